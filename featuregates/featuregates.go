@@ -1,0 +1,113 @@
+// Package featuregates holds the feature gates that this branch is about: their
+// stage and default in every Kubernetes minor that it serves. The patches, kind
+// configurations, suites and documents agree with it, and tests compare them.
+package featuregates
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+)
+
+const (
+	// EnvFiles lets a container take a variable from a file in an emptyDir volume
+	// through env[].valueFrom.fileKeyRef (KEP-3721).
+	EnvFiles featuregate.Feature = "EnvFiles"
+
+	// RelaxedEnvironmentVariableValidation allows every printable ASCII character
+	// but "=" in the name of a variable (KEP-4369).
+	RelaxedEnvironmentVariableValidation featuregate.Feature = "RelaxedEnvironmentVariableValidation"
+)
+
+// Gate is one gate of this branch.
+type Gate struct {
+	// KEP is the number of the enhancement that specifies the feature.
+	KEP int
+	// Components are the binaries that act on the gate.
+	Components []string
+	// Specs are the gate's stage and default, a row for each minor in which they
+	// change, as component-base's versioned feature gates have them.
+	Specs featuregate.VersionedSpecs
+	// Upstream is the first minor in which Kubernetes itself has the gate. In
+	// older ones it exists only with this branch's patches.
+	Upstream *version.Version
+}
+
+// gates is the one place that says which gates there are.
+var gates = map[featuregate.Feature]Gate{
+	EnvFiles: {
+		KEP:        3721,
+		Components: []string{"kube-apiserver", "kubelet"},
+		Specs: featuregate.VersionedSpecs{
+			{Version: version.MustParse("1.33"), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.35"), Default: true, PreRelease: featuregate.Beta},
+		},
+		Upstream: version.MustParse("1.34"),
+	},
+	RelaxedEnvironmentVariableValidation: {
+		KEP:        4369,
+		Components: []string{"kube-apiserver", "kubelet"},
+		Specs: featuregate.VersionedSpecs{
+			{Version: version.MustParse("1.30"), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.32"), Default: true, PreRelease: featuregate.Beta},
+			{Version: version.MustParse("1.34"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},
+		},
+		Upstream: version.MustParse("1.30"),
+	},
+}
+
+// State is what one gate is in one minor.
+type State struct {
+	Name featuregate.Feature
+	Gate
+	// Spec is the stage and the default in force.
+	Spec featuregate.FeatureSpec
+	// Carried says that the gate comes from this branch's patches.
+	Carried bool
+}
+
+// In lists the gates that a patched release of minor ("v1.33") has, sorted by
+// name. It returns an error for a minor that is not a version.
+func In(minor string) ([]State, error) {
+	v, err := version.ParseGeneric(minor)
+	if err != nil {
+		return nil, fmt.Errorf("minor %q: %w", minor, err)
+	}
+	var states []State
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		gate := gates[name]
+		spec, ok := inForce(gate.Specs, v)
+		if !ok {
+			continue
+		}
+		states = append(states, State{Name: name, Gate: gate, Spec: spec, Carried: v.LessThan(gate.Upstream)})
+	}
+	return states, nil
+}
+
+// inForce returns the newest row that is not newer than v.
+func inForce(specs featuregate.VersionedSpecs, v *version.Version) (featuregate.FeatureSpec, bool) {
+	for _, spec := range slices.Backward(specs) {
+		if !v.LessThan(spec.Version) {
+			return spec, true
+		}
+	}
+	return featuregate.FeatureSpec{}, false
+}
+
+// Enabled returns a feature-gates map that turns on every gate that a patched
+// release of minor has, in the form that component configurations take.
+func Enabled(minor string) (map[string]bool, error) {
+	states, err := In(minor)
+	if err != nil {
+		return nil, err
+	}
+	on := make(map[string]bool, len(states))
+	for _, state := range states {
+		on[string(state.Name)] = true
+	}
+	return on, nil
+}

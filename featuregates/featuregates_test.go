@@ -1,0 +1,74 @@
+package featuregates
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes/pkg/features"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+)
+
+func TestInGivesStageAndDefaultOfTheMinor(t *testing.T) {
+	type row struct {
+		Name    featuregate.Feature
+		Stage   string
+		Default bool
+		Carried bool
+	}
+	for minor, want := range map[string][]row{
+		"v1.29": nil,
+		"v1.31": {{RelaxedEnvironmentVariableValidation, "ALPHA", false, false}},
+		"v1.33": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}},
+		"v1.34": {{EnvFiles, "ALPHA", false, false}, {RelaxedEnvironmentVariableValidation, "", true, false}},
+	} {
+		t.Run(minor, func(t *testing.T) {
+			states, err := In(minor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []row
+			for _, s := range states {
+				got = append(got, row{s.Name, string(s.Spec.PreRelease), s.Spec.Default, s.Carried})
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("gates of %s (-want +got):\n%s", minor, diff)
+			}
+		})
+	}
+}
+
+func TestInRefusesWhatIsNotAVersion(t *testing.T) {
+	if _, err := In("main"); err == nil {
+		t.Error("In(main) gave no error")
+	}
+}
+
+func TestEnabledTurnsEveryGateOn(t *testing.T) {
+	on, err := Enabled("v1.33")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{"EnvFiles": true, "RelaxedEnvironmentVariableValidation": true}
+	if diff := cmp.Diff(want, on); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The rows from the minor in which Kubernetes has a gate on are Kubernetes' own.
+func TestUpstreamRowsAgreeWithTheNewestKubernetes(t *testing.T) {
+	known := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
+	for name, upstream := range map[featuregate.Feature]featuregate.Feature{
+		EnvFiles:                             features.EnvFiles,
+		RelaxedEnvironmentVariableValidation: features.RelaxedEnvironmentVariableValidation,
+	} {
+		for _, want := range known[upstream] {
+			got, ok := inForce(gates[name].Specs, want.Version)
+			if !ok || got.PreRelease != want.PreRelease || got.Default != want.Default {
+				t.Errorf("%s in %s: have %q default=%t, Kubernetes has %q default=%t",
+					name, want.Version, got.PreRelease, got.Default, want.PreRelease, want.Default)
+			}
+		}
+	}
+}
