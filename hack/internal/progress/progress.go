@@ -1,0 +1,246 @@
+// Package progress shows what long work is doing: one line a step, which lives
+// while the step runs on a terminal and is printed plainly elsewhere, and one log
+// file a step.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// redraw is how often live lines are drawn again.
+const redraw = 200 * time.Millisecond
+
+// heartbeat is how often a plain step says that it is still at work.
+const heartbeat = 30 * time.Second
+
+// Reporter shows steps, several of which may run at once.
+type Reporter struct {
+	mu     sync.Mutex
+	w      io.Writer
+	live   bool
+	width  int
+	logs   string
+	active []*Step
+	drawn  int // live lines on the screen below the finished ones
+	stop   chan struct{}
+	// Timings is called with each finished step, if set.
+	Timings func(name string, took time.Duration, cached bool, err error)
+}
+
+// New returns a Reporter that writes to w, with lines that live if live is set
+// (w is a terminal of width columns), and keeps the steps' logs in the folder logs.
+func New(w io.Writer, live bool, width int, logs string) *Reporter {
+	if width <= 0 {
+		width = 80
+	}
+	return &Reporter{w: w, live: live, width: width, logs: logs}
+}
+
+// Step is one step of long work. The methods of a nil Step do nothing, so that a
+// caller without a Reporter needs no other code.
+type Step struct {
+	r      *Reporter
+	name   string
+	start  time.Time
+	said   time.Time
+	now    string
+	log    *os.File
+	cached string
+	done   bool
+}
+
+// Step starts a step. Its log is logs/<name>.log, with spaces and slashes as dashes.
+func (r *Reporter) Step(name string) *Step {
+	if r == nil {
+		return nil
+	}
+	s := &Step{r: r, name: name, start: time.Now(), said: time.Now()}
+	if err := os.MkdirAll(r.logs, 0o755); err == nil {
+		// Without a log the step still runs: a full disk is for the step to report.
+		s.log, _ = os.Create(filepath.Join(r.logs, slug(name)+".log"))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.active = append(r.active, s)
+	if r.live {
+		r.draw()
+	} else {
+		fmt.Fprintf(r.w, "  ...   %s\n", s.name)
+	}
+	if r.stop == nil {
+		r.stop = make(chan struct{})
+		go r.tick(r.stop)
+	}
+	return s
+}
+
+func slug(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c == ' ' || c == '/' || c == ':' {
+			return '-'
+		}
+		return c
+	}, name)
+}
+
+// Now says what the step is doing at this moment.
+func (s *Step) Now(format string, args ...any) {
+	if s == nil {
+		return
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.now = fmt.Sprintf(format, args...)
+	if s.log != nil {
+		fmt.Fprintf(s.log, "# %s\n", s.now)
+	}
+}
+
+// Cached says that the step found its result already made.
+func (s *Step) Cached(what string) {
+	if s == nil {
+		return
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.cached = what
+}
+
+// Log is where the step's full output goes.
+func (s *Step) Log() io.Writer {
+	if s == nil || s.log == nil {
+		return io.Discard
+	}
+	return s.log
+}
+
+// LogPath is the file behind Log, or empty.
+func (s *Step) LogPath() string {
+	if s == nil || s.log == nil {
+		return ""
+	}
+	return s.log.Name()
+}
+
+// End ends the step and returns err, which says whether it failed; a failure gets
+// the path of the step's full log added. End is called once; later calls only
+// return err.
+func (s *Step) End(err error) error {
+	if s == nil {
+		return err
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	if s.done {
+		return err
+	}
+	s.done = true
+	took := time.Since(s.start)
+	if s.log != nil {
+		if err != nil {
+			fmt.Fprintf(s.log, "# failed: %v\n", err)
+		}
+		s.log.Close()
+	}
+	s.r.finish(s, took, err)
+	if s.r.Timings != nil {
+		s.r.Timings(s.name, took, s.cached != "", err)
+	}
+	if err != nil && s.log != nil {
+		err = fmt.Errorf("%w\n  full log: %s", err, s.log.Name())
+	}
+	return err
+}
+
+// finish takes s out of the active steps and prints its last line.
+func (r *Reporter) finish(s *Step, took time.Duration, err error) {
+	for i, other := range r.active {
+		if other == s {
+			r.active = append(r.active[:i], r.active[i+1:]...)
+			break
+		}
+	}
+	mark := "ok"
+	note := elapsed(took)
+	switch {
+	case err != nil:
+		mark = "FAIL"
+	case s.cached != "":
+		mark, note = "same", s.cached
+	}
+	r.clear()
+	fmt.Fprintf(r.w, "  %-4s  %s (%s)\n", mark, s.name, note)
+	if r.live {
+		r.draw()
+	}
+	if len(r.active) == 0 && r.stop != nil {
+		close(r.stop)
+		r.stop = nil
+	}
+}
+
+func (r *Reporter) tick(stop <-chan struct{}) {
+	t := time.NewTicker(redraw)
+	defer t.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+			r.mu.Lock()
+			if r.live {
+				r.draw()
+			} else {
+				r.beat()
+			}
+			r.mu.Unlock()
+		}
+	}
+}
+
+// beat lets plain steps that have been silent for long say that they are at work.
+func (r *Reporter) beat() {
+	for _, s := range r.active {
+		if time.Since(s.said) < heartbeat {
+			continue
+		}
+		s.said = time.Now()
+		fmt.Fprintf(r.w, "  ...   %s (%s)  %s\n", s.name, elapsed(time.Since(s.start)), s.now)
+	}
+}
+
+// clear takes the live lines off the screen.
+func (r *Reporter) clear() {
+	if r.drawn > 0 {
+		fmt.Fprintf(r.w, "\x1b[%dA\x1b[J", r.drawn)
+		r.drawn = 0
+	}
+}
+
+func (r *Reporter) draw() {
+	r.clear()
+	for _, s := range r.active {
+		line := fmt.Sprintf("  ...   %s (%s)", s.name, elapsed(time.Since(s.start)))
+		if s.now != "" {
+			line += "  " + s.now
+		}
+		if runes := []rune(line); len(runes) > r.width-1 {
+			line = string(runes[:r.width-2]) + "…"
+		}
+		fmt.Fprintln(r.w, line)
+		r.drawn++
+	}
+}
+
+func elapsed(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,183 @@
+// Package run starts external commands. Its errors carry the command as a person
+// would paste it into a shell and the last lines that it printed.
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// grace is how long a command has to end after SIGTERM before it is killed.
+const grace = 10 * time.Second
+
+// tailLines is how many of a failed command's last lines its error shows.
+const tailLines = 15
+
+// Cmd is a command to be run. Its methods return it, so that calls chain.
+type Cmd struct {
+	cmd *exec.Cmd
+	log io.Writer
+}
+
+// Command prepares name with args. When ctx ends, the command's whole process
+// group gets SIGTERM and, ten seconds later, the command is killed.
+func Command(ctx context.Context, name string, args ...string) *Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	return &Cmd{cmd: cmd}
+}
+
+// Dir sets the working directory.
+func (c *Cmd) Dir(dir string) *Cmd { c.cmd.Dir = dir; return c }
+
+// Env adds KEY=VALUE pairs to the inherited environment; later ones win.
+func (c *Cmd) Env(pairs ...string) *Cmd {
+	if c.cmd.Env == nil {
+		c.cmd.Env = os.Environ()
+	}
+	c.cmd.Env = append(c.cmd.Env, pairs...)
+	return c
+}
+
+// Stdin sets the command's standard input.
+func (c *Cmd) Stdin(r io.Reader) *Cmd { c.cmd.Stdin = r; return c }
+
+// Log copies what the command prints, both streams, to w.
+func (c *Cmd) Log(w io.Writer) *Cmd { c.log = w; return c }
+
+// Run runs the command to its end. A failure is an *Error.
+func (c *Cmd) Run() error {
+	_, err := c.run(false)
+	return err
+}
+
+// Output runs the command and returns its standard output without the trailing
+// newline. A failure is an *Error.
+func (c *Cmd) Output() (string, error) {
+	out, err := c.run(true)
+	return strings.TrimRight(out, "\n"), err
+}
+
+func (c *Cmd) run(capture bool) (string, error) {
+	var stdout bytes.Buffer
+	last := &tail{max: tailLines}
+	sinks := []io.Writer{last}
+	if c.log != nil {
+		fmt.Fprintf(c.log, "+ %s\n", c)
+		sinks = append(sinks, c.log)
+	}
+	both := io.MultiWriter(sinks...)
+	c.cmd.Stderr = both
+	c.cmd.Stdout = both
+	if capture {
+		c.cmd.Stdout = &stdout
+		if c.log != nil {
+			c.cmd.Stdout = io.MultiWriter(&stdout, c.log)
+		}
+	}
+	err := c.cmd.Run()
+	if err == nil {
+		return stdout.String(), nil
+	}
+	if capture && last.empty() {
+		last.Write(stdout.Bytes()) //nolint:errcheck // a tail never fails
+	}
+	return stdout.String(), &Error{Line: c.String(), Dir: c.cmd.Dir, Tail: last.String(), Err: err}
+}
+
+// String is the command line, quoted for a POSIX shell.
+func (c *Cmd) String() string {
+	words := make([]string, len(c.cmd.Args))
+	for i, arg := range c.cmd.Args {
+		words[i] = Quote(arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// Quote returns word as a POSIX shell needs it written.
+func Quote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+%"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Error says which command failed, and how.
+type Error struct {
+	Line string // the command as a person would paste it
+	Dir  string // where it ran; empty for the current directory
+	Tail string // the last lines that it printed
+	Err  error  // what os/exec said
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %v", e.Line, e.Err)
+	if e.Dir != "" {
+		fmt.Fprintf(&b, " (in %s)", e.Dir)
+	}
+	if e.Tail != "" {
+		b.WriteString("\n  " + strings.ReplaceAll(e.Tail, "\n", "\n  "))
+	}
+	return b.String()
+}
+
+// Unwrap returns what os/exec said.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is the exit status of the command that err came from, or -1 where it
+// did not run to its end.
+func ExitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// tail keeps the last lines written to it.
+type tail struct {
+	max     int
+	lines   []string
+	partial []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.partial = append(t.partial, p...)
+	for {
+		i := bytes.IndexByte(t.partial, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		t.push(string(t.partial[:i]))
+		t.partial = t.partial[i+1:]
+	}
+}
+
+func (t *tail) push(line string) {
+	t.lines = append(t.lines, line)
+	if len(t.lines) > t.max {
+		t.lines = t.lines[1:]
+	}
+}
+
+func (t *tail) empty() bool { return len(t.lines) == 0 && len(t.partial) == 0 }
+
+func (t *tail) String() string {
+	lines := t.lines
+	if len(t.partial) > 0 {
+		lines = append(lines[:len(lines):len(lines)], string(t.partial))
+	}
+	return strings.Join(lines, "\n")
+}

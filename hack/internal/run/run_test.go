@@ -1,0 +1,84 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestOutputReturnsStandardOutputOnly(t *testing.T) {
+	out, err := Command(t.Context(), "sh", "-c", "echo noise >&2; echo value").Output()
+	if err != nil || out != "value" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestErrorCarriesThePastableCommandAndItsLastLines(t *testing.T) {
+	err := Command(t.Context(), "sh", "-c", "for i in $(seq 40); do echo line $i; done; exit 3").Dir("/").Run()
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error is %T", err)
+	}
+	if ExitCode(err) != 3 {
+		t.Errorf("exit code %d", ExitCode(err))
+	}
+	if want := `sh -c 'for i in $(seq 40); do echo line $i; done; exit 3'`; e.Line != want {
+		t.Errorf("line %s", e.Line)
+	}
+	if lines := strings.Split(e.Tail, "\n"); len(lines) != tailLines || lines[tailLines-1] != "line 40" {
+		t.Errorf("tail %q", lines)
+	}
+	if !strings.Contains(err.Error(), "(in /)") {
+		t.Errorf("message %q does not say where", err)
+	}
+}
+
+func TestLogGetsTheCommandAndBothStreams(t *testing.T) {
+	var log bytes.Buffer
+	if _, err := Command(t.Context(), "sh", "-c", "echo out; echo err >&2").Log(&log).Output(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"+ sh -c", "out\n", "err\n"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("log %q lacks %q", log.String(), want)
+		}
+	}
+}
+
+func TestEnvAddsToTheInheritedEnvironment(t *testing.T) {
+	t.Setenv("PODENV_INHERITED", "a")
+	out, err := Command(t.Context(), "sh", "-c", "echo $PODENV_INHERITED$PODENV_ADDED").Env("PODENV_ADDED=b").Output()
+	if err != nil || out != "ab" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestCancelEndsTheWholeProcessGroup(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	out, err := Command(ctx, "sh", "-c", "sleep 60 & echo $!; wait").Output()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	var pid int
+	for _, c := range strings.TrimSpace(out) {
+		pid = pid*10 + int(c-'0')
+	}
+	for deadline := time.Now().Add(5 * time.Second); syscall.Kill(pid, 0) == nil; {
+		if time.Now().After(deadline) {
+			t.Fatalf("child %d still runs", pid)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{"": "''", "a-b/c.d:e=f": "a-b/c.d:e=f", "it's": `'it'\''s'`, "$x": "'$x'"} {
+		if got := Quote(in); got != want {
+			t.Errorf("Quote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}

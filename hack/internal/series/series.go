@@ -1,0 +1,83 @@
+// Package series reads which Kubernetes release each series of patches stands on.
+package series
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+// kubernetes is the module of a release.
+const kubernetes = "k8s.io/kubernetes"
+
+// ErrUnknown is returned by Load for a series that patches/ does not have.
+var ErrUnknown = errors.New("unknown series")
+
+// Series is the patches of one Kubernetes minor, and the release they stand on.
+type Series struct {
+	Name    string // the minor: "v1.33"
+	Release string // the tag: "v1.33.13"
+	Dir     string // absolute path of patches/<minor>
+}
+
+// Load returns the series called name, which is a minor such as "v1.33".
+// ErrUnknown is in the chain of the error for a name that patches/ does not have.
+func Load(l layout.Layout, name string) (Series, error) {
+	dir := l.Patches(name)
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if errors.Is(err, os.ErrNotExist) || name != filepath.Base(dir) {
+		known, listErr := Names(l)
+		if listErr != nil {
+			return Series{}, listErr
+		}
+		return Series{}, fmt.Errorf("%w %q: choose one of %s with --series", ErrUnknown, name, strings.Join(known, ", "))
+	}
+	if err != nil {
+		return Series{}, err
+	}
+	mod, err := modfile.Parse(filepath.Join(dir, "go.mod"), data, nil)
+	if err != nil {
+		return Series{}, fmt.Errorf("reading the release of series %s: %w", name, err)
+	}
+	for _, req := range mod.Require {
+		if req.Mod.Path == kubernetes {
+			if semver.MajorMinor(req.Mod.Version) != name {
+				return Series{}, fmt.Errorf("%s/go.mod requires %s %s, which is not of minor %s", dir, kubernetes, req.Mod.Version, name)
+			}
+			return Series{Name: name, Release: req.Mod.Version, Dir: dir}, nil
+		}
+	}
+	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series stands on", dir, kubernetes)
+}
+
+// Names lists the series that patches/ has, oldest first.
+func Names(l layout.Layout) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(l.Patches("v*"), "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = filepath.Base(filepath.Dir(file))
+	}
+	slices.SortFunc(names, semver.Compare)
+	return names, nil
+}
+
+// Staging is the version of the release's staging modules: "v0.33.13" for "v1.33.13".
+func (s Series) Staging() string { return "v0" + strings.TrimPrefix(s.Release, "v1") }
+
+// Patches lists the series' patch files in the order in which they apply.
+func (s Series) Patches() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(s.Dir, "*.patch"))
+	slices.Sort(files)
+	return files, err
+}

@@ -1,0 +1,86 @@
+package series
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+func repository(t *testing.T, files map[string]string) layout.Layout {
+	t.Helper()
+	l := layout.Layout{Root: t.TempDir()}
+	for name, text := range files {
+		path := filepath.Join(l.Root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+const pin133 = "module podenv.dev/patches/v1.33\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v1.33.13\n"
+
+func TestLoadReadsTheReleaseAndThePatchesInOrder(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":        pin133,
+		"patches/v1.33/0002-b.patch":  "",
+		"patches/v1.33/0001-a.patch":  "",
+		"patches/v1.33/0010-c.patch":  "",
+		"patches/v1.33/README.md":     "",
+		"patches/v1.9/go.mod":         "",
+		"patches/v1.33/notapatch.txt": "",
+	})
+	s, err := Load(l, "v1.33")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Release != "v1.33.13" || s.Staging() != "v0.33.13" {
+		t.Errorf("release %s, staging %s", s.Release, s.Staging())
+	}
+	files, err := s.Patches()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	if diff := cmp.Diff([]string{"0001-a.patch", "0002-b.patch", "0010-c.patch"}, files); diff != "" {
+		t.Error(diff)
+	}
+	names, err := Names(l)
+	if err != nil || cmp.Diff([]string{"v1.9", "v1.33"}, names) != "" {
+		t.Errorf("names %q, %v", names, err)
+	}
+}
+
+func TestLoadNamesTheKnownSeriesForAnUnknownOne(t *testing.T) {
+	l := repository(t, map[string]string{"patches/v1.33/go.mod": pin133})
+	for _, name := range []string{"v1.99", "", "../v1.33", "v1.33/"} {
+		_, err := Load(l, name)
+		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "v1.33") {
+			t.Errorf("Load(%q): %v", name, err)
+		}
+	}
+}
+
+func TestLoadRefusesAPinThatIsNotOfTheMinor(t *testing.T) {
+	for name, text := range map[string]string{
+		"another minor": strings.Replace(pin133, "v1.33.13", "v1.32.13", 1),
+		"no release":    "module x\n",
+		"not a go.mod":  "requires what",
+	} {
+		l := repository(t, map[string]string{"patches/v1.33/go.mod": text})
+		if _, err := Load(l, "v1.33"); err == nil || errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
