@@ -1,0 +1,46 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// What the kubelet asks of the cgroups of a node, by version.
+var (
+	controllersV1 = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "devices", "freezer", "blkio"}
+	controllersV2 = []string{"cpu", "cpuset", "memory", "pids"}
+)
+
+// cgroups examines the cgroup file systems mounted at root.
+func cgroups(root string) Finding {
+	const check = "cgroups"
+	if data, err := os.ReadFile(filepath.Join(root, "cgroup.controllers")); err == nil {
+		if missing := without(controllersV2, strings.Fields(string(data))); len(missing) > 0 {
+			return fail(check, "v2, without "+strings.Join(missing, ", "), "start the kernel, or this container, with these controllers")
+		}
+		return ok(check, "v2")
+	}
+	var mounted []string
+	entries, err := os.ReadDir(root)
+	for _, entry := range entries {
+		// cpu and cpuacct may be mounted together, with links to the one folder.
+		mounted = append(mounted, strings.Split(entry.Name(), ",")...)
+	}
+	if err != nil || !slices.Contains(mounted, "memory") {
+		return fail(check, "none mounted in "+root, "`apt-get install cgroupfs-mount && cgroupfs-mount` as root")
+	}
+	if missing := without(controllersV1, mounted); len(missing) > 0 {
+		return fail(check, "v1, without "+strings.Join(missing, ", "), "`apt-get install cgroupfs-mount && cgroupfs-mount` as root, or start the kernel with these controllers")
+	}
+	version := "v1"
+	if _, err := os.Stat(filepath.Join(root, "unified", "cgroup.procs")); err == nil {
+		version = "v1 with a v2 hybrid"
+	}
+	return ok(check, "%s: works with the node image's systemd 252; systemd 257 and later need v2", version)
+}
+
+func without(wanted, have []string) []string {
+	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(have, name) })
+}

@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/run"
+)
+
+const gib = 1 << 30
+
+// place is a folder that podenv fills. Where several are on one file system, their
+// needs add up.
+type place struct {
+	name string
+	path string
+	// wanted is free space in bytes for a first run and some work after it, needed for
+	// a run to end at all.
+	wanted, needed uint64
+	remedy         string
+}
+
+// places are the folders, with what was measured for one series and its stock
+// release, rounded up. _output: two trees of 0.3 GiB, two builds of 1.2 GiB with their
+// images, 0.5 GiB of packages. Go cache: 6 GiB for Kubernetes and the suites. Docker's
+// data: a node image of 1 GiB and the one before it, and 1 GiB in two nodes.
+func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
+	all := []place{
+		{"_output", l.Output(), 6 * gib, 3 * gib, "free some space; _output itself is safe to delete"},
+	}
+	if cache, err := run.Command(ctx, "go", "env", "GOCACHE").Dir("/").Output(); err == nil && cache != "" {
+		all = append(all, place{"Go cache", cache, 7 * gib, 4 * gib, "free some space; `go clean -cache` empties it, at the price of a full build"})
+	}
+	root := "/var/lib/docker"
+	if e != nil && e.Info().DockerRootDir != "" {
+		root = e.Info().DockerRootDir
+	}
+	if os.Getenv("DOCKER_HOST") == "" {
+		all = append(all, place{"Docker's data", root, 5 * gib, 3 * gib, "free some space; `docker image ls podenv/node` shows node images that may go"})
+	}
+	return all
+}
+
+// disks examines each file system once, for all that podenv puts there.
+func disks(all []place) []Finding {
+	var order []unix.Fsid
+	together := map[unix.Fsid]place{}
+	free := map[unix.Fsid]uint64{}
+	var findings []Finding
+	for _, p := range all {
+		var stat unix.Statfs_t
+		if err := unix.Statfs(existing(p.path), &stat); err != nil {
+			findings = append(findings, warn("disk", fmt.Sprintf("%s (%s): %v", p.name, p.path, err), "let this user read the folder, or run podenv as root"))
+			continue
+		}
+		first, ok := together[stat.Fsid]
+		if !ok {
+			order = append(order, stat.Fsid)
+			together[stat.Fsid] = p
+			free[stat.Fsid] = stat.Bavail * uint64(stat.Bsize) // what this user may still write
+			continue
+		}
+		first.name += ", " + p.name
+		first.wanted += p.wanted
+		first.needed += p.needed
+		together[stat.Fsid] = first
+	}
+	for _, id := range order {
+		findings = append(findings, space(together[id], free[id]))
+	}
+	return findings
+}
+
+// space judges the free bytes of one place.
+func space(p place, free uint64) Finding {
+	found := fmt.Sprintf("%.1f GiB free for %s (%s)", float64(free)/gib, p.name, filepath.Clean(p.path))
+	switch {
+	case free < p.needed:
+		return fail("disk", fmt.Sprintf("%s, of %d GiB needed", found, p.needed/gib), p.remedy)
+	case free < p.wanted:
+		return warn("disk", fmt.Sprintf("%s; a first run may take %d GiB", found, p.wanted/gib), p.remedy)
+	}
+	return ok("disk", "%s", found)
+}

@@ -1,0 +1,78 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/ociruntime"
+)
+
+// docker examines the engine itself. One that does not serve is only a warning where
+// `podenv up` can start it.
+func docker(ctx context.Context, e *engine.Engine, err error) Finding {
+	const check = "container engine"
+	switch {
+	case err == nil:
+		return storage(check, e.Info())
+	case !engine.CanStart(err):
+		return failed(check, err, "mend what it says")
+	case engine.CanInstall(ctx) != nil:
+		return fail(check, err.Error(), "as root: `apt-get install docker.io`, or run podenv as root and `podenv up` does it")
+	}
+	return warn(check, "none serves", "`podenv up` installs and starts Debian's docker.io")
+}
+
+// storage knows the engine by its storage driver: all but overlay2 copy whole images
+// for every container, or are gone from Docker by now.
+func storage(check string, info engine.Info) Finding {
+	found := fmt.Sprintf("Docker %s, storage driver %s, in %s", info.ServerVersion, info.Driver, info.DockerRootDir)
+	if !slices.Contains([]string{"overlay2", "overlayfs", "btrfs", "zfs", "fuse-overlayfs"}, info.Driver) {
+		return warn(check, found, "a node is copied in full with this driver: move Docker's data to a file system that overlay2 works on (ext4, xfs)")
+	}
+	return ok(check, "%s", found)
+}
+
+func privileged(ctx context.Context, l layout.Layout, e *engine.Engine) Finding {
+	const check = "privileged containers"
+	if e == nil {
+		return warn(check, "not tried, because no engine serves", "`podenv up` starts one and tries")
+	}
+	if err := e.Privileged(ctx, l); err != nil {
+		return failed(check, err, "mend what it says")
+	}
+	return ok(check, "run, and run privileged processes")
+}
+
+// needed are capabilities without which no node starts: systemd and containerd mount,
+// make devices and networks in it.
+var needed = []string{"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT", "CAP_MKNOD", "CAP_SYS_PTRACE"}
+
+func capabilities() Finding {
+	missing, err := engine.MissingCapabilities()
+	if err != nil {
+		return fail("capabilities", err.Error(), "mount /proc, and run podenv on Linux")
+	}
+	return bounded(missing)
+}
+
+func bounded(missing []ociruntime.Capability) Finding {
+	const check = "capabilities"
+	if len(missing) == 0 {
+		return ok(check, "all can be granted")
+	}
+	var list, vital []string
+	for _, c := range missing {
+		list = append(list, c.String())
+		if slices.Contains(needed, c.String()) {
+			vital = append(vital, c.String())
+		}
+	}
+	if len(vital) > 0 {
+		return fail(check, "the bounding set lacks "+strings.Join(vital, ", "), "start this machine or container with them: nodes cannot do without")
+	}
+	return ok(check, "the bounding set lacks %s; podenv copes", strings.Join(list, ", "))
+}

@@ -1,0 +1,53 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
+)
+
+// Examine makes all checks and returns their findings, in the order in which they
+// are best mended. It takes about a second, for a privileged container that is
+// tried and taken away again.
+func Examine(ctx context.Context, l layout.Layout) []Finding {
+	e, engineErr := engine.Find(ctx)
+	checks := []func() []Finding{
+		func() []Finding { return []Finding{docker(ctx, e, engineErr)} },
+		func() []Finding { return []Finding{privileged(ctx, l, e)} },
+		func() []Finding { return []Finding{capabilities()} },
+		func() []Finding { return []Finding{cgroups("/sys/fs/cgroup")} },
+		func() []Finding { return disks(places(ctx, l, e)) },
+		func() []Finding { return []Finding{memory("/proc/meminfo")} },
+		func() []Finding { return tools(ctx, l) },
+		func() []Finding { return []Finding{packages(ctx)} },
+		func() []Finding { return []Finding{inotify("/proc/sys/fs/inotify")} },
+		func() []Finding { return []Finding{forwarding("/proc/sys/net/ipv4/ip_forward", e != nil)} },
+		func() []Finding { return []Finding{iptables(ctx)} },
+		func() []Finding { return []Finding{ports()} },
+	}
+	found := make([][]Finding, len(checks))
+	var group sync.WaitGroup
+	for i, check := range checks {
+		group.Go(func() { found[i] = check() })
+	}
+	group.Wait()
+	var findings []Finding
+	for _, f := range found {
+		findings = append(findings, f...)
+	}
+	return findings
+}
+
+// existing is path or the nearest of its parents that exists.
+func existing(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}

@@ -1,0 +1,91 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"podenv.dev/hack/internal/engine"
+)
+
+// The values of a Finding's Status.
+const (
+	OK   = "ok"   // as it should be
+	Warn = "warn" // podenv mends it or copes with it, or it may become a problem
+	Fail = "fail" // podenv cannot work until the remedy is applied
+)
+
+// Finding is what one check found.
+type Finding struct {
+	Check  string `json:"check"`            // what was looked at
+	Status string `json:"status"`           // OK, Warn or Fail
+	Found  string `json:"found"`            // in a few words
+	Remedy string `json:"remedy,omitempty"` // what the user can do; empty for OK
+}
+
+func ok(check, format string, args ...any) Finding {
+	return Finding{Check: check, Status: OK, Found: fmt.Sprintf(format, args...)}
+}
+
+func warn(check, found, remedy string) Finding {
+	return Finding{Check: check, Status: Warn, Found: found, Remedy: remedy}
+}
+
+func fail(check, found, remedy string) Finding {
+	return Finding{Check: check, Status: Fail, Found: found, Remedy: remedy}
+}
+
+// failed is a Fail for err, whose remedy it may carry itself.
+func failed(check string, err error, remedy string) Finding {
+	if host := (*engine.HostError)(nil); errors.As(err, &host) {
+		return fail(check, host.Err.Error(), host.Remedy)
+	}
+	return fail(check, err.Error(), remedy)
+}
+
+// Failed reports whether one of findings keeps podenv from working. It decides the
+// exit status: 1 if so, else 0.
+func Failed(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Fail })
+}
+
+// WriteTable writes the findings for a person: columns, and each remedy on a line of
+// its own below what was found.
+func WriteTable(w io.Writer, findings []Finding) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range findings {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Status, f.Check, oneLine(f.Found))
+		if f.Remedy != "" {
+			fmt.Fprintf(t, "\t\t→ %s\n", oneLine(f.Remedy))
+		}
+	}
+	return t.Flush()
+}
+
+// WriteTSV writes one finding a line, without a heading: check, status, found, remedy.
+func WriteTSV(w io.Writer, findings []Finding) error {
+	for _, f := range findings {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Check, f.Status, oneLine(f.Found), oneLine(f.Remedy)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the findings as an array.
+func WriteJSON(w io.Writer, findings []Finding) error {
+	if findings == nil {
+		findings = []Finding{}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(findings)
+}
+
+// oneLine keeps a command's output from breaking the rows.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

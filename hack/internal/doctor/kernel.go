@@ -1,0 +1,107 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// Limits of inotify for all processes of one user, shared by all nodes since they run
+// as root: below them, a node's services fail with "too many open files" (kind's known
+// issues). The figures are the kernel's defaults; two nodes were seen to take 40
+// instances and 400 watches.
+const (
+	inotifyInstances = 128
+	inotifyWatches   = 65536
+)
+
+// inotify examines the settings in dir.
+func inotify(dir string) Finding {
+	const check = "inotify limits"
+	instances, err := setting(filepath.Join(dir, "max_user_instances"))
+	if err != nil {
+		return warn(check, err.Error(), "mount /proc")
+	}
+	watches, err := setting(filepath.Join(dir, "max_user_watches"))
+	if err != nil {
+		return warn(check, err.Error(), "mount /proc")
+	}
+	found := fmt.Sprintf("%d instances, %d watches", instances, watches)
+	if instances < inotifyInstances || watches < inotifyWatches {
+		return warn(check, found, "as root: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`")
+	}
+	return ok(check, "%s", found)
+}
+
+// forwarding examines whether packets may go from node to node; dockerd turns that on
+// when it starts.
+func forwarding(path string, serves bool) Finding {
+	const check = "ip forwarding"
+	on, err := setting(path)
+	switch {
+	case err != nil:
+		return warn(check, err.Error(), "mount /proc")
+	case on != 0:
+		return ok(check, "on")
+	case !serves:
+		return ok(check, "off until dockerd starts, which turns it on")
+	}
+	return fail(check, "off, although dockerd serves", "as root: `sysctl net.ipv4.ip_forward=1`")
+}
+
+// iptables examines whether Docker's and kube-proxy's rules can be set.
+func iptables(ctx context.Context) Finding {
+	if os.Geteuid() != 0 {
+		return ok("iptables", "not tried, because only root can")
+	}
+	return natTable(ctx)
+}
+
+// natTable reads the table that both need. Debian has two commands, for two interfaces
+// of the kernel, which may lack one.
+func natTable(ctx context.Context) Finding {
+	const check = "iptables"
+	if _, err := exec.LookPath("iptables"); err != nil {
+		return warn(check, "not installed", "`podenv up` installs it with Docker, or as root: `apt-get install iptables`")
+	}
+	works := func(command string) bool {
+		return run.Command(ctx, command, "--wait", "5", "--table", "nat", "--list-rules").Run() == nil
+	}
+	if works("iptables") {
+		return ok(check, "the nat table can be read")
+	}
+	for _, other := range []string{"iptables-legacy", "iptables-nft"} {
+		if works(other) {
+			return fail(check, "the kernel has no nat table for it, but for "+other, "as root: `update-alternatives --set iptables /usr/sbin/"+other+"`")
+		}
+	}
+	return fail(check, "the kernel has no nat table", "as root: `modprobe iptable_nat` or `modprobe nft_chain_nat`, or start a kernel that has one")
+}
+
+// ports examines whether this host gives a port on the loopback, where the API server
+// of a cluster listens: kind takes any that is free.
+func ports() Finding {
+	const check = "ports"
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fail(check, err.Error(), "set the loopback up (`ip link set lo up`), or see who holds all ports with `ss -ltn`")
+	}
+	listener.Close()
+	return ok(check, "free ones on 127.0.0.1")
+}
+
+// setting reads a number from a file below /proc/sys.
+func setting(path string) (int, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(data)))
+}

@@ -1,0 +1,105 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"go/version"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/run"
+)
+
+// tool is a command that podenv calls.
+type tool struct {
+	name    string
+	pkg     string // its Debian package
+	args    []string
+	minimum string // semver, or empty where any will do
+	// installed: podenv installs the package where it is missing.
+	installed bool
+}
+
+// required are the tools besides Go. git 2.30 is the one of Debian 11: older ones lack
+// options of `git am` and `git worktree` that the source package relies on.
+var required = []tool{
+	{name: "git", pkg: "git", args: []string{"--version"}, minimum: "v2.30.0"},
+	{name: "make", pkg: "make", args: []string{"--version"}},
+	{name: "protoc", pkg: "protobuf-compiler", args: []string{"--version"}, minimum: "v3.12.0", installed: true},
+	{name: "mmdebstrap", pkg: "mmdebstrap", args: []string{"--version"}, installed: true},
+}
+
+func tools(ctx context.Context, l layout.Layout) []Finding {
+	findings := []Finding{golang(ctx, l)}
+	install := engine.CanInstall(ctx) == nil
+	for _, t := range required {
+		findings = append(findings, t.examine(ctx, install))
+	}
+	return findings
+}
+
+var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+
+// examine looks for the tool; mayInstall says whether podenv can install packages.
+func (t tool) examine(ctx context.Context, mayInstall bool) Finding {
+	remedy := "as root: `apt-get install " + t.pkg + "`"
+	if _, err := exec.LookPath(t.name); err != nil {
+		if t.installed && mayInstall {
+			return warn(t.name, "not installed", "`podenv up` installs it, or "+remedy)
+		}
+		return fail(t.name, "not installed", remedy)
+	}
+	out, err := run.Command(ctx, t.name, t.args...).Output()
+	if err != nil {
+		return fail(t.name, err.Error(), "mend it, or "+remedy)
+	}
+	line, _, _ := strings.Cut(out, "\n")
+	found := versionNumber.FindString(line)
+	if t.minimum != "" && semver.Compare("v"+found, t.minimum) < 0 {
+		return fail(t.name, fmt.Sprintf("%s, older than %s", line, t.minimum[1:]), "install a newer one; "+remedy+" on Debian 12")
+	}
+	return ok(t.name, "%s", line)
+}
+
+// golang compares the go command with what go.mod asks for.
+func golang(ctx context.Context, l layout.Layout) Finding {
+	const check = "go"
+	path := filepath.Join(l.Root, "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fail(check, err.Error(), "run podenv from its checkout")
+	}
+	mod, err := modfile.ParseLax(path, data, nil)
+	if err != nil || mod.Go == nil {
+		return fail(check, fmt.Sprintf("%s names no version of Go: %v", path, err), "restore it: `git checkout go.mod`")
+	}
+	remedy := fmt.Sprintf("install Go %s or newer from https://go.dev/dl/ and put it first in PATH", mod.Go.Version)
+	// The local toolchain, asked outside of every module: a go command that is too old
+	// would otherwise download a newer one.
+	out, err := run.Command(ctx, "go", "env", "GOVERSION").Dir("/").Env("GOTOOLCHAIN=local").Output()
+	if err != nil {
+		return fail(check, err.Error(), remedy)
+	}
+	found, _, _ := strings.Cut(out, " ")
+	if version.Compare(found, "go"+mod.Go.Version) < 0 {
+		return fail(check, fmt.Sprintf("%s, older than go.mod's %s", found, mod.Go.Version), remedy)
+	}
+	return ok(check, "%s", found)
+}
+
+// packages examines whether podenv may install what is missing.
+func packages(ctx context.Context) Finding {
+	const check = "package installation"
+	if err := engine.CanInstall(ctx); err != nil {
+		return warn(check, err.Error(), "install by hand what the other lines name, or run podenv as root")
+	}
+	return ok(check, "possible with apt-get")
+}

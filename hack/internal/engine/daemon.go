@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lines of the daemon's log: those that an error shows, and those that are searched
+// for a reason.
+const (
+	logShown    = 15
+	logSearched = 200
+)
+
+// pollInterval is how often a starting daemon is asked.
+const pollInterval = 200 * time.Millisecond
+
+// startDaemon starts dockerd in a session of its own, so that neither Ctrl-C nor
+// the end of this process reaches it, and waits until it serves.
+func (h *host) startDaemon(ctx context.Context, flags []string) error {
+	if err := h.clearStale(); err != nil {
+		return err
+	}
+	if err := delegate(h.cgroup); err != nil {
+		return fmt.Errorf("%w: making room for containers in %s: %w", ErrNoEngine, h.cgroup, err)
+	}
+	logPath := filepath.Join(h.state, "dockerd.log")
+	cmd, err := h.launch(logPath, flags)
+	if err != nil {
+		return fmt.Errorf("%w: starting dockerd: %w", ErrNoEngine, err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	if err := h.await(ctx, exited); err != nil {
+		shown := strings.ReplaceAll(tail(logPath, logShown), "\n", "\n  ")
+		err = fmt.Errorf("%w; its log, %s, ends with\n  %s", err, logPath, shown)
+		return awaited(err, strings.Join(cmd.Args, " "), remedyOf(tail(logPath, logSearched)))
+	}
+	return nil
+}
+
+// launch starts dockerd with its output in the file at logPath. That file, like
+// all that a running daemon needs, is in no checkout.
+func (h *host) launch(logPath string, flags []string) (*exec.Cmd, error) {
+	log, err := os.Create(logPath)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(h.look("dockerd"), flags...)
+	cmd.Dir = "/"
+	cmd.Env = h.daemonEnv()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+
+	// Whoever waits for the end of a pipe that this process inherited, such as make
+	// or CI, must not wait for the daemon. Kernels before 5.11 lack the flag; there
+	// the daemon keeps what this process was given.
+	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	return cmd, cmd.Start()
+}
+
+// daemonEnv is the part of the environment that is meant for a daemon: a TMPDIR, for
+// one, would be gone some day, with containerd still writing there for each exec.
+func (h *host) daemonEnv() []string {
+	env := []string{"PATH=" + h.path()}
+	for _, name := range []string{"HOME", "DOCKER_RAMDISK", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// await polls until the daemon serves, it has exited, or the deadline is over. An
+// error with ErrNoEngine in its chain is of a daemon that serves, but not this user.
+func (h *host) await(ctx context.Context, exited <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, h.startTimeout)
+	defer cancel()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		_, err := queryInfo(ctx)
+		if err == nil {
+			return nil
+		}
+		if !CanStart(err) && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case err := <-exited:
+			return fmt.Errorf("ended before it served (%v)", err)
+		case <-ctx.Done():
+			return fmt.Errorf("does not serve after %s: %w", h.startTimeout, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// tail is the end of a file, or why it cannot be read.
+func tail(path string, lines int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+// daemonFlags are none on a host that has all capabilities.
+func (h *host) daemonFlags(ctx context.Context, l layout.Layout) ([]string, error) {
+	missing, err := h.missing(0)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	path := filepath.Join(h.state, runtimeFile)
+	if err := h.installRuntime(ctx, l, path); err != nil {
+		return nil, err
+	}
+	names, err := h.configuredRuntimes()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return []string{"--add-runtime", runtimeName + "=" + path, "--default-runtime", runtimeName}, nil
+	}
+	if names["default-runtime"] == runtimeName {
+		return nil, nil
+	}
+	return nil, &HostError{
+		fmt.Errorf("%w: this host lacks %s, so that dockerd needs %s as its default runtime, but %s configures runtimes of its own, to which no flag can add",
+			ErrPrivileged, join(missing), path, h.config),
+		h.remedyConfig(path),
+	}
+}
+
+// configuredRuntimes are the settings of the user's daemon.json that dockerd does
+// not accept as flags besides.
+func (h *host) configuredRuntimes() (map[string]any, error) {
+	data, err := os.ReadFile(h.config)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var config map[string]any
+	if err := json.Unmarshal(data, &config); err != nil {
+		return nil, &HostError{fmt.Errorf("%w: %s: %w", ErrNoEngine, h.config, err), "correct it: dockerd cannot read it either"}
+	}
+	found := map[string]any{}
+	for _, key := range []string{"default-runtime", "runtimes"} {
+		if value, ok := config[key]; ok {
+			found[key] = value
+		}
+	}
+	return found, nil
+}
+
+// remedyConfig tells how to give a daemon that is not ours the runtime at path.
+func (h *host) remedyConfig(path string) string {
+	return fmt.Sprintf(`add "runtimes": {%q: {"path": %q}}, "default-runtime": %q to %s and restart dockerd`,
+		runtimeName, path, runtimeName, h.config)
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/ociruntime"
+)
+
+// host is what this package needs to know about the machine; tests have their own.
+type host struct {
+	uid          int
+	systemd      bool     // systemd is the init process
+	state        string   // outlives every checkout: what a running daemon needs
+	run          string   // where dockerd keeps its pid files
+	cgroup       string   // where cgroups are mounted
+	sbin         []string // folders of system commands that a user's PATH may lack
+	config       string   // the user's daemon.json
+	startTimeout time.Duration
+	lockTimeout  time.Duration // how long another apt may hold its lock
+	lockPoll     time.Duration // how often apt is tried meanwhile
+	missing      func(pid int) ([]ociruntime.Capability, error)
+}
+
+func thisHost() *host {
+	_, err := os.Stat("/run/systemd/system") // sd_booted(3)
+	return &host{
+		uid:          os.Geteuid(),
+		systemd:      err == nil,
+		state:        "/var/lib/podenv",
+		run:          "/var/run",
+		cgroup:       "/sys/fs/cgroup",
+		sbin:         []string{"/usr/local/sbin", "/usr/sbin", "/sbin"},
+		config:       "/etc/docker/daemon.json",
+		startTimeout: time.Minute,
+		lockTimeout:  5 * time.Minute, // a fresh machine upgrades itself for a while
+		lockPoll:     2 * time.Second,
+		missing:      missingOf,
+	}
+}
+
+// path is PATH with the folders of system commands (dockerd, runc, iptables).
+func (h *host) path() string {
+	return strings.Join(append(filepath.SplitList(os.Getenv("PATH")), h.sbin...), string(filepath.ListSeparator))
+}
+
+// look finds a system command, or returns "".
+func (h *host) look(name string) string {
+	for _, dir := range filepath.SplitList(h.path()) {
+		path := filepath.Join(dir, name)
+		if stat, err := os.Stat(path); err == nil && stat.Mode().IsRegular() && stat.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// asRoot is the command line args with what a user needs to run it as root.
+func (h *host) asRoot(args ...string) []string {
+	if h.uid == 0 {
+		return args
+	}
+	return append([]string{"sudo", "-n"}, args...)
+}
+
+// MissingCapabilities lists the capabilities that the kernel knows and that no
+// container can be given here, because the bounding set lacks them: the daemon's
+// where it runs on this host, else that of this process.
+func MissingCapabilities() ([]ociruntime.Capability, error) {
+	return missingOf(thisHost().daemonPID())
+}
+
+// missingOf is MissingCapabilities of one process; 0 is this one.
+func missingOf(pid int) ([]ociruntime.Capability, error) {
+	path := "/proc/self/status"
+	if pid > 0 {
+		path = fmt.Sprintf("/proc/%d/status", pid)
+	}
+	status, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	set, err := ociruntime.BoundingSet(status)
+	if err != nil {
+		return nil, err
+	}
+	last, err := ociruntime.LastCapability()
+	if err != nil {
+		return nil, err
+	}
+	return set.Missing(last), nil
+}
+
+func join(capabilities []ociruntime.Capability) string {
+	names := make([]string, len(capabilities))
+	for i, c := range capabilities {
+		names[i] = c.String()
+	}
+	return strings.Join(names, ", ")
+}

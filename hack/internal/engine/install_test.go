@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
+	for name, test := range map[string]struct {
+		command string // what docker.io brings besides dockerd
+		want    []string
+	}{
+		"with its command, as up to Debian 12":       {"docker", []string{install + " docker.io iptables"}},
+		"and its command for itself since Debian 13": {"", []string{install + " docker.io iptables", install + " docker-cli"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.link("mv")
+			for _, command := range []string{"docker", "dockerd"} {
+				f.write(command, "#!/bin/sh\n", 0o755)
+				f.remove("bin/" + command)
+			}
+			body := `case "$*" in *docker-cli*) mv $F/docker $F/bin/docker;; *docker.io*) mv $F/dockerd $F/bin/dockerd;; esac`
+			if test.command != "" {
+				body += "\nmv $F/docker $F/bin/docker"
+			}
+			f.debian("", body)
+			if err := f.installDocker(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			got := f.calls("apt-get")
+			for i := range got {
+				got[i] = strings.TrimSuffix(got[i], " apparmor") // where this kernel has it
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if _, err := exec.LookPath("docker"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestDaemonThatItsInstallationStartedIsStopped(t *testing.T) {
+	for name, test := range map[string]struct {
+		host  func(*fake)
+		stops bool
+	}{
+		"on a bounded host, since it was started plainly": {(*fake).bound, true},
+		"but serves on a full one":                        {func(*fake) {}, false},
+		"but serves as systemd started it":                {func(f *fake) { f.bound(); f.systemd = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			test.host(f)
+			pid := f.process("dockerd")
+			f.remove("bin/dockerd")
+			f.debian("", "echo "+pid+" > $F/run/docker.pid")
+			if err := f.installDocker(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if runs := f.daemonPID() > 0; runs == test.stops {
+				t.Errorf("it runs: %v, want %v", runs, !test.stops)
+			}
+		})
+	}
+}

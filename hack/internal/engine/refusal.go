@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// explainRefusal adds to an engine's refusal of privileged containers why it may be,
+// and what the user can do about it; runtime is where an OCI runtime lies that would
+// do, or "". Other errors are returned as they are.
+func (h *host) explainRefusal(info Info, err error, runtime string) error {
+	if !errors.Is(err, ErrPrivileged) {
+		return err
+	}
+	if slices.ContainsFunc(info.SecurityOptions, mapsUsers) {
+		return &HostError{
+			fmt.Errorf("%w\n  this daemon maps users (rootless, or userns-remap)", err),
+			"use one that runs as root and does not, see `docker context ls`",
+		}
+	}
+	missing, missingErr := h.missing(h.daemonPID())
+	if missingErr != nil || len(missing) == 0 {
+		return &HostError{err, "use a host, or a Docker, that allows privileged containers: kind's nodes are such"}
+	}
+	err = fmt.Errorf("%w\n  this host lacks %s", err, join(missing))
+	if info.DefaultRuntime == runtimeName {
+		return &HostError{err, "see what dockerd says, in " + filepath.Join(h.state, "dockerd.log") + " where podenv started it"}
+	}
+	err = fmt.Errorf("%w, and the dockerd that serves was not started to cope with that", err)
+	remedy := "stop it, and `podenv up` as root starts one that is"
+	if runtime != "" {
+		remedy += "; or " + h.remedyConfig(runtime)
+	}
+	return &HostError{err, remedy}
+}
+
+func mapsUsers(option string) bool {
+	return strings.Contains(option, "name=rootless") || strings.Contains(option, "name=userns")
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// start makes the local daemon serve: through systemd where that is in charge, as
+// a process of its own elsewhere.
+func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) error {
+	if h.systemd {
+		return h.startService(ctx, step)
+	}
+	if h.uid != 0 {
+		return &HostError{
+			fmt.Errorf("%w: there is no systemd to start Docker, and only root can do it without", ErrNoEngine),
+			"run podenv as root: `sudo env PATH=\"$PATH\" make up`",
+		}
+	}
+	unlock, err := h.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := queryInfo(ctx); err == nil {
+		return nil // another podenv was faster
+	}
+	if pid := h.daemonPID(); pid > 0 {
+		step.Now("waiting for the dockerd that is starting")
+		return awaited(h.await(ctx, nil), fmt.Sprintf("dockerd, process %d,", pid), "stop it, and try again")
+	}
+	flags, err := h.daemonFlags(ctx, l)
+	if err != nil {
+		return err
+	}
+	step.Now("starting dockerd")
+	return h.startDaemon(ctx, flags)
+}
+
+// startService starts Debian's docker.service.
+func (h *host) startService(ctx context.Context, step *progress.Step) error {
+	const remedy = "see `journalctl -u docker -n 50`"
+	step.Now("starting docker.service")
+	command := h.asRoot("systemctl", "start", "docker")
+	if err := run.Command(ctx, command[0], command[1:]...).Log(step.Log()).Run(); err != nil {
+		return &HostError{fmt.Errorf("%w: %w", ErrNoEngine, err), remedy}
+	}
+	return awaited(h.await(ctx, nil), "docker.service", remedy)
+}
+
+// awaited is the error of await for the daemon called who. One with ErrNoEngine in
+// its chain says all that there is to say.
+func awaited(err error, who, remedy string) error {
+	if err == nil || errors.Is(err, ErrNoEngine) {
+		return err
+	}
+	return &HostError{fmt.Errorf("%w: %s %w", ErrNoEngine, who, err), remedy}
+}
+
+// lock keeps two podenv processes, of whatever checkouts, from starting two daemons.
+func (h *host) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(h.state, 0o755); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(h.state, "lock"))
+	if _, err := lock.TryLockContext(ctx, 200*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("waiting for another podenv that starts dockerd: %w", err)
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
