@@ -1,0 +1,321 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"podenv.dev/hack/internal/source"
+)
+
+func editWord(dir, pkg, word string) error {
+	return os.WriteFile(filepath.Join(dir, "pkg", pkg, pkg+".go"),
+		[]byte("package "+pkg+"\n\nconst Word = \""+word+"\"\n"), 0o644)
+}
+
+func TestBinariesAreStampedWithReleaseAndNumberOfPatches(t *testing.T) {
+	l, tree := newTree(t,
+		func(dir string) { editWord(dir, "word", "one") },
+		func(dir string) { editWord(dir, "word", "two") })
+	for _, tc := range []struct {
+		name  string
+		stock bool
+		want  string
+	}{
+		{"patched", false, "v1.33.13+podenv.2 1 33 dirty 2026-01-02T03:04:05Z 40\n"},
+		{"stock", true, "v1.33.13 1 33 clean 2026-01-02T03:04:05Z 40\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, err := Binaries(t.Context(), l, &source.Tree{Dir: tree.Dir, Series: tree.Series, Stock: tc.stock}, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Sorted(maps.Keys(r.Binaries)); !slices.Equal(got, slices.Sorted(slices.Values(Components))) {
+				t.Errorf("built %v, want all of %v", got, Components)
+			}
+			for c, file := range r.Binaries {
+				if !strings.HasPrefix(says(t, file), tc.want) {
+					t.Errorf("%s says %q, want %q", c, says(t, file), tc.want)
+				}
+			}
+			if want, _, _ := strings.Cut(tc.want, " "); r.Version != want {
+				t.Errorf("Version = %s, want %s", r.Version, want)
+			}
+		})
+	}
+}
+
+func TestBinariesAreBuiltAgainOnlyIfSomethingChanged(t *testing.T) {
+	l, tree := newTree(t)
+	count := countBuilds(t)
+	build := func(components ...string) *Result {
+		t.Helper()
+		r, err := Binaries(t.Context(), l, tree, components, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first := build()
+	bin := func(c string) string { return first.Binaries[c] }
+
+	for _, tc := range []struct {
+		name    string
+		change  func() error
+		build   []string
+		builds  int
+		kubelet string // what the kubelet then says
+	}{
+		{name: "nothing changed", builds: 0, kubelet: "node"},
+		{
+			name:   "an uncommitted edit",
+			change: func() error { return editWord(tree.Dir, "node", "edited") },
+			build:  []string{"kubelet"}, builds: 1, kubelet: "edited",
+		},
+		{name: "the same edit again", build: []string{"kubelet"}, builds: 0, kubelet: "edited"},
+		{name: "the other components after that edit", builds: 1, kubelet: "edited"},
+		{
+			name:   "the edit is committed",
+			change: func() error { commit(t, tree.Dir, "edit"); return nil },
+			builds: 0, kubelet: "edited",
+		},
+		{
+			name: "a new file, not added to git",
+			change: func() error {
+				write(t, filepath.Join(tree.Dir, "pkg/node/init.go"), "package node\n\nfunc init() { println(\"hello\") }\n")
+				return nil
+			},
+			builds: 1, kubelet: "hello",
+		},
+		{
+			name:   "the new file is removed",
+			change: func() error { return os.Remove(filepath.Join(tree.Dir, "pkg/node/init.go")) },
+			builds: 1, kubelet: "edited",
+		},
+		{
+			name:   "a binary was deleted",
+			change: func() error { return os.Remove(bin("kubelet")) },
+			builds: 1, kubelet: "edited",
+		},
+		{
+			name:   "a binary was cut short",
+			change: func() error { return os.WriteFile(bin("kubelet"), []byte("#!/bin/false\n"), 0o755) },
+			builds: 1, kubelet: "edited",
+		},
+		{
+			name:   "the manifest is half-written",
+			change: func() error { return os.WriteFile(manifestPath(first.Dir), []byte(`{"binaries":{"kube`), 0o644) },
+			builds: 1, kubelet: "edited",
+		},
+		{
+			name: "a build was interrupted before its binaries got their names",
+			change: func() error {
+				write(t, bin("kubelet")+".new", "half")
+				write(t, filepath.Join(first.Dir, "work", "tmp", "go-build1", "b001", "exe", "a.out"), "half")
+				return editWord(tree.Dir, "node", "later")
+			},
+			builds: 1, kubelet: "later",
+		},
+		{
+			name:   "one more patch changes the stamp",
+			change: func() error { write(t, filepath.Join(tree.Series.Dir, "0001-x.patch"), "Subject: x\n"); return nil },
+			builds: 1, kubelet: "v1.33.13+podenv.1",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.change != nil {
+				if err := tc.change(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := count()
+			build(tc.build...)
+			if got := count() - before; got != tc.builds {
+				t.Errorf("go build ran %d times, want %d", got, tc.builds)
+			}
+			if got := says(t, bin("kubelet")); !strings.Contains(got, tc.kubelet) {
+				t.Errorf("the kubelet says %q, want %q in it", got, tc.kubelet)
+			}
+			if left, _ := filepath.Glob(filepath.Join(first.Dir, "bin", "*.new")); len(left) > 0 {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(first.Dir, "work", "tmp")); !os.IsNotExist(err) {
+		t.Errorf("the Go tool's folder is left: %v", err)
+	}
+}
+
+func TestBinariesOfOneComponentLeavesTheOthersAlone(t *testing.T) {
+	l, tree := newTree(t)
+	all, err := Binaries(t.Context(), l, tree, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(all.Binaries["kube-proxy"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := editWord(tree.Dir, "word", "edited"); err != nil {
+		t.Fatal(err)
+	}
+	one, err := Binaries(t.Context(), l, tree, []string{"kubectl"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(one.Binaries) != 1 || !strings.Contains(says(t, one.Binaries["kubectl"]), "edited") {
+		t.Errorf("Binaries = %v, kubectl says %q", one.Binaries, says(t, one.Binaries["kubectl"]))
+	}
+	after, err := os.Stat(all.Binaries["kube-proxy"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("kube-proxy was replaced although only kubectl was asked for")
+	}
+}
+
+func TestFailedBuildDoesNotCostTheOthersTheirLink(t *testing.T) {
+	l, tree := newTree(t)
+	all, err := Binaries(t.Context(), l, tree, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	staged := func(c string) os.FileInfo {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(all.Dir, "work", "bin", c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	before := staged("kube-proxy")
+	write(t, filepath.Join(tree.Dir, "pkg/node/node.go"), "package node\n\nconst Word = wrong\n")
+	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil {
+		t.Fatal("it compiled")
+	}
+	if err := editWord(tree.Dir, "node", "mended"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Binaries(t.Context(), l, tree, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, staged("kube-proxy")) {
+		t.Error("kube-proxy was linked again although nothing of it had changed")
+	}
+}
+
+func TestBinariesRefusesWhatItCannotBuild(t *testing.T) {
+	l, tree := newTree(t)
+
+	if _, err := Binaries(t.Context(), l, tree, []string{"kubelett"}, nil); err == nil || !strings.Contains(err.Error(), "choose from kubelet,") {
+		t.Errorf("unknown component: %v", err)
+	}
+
+	if err := os.RemoveAll(filepath.Join(tree.Dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	// The checkout around the tree has a repository, which is not the tree's.
+	gitIn(t, l.Root, "init", "--quiet")
+	commit(t, l.Root, "podenv")
+	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil || !strings.Contains(err.Error(), "run podenv tree") {
+		t.Errorf("a tree without a repository: %v", err)
+	}
+}
+
+func TestInterruptedBuildGoesOn(t *testing.T) {
+	l, tree := newTree(t)
+	path, started := os.Getenv("PATH"), filepath.Join(t.TempDir(), "started")
+	fakeGo(t, "if [ \"$1\" = build ]; then mkdir \"$GOTMPDIR/go-build1\"; : >"+started+"; exec sleep 100; fi")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error)
+	go func() {
+		_, err := Binaries(ctx, l, tree, nil, nil)
+		ended <- err
+	}()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(started); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("go build has not been started in 20 seconds")
+		}
+	}
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the interrupted build ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the build went on for 20 seconds after the interrupt")
+	}
+	if _, err := os.Stat(filepath.Join(l.Build("v1.33"), "work", "tmp")); !os.IsNotExist(err) {
+		t.Errorf("the Go tool's folder is left: %v", err)
+	}
+
+	t.Setenv("PATH", path)
+	r, err := Binaries(t.Context(), l, tree, []string{"kubelet"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := says(t, r.Binaries["kubelet"]); !strings.Contains(got, "node") {
+		t.Errorf("the kubelet says %q", got)
+	}
+}
+
+func TestTwoBuildsAtOnceDoTheWorkOnce(t *testing.T) {
+	l, tree := newTree(t)
+	count := countBuilds(t)
+	var both errgroup.Group
+	for range 2 {
+		both.Go(func() error {
+			_, err := Binaries(t.Context(), l, tree, []string{"kubectl"}, nil)
+			return err
+		})
+	}
+	if err := both.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if count() != 1 {
+		t.Errorf("go build ran %d times, want once", count())
+	}
+}
+
+func TestTreeContentLeavesNoTrace(t *testing.T) {
+	_, tree := newTree(t)
+	if err := editWord(tree.Dir, "word", "edited"); err != nil {
+		t.Fatal(err)
+	}
+	snapshot := func() string {
+		return read(t, filepath.Join(tree.Dir, ".git", "index")) + gitIn(t, tree.Dir, "count-objects", "--verbose")
+	}
+	before, scratch := snapshot(), t.TempDir()
+	edited, err := treeContent(t.Context(), tree.Dir, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if snapshot() != before {
+		t.Error("the tree's repository has changed")
+	}
+	if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+		t.Errorf("scratch has %v, %v", left, err)
+	}
+	commit(t, tree.Dir, "edit")
+	committed, err := treeContent(t.Context(), tree.Dir, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.TrimSpace(gitIn(t, tree.Dir, "rev-parse", "HEAD^{tree}")); edited != want || committed != want {
+		t.Errorf("edited %s, committed %s; want git's own %s for both", edited, committed, want)
+	}
+}

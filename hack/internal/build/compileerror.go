@@ -1,0 +1,126 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"podenv.dev/hack/internal/source"
+)
+
+// shownLines is how many of the compiler's lines a CompileError keeps.
+const shownLines = 20
+
+// position matches the compiler's messages about a line of a file.
+var position = regexp.MustCompile(`^(\S+\.(?:go|s)):\d+(?::\d+)?: `)
+
+// CompileError is a tree that does not compile.
+type CompileError struct {
+	Dir   string   // the tree
+	Lines []string // the compiler's first lines, packages included
+	More  int      // how many lines were left out
+	// Touched says for each file named in Lines by whom it was changed since the release.
+	Touched []string
+}
+
+func (e *CompileError) Error() string {
+	var b strings.Builder
+	b.WriteString("the tree does not compile:")
+	for _, line := range e.Lines {
+		b.WriteString("\n  " + line)
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "\n  and %d lines more", e.More)
+	}
+	for _, touched := range e.Touched {
+		b.WriteString("\n  " + touched)
+	}
+	fmt.Fprintf(&b, "\n  mend it in %s and run podenv build again", e.Dir)
+	return b.String()
+}
+
+// newCompileError returns what messages say about files of the tree t, or nil if they
+// name no line of a file.
+func newCompileError(ctx context.Context, t *source.Tree, messages []string) *CompileError {
+	e := &CompileError{Dir: t.Dir}
+	var files []string
+	lines := 0
+	for _, line := range messages {
+		found := position.FindStringSubmatch(line)
+		if found != nil && !slices.Contains(files, found[1]) {
+			files = append(files, found[1])
+		}
+		if found == nil && !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "\t") {
+			continue
+		}
+		if lines++; lines <= shownLines {
+			e.Lines = append(e.Lines, strings.ReplaceAll(line, "\t", "    "))
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	e.More = lines - len(e.Lines)
+	subjects := patchSubjects(t)
+	for _, file := range files[:min(len(files), 5)] {
+		if by := touchedBy(ctx, t, file, subjects); by != "" {
+			e.Touched = append(e.Touched, file+" was touched by "+by)
+		}
+	}
+	return e
+}
+
+// patchSubjects maps the first line of each patch's message to the patch's file name.
+func patchSubjects(t *source.Tree) map[string]string {
+	subjects := map[string]string{}
+	if t.Stock {
+		return subjects
+	}
+	patches, err := t.Series.Patches()
+	if err != nil {
+		return subjects
+	}
+	for _, patch := range patches {
+		data, err := os.ReadFile(patch)
+		if err != nil {
+			continue
+		}
+		preamble, _, _ := strings.Cut(string(data), "\n---\n")
+		if header, err := gitdiff.ParsePatchHeader(preamble + "\n"); err == nil {
+			subjects[header.Title] = filepath.Base(patch)
+		}
+	}
+	return subjects
+}
+
+// touchedBy says which patches, other commits and edits changed file since the release;
+// nothing if none did, or if git cannot tell.
+func touchedBy(ctx context.Context, t *source.Tree, file string, subjects map[string]string) string {
+	var by []string
+	if dirty, err := git(ctx, t.Dir, "status", "--porcelain", "--", file).Output(); err == nil && dirty != "" {
+		by = append(by, "your uncommitted edit")
+	}
+	// The release is the first commit, and the only one without a parent.
+	log, err := git(ctx, t.Dir, "log", "--min-parents=1", "--format=%h %s", "--", file).Output()
+	if err != nil {
+		return strings.Join(by, " and ")
+	}
+	for _, line := range strings.Split(log, "\n") {
+		id, subject, ok := strings.Cut(line, " ")
+		if !ok {
+			continue
+		}
+		if patch, known := subjects[subject]; known {
+			by = append(by, "patch "+patch)
+		} else {
+			by = append(by, fmt.Sprintf("commit %s (%s)", id, subject))
+		}
+	}
+	return strings.Join(by, " and ")
+}

@@ -1,0 +1,244 @@
+package build
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"podenv.dev/hack/internal/debian"
+)
+
+// withoutProxy are the images that need nothing from Debian.
+var withoutProxy = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+func TestImagesHoldTheBinaryThatKubeadmStarts(t *testing.T) {
+	l, tree := newTree(t, func(dir string) { editWord(dir, "word", "patched") })
+	r, err := Binaries(t.Context(), l, tree, append([]string{"kubelet"}, withoutProxy...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Images(t.Context(), l, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Images) != len(withoutProxy) {
+		t.Errorf("Images = %v, want one for each of %v", r.Images, withoutProxy)
+	}
+	for _, c := range withoutProxy {
+		if tags, want := archiveTags(t, []byte(read(t, r.Images[c]))), "registry.k8s.io/"+c+":v1.33.13_podenv.1"; !slices.Equal(tags, []string{want}) {
+			t.Errorf("%s: tags %v, want %s", c, tags, want)
+		}
+		files, img := imageFiles(t, r.Images[c])
+		if got := files["usr/local/bin/"+c]; got.Header == nil || string(got.data) != read(t, r.Binaries[c]) || got.Mode != 0o755 {
+			t.Errorf("%s: its image does not have the binary in /usr/local/bin", c)
+		}
+		config, err := img.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// kubeadm's manifests start the program by its bare name.
+		if !slices.ContainsFunc(config.Config.Env, func(e string) bool {
+			return slices.Contains(strings.Split(strings.TrimPrefix(e, "PATH="), ":"), "/usr/local/bin")
+		}) {
+			t.Errorf("%s: /usr/local/bin is not in PATH: %v", c, config.Config.Env)
+		}
+	}
+}
+
+func TestImagesArePackedAgainOnlyIfTheBinaryChanged(t *testing.T) {
+	l, tree := newTree(t)
+	pack := func() map[string]os.FileInfo {
+		t.Helper()
+		r, err := Binaries(t.Context(), l, tree, withoutProxy, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Images(t.Context(), l, r, nil); err != nil {
+			t.Fatal(err)
+		}
+		infos := map[string]os.FileInfo{}
+		for c, file := range r.Images {
+			if infos[c], err = os.Stat(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return infos
+	}
+	same := func(a, b map[string]os.FileInfo) bool {
+		for c := range a {
+			if !os.SameFile(a[c], b[c]) {
+				return false
+			}
+		}
+		return true
+	}
+
+	first := pack()
+	if !same(first, pack()) {
+		t.Error("images were packed again with nothing changed")
+	}
+	// A comment changes the tree, but not the binaries.
+	write(t, filepath.Join(tree.Dir, "README.md"), "hello")
+	if !same(first, pack()) {
+		t.Error("images were packed again for the same binaries")
+	}
+	if err := editWord(tree.Dir, "word", "edited"); err != nil {
+		t.Fatal(err)
+	}
+	second := pack()
+	if same(first, second) {
+		t.Error("images were kept although the binaries changed")
+	}
+	if err := os.Truncate(filepath.Join(l.Build("v1.33"), "images", "kube-apiserver.tar"), 100); err != nil {
+		t.Fatal(err)
+	}
+	if same(second, pack()) {
+		t.Error("half an image was kept")
+	}
+}
+
+func TestImagesAreTheSameFromTwoBuilds(t *testing.T) {
+	var archives [2]string
+	for i := range archives {
+		l, tree := newTree(t)
+		r, err := Binaries(t.Context(), l, tree, []string{"kube-apiserver"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Images(t.Context(), l, r, nil); err != nil {
+			t.Fatal(err)
+		}
+		archives[i] = read(t, r.Images["kube-apiserver"])
+	}
+	if archives[0] != archives[1] {
+		t.Error("the same tree in two folders makes two images")
+	}
+}
+
+// readServer reads a server tarball as kind v0.33.0 does: every file, whatever its mode,
+// below one folder.
+func readServer(t *testing.T, file string) map[string]tarFile {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tarFiles(t, zr)
+}
+
+func TestServerTarballIsWhatKindReads(t *testing.T) {
+	l, tree := newTree(t, func(dir string) { editWord(dir, "word", "patched") })
+	r, err := Binaries(t.Context(), l, tree, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "server.tar.gz")
+	if err := ServerTarball(t.Context(), l, r, out, nil); err == nil || !strings.Contains(err.Error(), "build the images first") {
+		t.Errorf("ServerTarball without images: %v", err)
+	}
+	for _, c := range ImageComponents { // kube-proxy's with a base like the others'
+		b, err := baseOf(t.Context(), l, "kube-apiserver", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Images[c] = filepath.Join(t.TempDir(), c+".tar")
+		if err := packComponent(t.Context(), c, ImageName(c, r.Version), r.Binaries[c], b, r.Images[c]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ServerTarball(t.Context(), l, r, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	files := readServer(t, out)
+
+	raw := strings.TrimSpace(string(files["kubernetes/version"].data))
+	if v, err := version.ParseSemantic(raw); err != nil || raw != "v1.33.13+podenv.1" {
+		t.Errorf("version %q: %v, %v", raw, v, err)
+	}
+	for _, c := range Components {
+		got := files["kubernetes/server/bin/"+c]
+		if got.Header == nil || got.Mode != 0o755 || got.Typeflag != tar.TypeReg || string(got.data) != read(t, r.Binaries[c]) {
+			t.Errorf("the tarball's %s is not the binary", c)
+		}
+	}
+	for _, c := range ImageComponents {
+		if got := string(files["kubernetes/server/bin/"+c+".docker_tag"].data); got != "v1.33.13_podenv.1\n" {
+			t.Errorf("%s.docker_tag has %q", c, got)
+		}
+		tags := archiveTags(t, files["kubernetes/server/bin/"+c+".tar"].data)
+		if len(tags) != 1 {
+			t.Fatalf("%s.tar has the names %v, want one", c, tags)
+		}
+		// kind takes the architecture off the repository; kubeadm asks for what is left.
+		repository, tag, _ := strings.Cut(tags[0], ":")
+		if got := strings.TrimSuffix(repository, "-"+runtime.GOARCH) + ":" + tag; got != ImageName(c, r.Version) || !strings.HasSuffix(repository, "-"+runtime.GOARCH) {
+			t.Errorf("%s.tar has the name %s", c, tags[0])
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(r.Dir, "work", "server-*")); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+
+	again := filepath.Join(t.TempDir(), "again.tar.gz")
+	if err := ServerTarball(t.Context(), l, r, again, nil); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, out) != read(t, again) {
+		t.Error("two tarballs of the same build differ")
+	}
+}
+
+func TestProxyLockPinsAllThatTheProxyRuns(t *testing.T) {
+	packages, err := debian.ParseLock(proxyLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range append([]string{"libc6"}, proxyTools...) {
+		if !slices.ContainsFunc(packages, func(p debian.Package) bool { return p.Name == tool }) {
+			t.Errorf("proxy.lock does not pin %s", tool)
+		}
+	}
+}
+
+func TestProxyFilesPutTheWrapperInFrontOfIptables(t *testing.T) {
+	files := proxyFiles()
+	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+		if !slices.ContainsFunc(files, func(f File) bool { return f.Path == "/usr/sbin/"+name && f.Link == path.Base(wrapper) }) {
+			t.Errorf("%s does not lead to the wrapper", name)
+		}
+	}
+}
+
+func TestPackagedKeepsProgramsLibrariesAndTerms(t *testing.T) {
+	for _, tc := range []struct {
+		path string
+		kept bool
+	}{
+		{"/usr/sbin/xtables-nft-multi", true},
+		{"/usr/lib/x86_64-linux-gnu/libc.so.6", true},
+		{"/usr/lib/x86_64-linux-gnu/xtables/libxt_comment.so", true},
+		{"/etc/protocols", true},
+		{"/usr/share/doc/iptables/copyright", true},
+		{"/usr/share/doc/iptables/changelog.gz", false},
+		{"/usr/share/man/man8/iptables.8.gz", false},
+		{"/usr/lib/x86_64-linux-gnu/gconv/EUC-JP.so", false},
+		{"/usr/lib/systemd/system/nftables.service", false},
+	} {
+		got := packaged([]debian.File{{Path: tc.path, Type: tar.TypeReg, Mode: 0o644}, {Path: path.Dir(tc.path), Type: tar.TypeDir}})
+		if (len(got) == 1) != tc.kept {
+			t.Errorf("packaged(%s) = %v, want it kept: %v", tc.path, got, tc.kept)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package build
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/renameio/v2"
+	"github.com/klauspost/compress/gzip"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+)
+
+// ServerTarballName is what a Kubernetes release calls its server tarball.
+const ServerTarballName = "kubernetes-server-linux-" + runtime.GOARCH + ".tar.gz"
+
+// ServerTarball writes r as the server tarball of a Kubernetes release to the file out:
+// what `kind build node-image --type file` takes, for one.
+// r must have every component and image.
+func ServerTarball(ctx context.Context, _ layout.Layout, r *Result, out string, step *progress.Step) error {
+	if err := os.MkdirAll(filepath.Join(r.Dir, "work"), 0o755); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(filepath.Join(r.Dir, "work"), "server-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	step.Now("naming the images as a release does")
+	files, err := serverFiles(r, scratch)
+	if err != nil {
+		return err
+	}
+	entries, err := withParents(files)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	pending, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer pending.Cleanup() //nolint:errcheck // a no-op once the file has its name
+	zw, err := gzip.NewWriterLevel(pending, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	tw := tar.NewWriter(zw)
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		step.Now("packing %s", name)
+		if err := writeEntry(tw, name, entries[name]); err != nil {
+			return fmt.Errorf("server tarball: packing %s: %w", name, err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return err
+	}
+	if err := zw.Close(); err != nil {
+		return err
+	}
+	return pending.CloseAtomicallyReplace()
+}
+
+// serverFiles lists what the tarball holds. The images' archives go to scratch.
+func serverFiles(r *Result, scratch string) ([]File, error) {
+	const bin = "/kubernetes/server/bin/"
+	files := []File{{Path: "/kubernetes/version", Mode: 0o644, Data: []byte(r.Version + "\n")}}
+	for _, c := range Components {
+		if r.Binaries[c] == "" {
+			return nil, fmt.Errorf("a server tarball needs %s: build all components first", c)
+		}
+		files = append(files, File{Path: bin + c, Mode: 0o755, Source: r.Binaries[c]})
+	}
+	for _, c := range ImageComponents {
+		if r.Images[c] == "" {
+			return nil, fmt.Errorf("a server tarball needs the image of %s: build the images first", c)
+		}
+		img, err := tarball.ImageFromPath(r.Images[c], nil)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", r.Images[c], err)
+		}
+		// A release's archives name the architecture in the repository; kind takes it off.
+		archive := filepath.Join(scratch, c+".tar")
+		if err := writeArchive(img, ImageName(c+"-"+runtime.GOARCH, r.Version), archive); err != nil {
+			return nil, err
+		}
+		files = append(files,
+			File{Path: bin + c + ".tar", Mode: 0o644, Source: archive},
+			File{Path: bin + c + ".docker_tag", Mode: 0o644, Data: []byte(ImageTag(r.Version) + "\n")})
+	}
+	return files, nil
+}

@@ -1,0 +1,83 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// git prepares a git command on the repository in dir, and on no other: a tree lies
+// inside podenv's own checkout, which git would take where the tree has no repository.
+func git(ctx context.Context, dir string, args ...string) *run.Cmd {
+	words := append([]string{"--git-dir=" + filepath.Join(dir, ".git"), "--work-tree=" + dir}, args...)
+	return run.Command(ctx, "git", words...).Dir(dir).Env("LC_ALL=C")
+}
+
+// treeContent returns git's hash of the files of the tree in dir as they are now,
+// uncommitted edits and new files included. It writes nothing into the tree: the index
+// is a copy, and the objects of edited files go to the folder scratch.
+func treeContent(ctx context.Context, dir, scratch string) (string, error) {
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return "", err
+	}
+	beside, err := os.MkdirTemp(scratch, "index-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(beside)
+	paths := map[string]string{"index": "", "objects": ""}
+	for name := range paths {
+		p, err := git(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", name).Output()
+		if err != nil {
+			return "", fmt.Errorf("reading the tree %s; run podenv tree to put it together: %w", dir, err)
+		}
+		paths[name] = p
+	}
+	index := filepath.Join(beside, "index")
+	if err := copyFile(paths["index"], index); err != nil {
+		return "", err
+	}
+	objects := filepath.Join(beside, "objects")
+	if err := os.Mkdir(objects, 0o755); err != nil {
+		return "", err
+	}
+	env := []string{
+		"GIT_INDEX_FILE=" + index,
+		"GIT_OBJECT_DIRECTORY=" + objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + paths["objects"],
+	}
+	if err := git(ctx, dir, "add", "--all").Env(env...).Run(); err != nil {
+		return "", err
+	}
+	return git(ctx, dir, "write-tree").Env(env...).Output()
+}
+
+// copyFile copies from to to and keeps its time, by which git knows which files were
+// changed since the index was written.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}

@@ -1,0 +1,75 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/source"
+)
+
+// stamp is what --version of a component prints. It depends on the release and on the
+// number of patches only: were it to change with every edit, every edit would relink
+// all components.
+type stamp struct {
+	version   string // v1.33.13+podenv.5
+	commit    string // the tree's commit of the release
+	treeState string // "clean" for exactly the release, else "dirty"
+	date      string // the release commit's, RFC 3339
+}
+
+// Version is what the components built from t say they are: the release, and for a
+// patched tree the number of patches as build metadata.
+func Version(t *source.Tree) (string, error) {
+	if t.Stock {
+		return t.Series.Release, nil
+	}
+	patches, err := t.Series.Patches()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s+podenv.%d", t.Series.Release, len(patches)), nil
+}
+
+// ImageTag is version as an image's tag, which cannot hold a plus sign.
+func ImageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
+
+func newStamp(ctx context.Context, t *source.Tree) (stamp, error) {
+	version, err := Version(t)
+	if err != nil {
+		return stamp{}, err
+	}
+	out, err := git(ctx, t.Dir, "log", "--max-parents=0", "--format=%H %ct", "HEAD").Output()
+	if err != nil {
+		return stamp{}, fmt.Errorf("finding the release's commit in %s; run podenv tree to put the tree together: %w", t.Dir, err)
+	}
+	commit, seconds, _ := strings.Cut(out, " ")
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return stamp{}, fmt.Errorf("tree %s: want one first commit, got %q", t.Dir, out)
+	}
+	state := "dirty"
+	if t.Stock {
+		state = "clean"
+	}
+	return stamp{version: version, commit: commit, treeState: state, date: time.Unix(unix, 0).UTC().Format(time.RFC3339)}, nil
+}
+
+// linkerFlags strips the binaries and stamps them as Kubernetes' own build does, in
+// both packages that keep a version.
+func (s stamp) linkerFlags() string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(s.version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	flags := []string{"-s", "-w"}
+	for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
+		for _, v := range [][2]string{
+			{"gitVersion", s.version}, {"gitMajor", major}, {"gitMinor", minor},
+			{"gitCommit", s.commit}, {"gitTreeState", s.treeState}, {"buildDate", s.date},
+		} {
+			flags = append(flags, "-X", pkg+"."+v[0]+"="+v[1])
+		}
+	}
+	return strings.Join(flags, " ")
+}

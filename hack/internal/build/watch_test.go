@@ -1,0 +1,51 @@
+package build
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+func TestWatchSaysWhatTheGoToolDoes(t *testing.T) {
+	stage := t.TempDir()
+	w := newWatch([]string{"kubelet", "kubectl"}, stage, nil)
+	says := func(want string) {
+		t.Helper()
+		if got := w.now(); got != want {
+			t.Errorf("now = %q, want %q", got, want)
+		}
+	}
+	out := func(s string) {
+		t.Helper()
+		if n, err := w.Write([]byte(s)); n != len(s) || err != nil {
+			t.Fatalf("Write = %d, %v", n, err)
+		}
+	}
+
+	says("looking for what has changed")
+	out("+ go build -v\nk8s.io/kubernetes/pkg/kub")
+	says("looking for what has changed")
+	out("elet\ngolang.org/x/sys/unix\n")
+	says("2 packages compiled, now golang.org/x/sys/unix")
+	w.total(900)
+	says("2 of up to 900 packages, now golang.org/x/sys/unix")
+	out("k8s.io/kubernetes/cmd/kubelet\n")
+	says("3 of up to 900 packages, linking kubelet")
+	write(t, filepath.Join(stage, "kubelet"), "linked")
+	says("3 of up to 900 packages (1 of 2 done)")
+	out("k8s.io/kubernetes/cmd/kubectl\n")
+	says("4 of up to 900 packages, linking kubectl (1 of 2 done)")
+
+	out("# k8s.io/kubernetes/pkg/x\npkg/x/x.go:1:1: wrong\n")
+	if said := w.said(); len(said) != 2 || said[1] != "pkg/x/x.go:1:1: wrong" {
+		t.Errorf("said %q, want the messages without packages and command", said)
+	}
+}
+
+func TestWatchSeesLinkingWithoutCompiling(t *testing.T) {
+	stage := t.TempDir()
+	w := newWatch([]string{"kubelet", "kubectl"}, stage, nil)
+	write(t, filepath.Join(stage, "kubectl"), "linked")
+	if got, want := w.now(), "linking (1 of 2 done)"; got != want {
+		t.Errorf("now = %q, want %q", got, want)
+	}
+}

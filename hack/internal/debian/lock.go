@@ -1,0 +1,94 @@
+package debian
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// Package is a Debian package at one version.
+type Package struct {
+	Name, Version string
+}
+
+func (p Package) String() string { return p.Name + "=" + p.Version }
+
+// ParseLock reads pinned packages, one `name version` a line. Blank lines and lines
+// that start with # are ignored.
+func ParseLock(data []byte) ([]Package, error) {
+	var packages []Package
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := strings.Fields(line)
+		if len(words) != 2 {
+			return nil, fmt.Errorf("package lock, line %d: want a name and a version, not %q", n, line)
+		}
+		packages = append(packages, Package{Name: words[0], Version: words[1]})
+	}
+	return packages, lines.Err()
+}
+
+// FormatLock writes packages as ParseLock reads them, below the comment.
+func FormatLock(comment string, packages []Package) []byte {
+	var b bytes.Buffer
+	for _, line := range strings.Split(strings.TrimSpace(comment), "\n") {
+		fmt.Fprintf(&b, "# %s\n", line)
+	}
+	for _, p := range packages {
+		fmt.Fprintf(&b, "%s %s\n", p.Name, p.Version)
+	}
+	return b.Bytes()
+}
+
+// RefreshLock writes the lock file anew, with names and all that they depend on at the
+// versions that the archive has now, and says whether that changed it.
+func RefreshLock(ctx context.Context, file, comment string, names ...string) (changed bool, err error) {
+	packages, err := Resolve(ctx, names...)
+	if err != nil {
+		return false, err
+	}
+	lock := FormatLock(comment, packages)
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, lock) {
+		return false, nil
+	}
+	return true, renameio.WriteFile(file, lock, 0o644)
+}
+
+// Resolve returns the packages called names and all that they depend on, at the
+// versions that the archive has now, in the order in which apt would install them on
+// an empty system. Recommended packages are left out.
+func Resolve(ctx context.Context, names ...string) ([]Package, error) {
+	args := append([]string{
+		"--simulate", "--no-install-recommends", "-o", "Dir::State::status=/dev/null", "install",
+	}, names...)
+	out, err := run.Command(ctx, "apt-get", args...).Env("LC_ALL=C").Output()
+	if err != nil {
+		return nil, fmt.Errorf("resolving Debian packages %s: %w", strings.Join(names, ", "), err)
+	}
+	var packages []Package
+	for _, line := range strings.Split(out, "\n") {
+		// Inst libc6 (2.36-9+deb12u14 Debian:12.15/oldstable [amd64])
+		rest, ok := strings.CutPrefix(line, "Inst ")
+		if !ok {
+			continue
+		}
+		name, rest, _ := strings.Cut(rest, " ")
+		version, _, found := strings.Cut(strings.TrimPrefix(rest, "("), " ")
+		if !found {
+			return nil, fmt.Errorf("resolving Debian packages: cannot read apt-get's line %q", line)
+		}
+		packages = append(packages, Package{Name: name, Version: version})
+	}
+	return packages, nil
+}
