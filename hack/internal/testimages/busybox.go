@@ -1,0 +1,104 @@
+package testimages
+
+import (
+	"archive/tar"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+//go:embed busybox.lock
+var busyboxLock []byte
+
+//go:embed printenv.awk
+var printenv []byte
+
+// busybox is the image with a shell.
+func busybox(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+	packages, err := debian.ParseLock(busyboxLock)
+	if err != nil {
+		return build.ImageSpec{}, err
+	}
+	debs, err := debian.Fetch(ctx, l.Cache("debs"), packages, step)
+	if err != nil {
+		return build.ImageSpec{}, fmt.Errorf("packages pinned in hack/internal/testimages/busybox.lock: %w", err)
+	}
+	var program, terms []byte
+	for _, deb := range debs {
+		entries, err := debian.Files(ctx, deb)
+		if err != nil {
+			return build.ImageSpec{}, err
+		}
+		for _, e := range entries {
+			switch {
+			case e.Type == tar.TypeReg && e.Path == "/usr/bin/busybox":
+				program = e.Data
+			case e.Type == tar.TypeReg && filepath.Base(e.Path) == "copyright":
+				terms = e.Data
+			}
+		}
+	}
+	if program == nil {
+		return build.ImageSpec{}, errors.New("the package busybox-static has no busybox in /bin")
+	}
+	applets, err := appletsOf(ctx, program)
+	if err != nil {
+		return build.ImageSpec{}, err
+	}
+	files := append(build.MinimalFiles(),
+		build.File{Path: "/bin/busybox", Mode: 0o755, Data: program},
+		build.File{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: terms},
+		build.File{Path: "/usr/bin/env", Link: "/bin/busybox"},
+		build.File{Path: "/root", Mode: fs.ModeDir | 0o700},
+	)
+	for _, applet := range applets {
+		files = append(files, build.File{Path: "/bin/" + applet, Link: "busybox"})
+	}
+	if !slices.Contains(applets, "printenv") {
+		files = append(files, build.File{Path: "/bin/printenv", Mode: 0o755, Data: printenv})
+	}
+	return build.ImageSpec{Name: Busybox, Files: files, Config: v1.Config{Cmd: []string{"sh"}}}, nil
+}
+
+// appletsOf asks program, a busybox, for the names under which it can be called.
+func appletsOf(ctx context.Context, program []byte) ([]string, error) {
+	dir, err := os.MkdirTemp("", "podenv-busybox-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "busybox")
+	if err := os.WriteFile(file, program, 0o755); err != nil {
+		return nil, err
+	}
+	out, err := run.Command(ctx, file, "--list").Output()
+	if err != nil {
+		return nil, err
+	}
+	applets := strings.Fields(out)
+	return slices.DeleteFunc(applets, func(a string) bool { return a == "busybox" }), nil
+}
+
+// RefreshLock pins busybox at the version that the Debian archive has now. It says
+// which file it wrote, and whether that changed anything.
+func RefreshLock(ctx context.Context, l layout.Layout) (file string, changed bool, err error) {
+	file = filepath.Join(l.Root, "hack", "internal", "testimages", "busybox.lock")
+	changed, err = debian.RefreshLock(ctx, file,
+		"Debian packages of the test image podenv.dev/busybox: name, version.\nWritten by testimages.RefreshLock.",
+		"busybox-static")
+	return file, changed, err
+}

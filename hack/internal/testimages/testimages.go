@@ -1,0 +1,120 @@
+package testimages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+)
+
+// References of the images, as pods name them. Nothing serves them: they are loaded
+// into the nodes.
+const (
+	// Busybox has a shell and the usual tools, from Debian's busybox-static. It runs as
+	// root unless told otherwise.
+	Busybox = "podenv.dev/busybox:1"
+	// Envdump has one static program and nothing else, no shell in particular.
+	// It prints its environment as JSON; `envdump serve` then waits for SIGTERM.
+	Envdump = "podenv.dev/envdump:1"
+)
+
+// format is part of every image's key. Count it up when the packing changes.
+const format = "1"
+
+// Build returns the docker-archives of Busybox and Envdump, in this order. It packs
+// those whose parts have changed.
+func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
+	cached := true
+	for _, image := range []struct {
+		name string
+		spec func(context.Context, layout.Layout, *progress.Step) (build.ImageSpec, error)
+	}{
+		{"busybox", busybox},
+		{"envdump", envdump},
+	} {
+		spec, err := image.spec(ctx, l, step)
+		if err != nil {
+			return nil, fmt.Errorf("test image %s: %w", image.name, err)
+		}
+		out, packed, err := pack(l.Cache("testimages"), image.name, spec)
+		if err != nil {
+			return nil, fmt.Errorf("test image %s: %w", image.name, err)
+		}
+		cached = cached && !packed
+		tars = append(tars, out)
+	}
+	if cached {
+		step.Cached("as packed before")
+	}
+	return tars, nil
+}
+
+// pack writes spec to dir/<name>-<key>.tar, unless that is there, and removes what an
+// earlier spec of that name left.
+func pack(dir, name string, spec build.ImageSpec) (out string, packed bool, err error) {
+	key, err := specKey(spec)
+	if err != nil {
+		return "", false, err
+	}
+	out = filepath.Join(dir, name+"-"+key+".tar")
+	if _, err := os.Stat(out); err == nil {
+		return out, false, nil
+	}
+	old, err := filepath.Glob(filepath.Join(dir, name+"-*.tar"))
+	if err != nil {
+		return "", false, err
+	}
+	if err := build.StaticImage(spec, out); err != nil {
+		return "", false, err
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil {
+			return "", false, err
+		}
+	}
+	return out, true, nil
+}
+
+// specKey hashes spec and the files that it takes from this machine.
+func specKey(spec build.ImageSpec) (string, error) {
+	spec.Files = slices.Clone(spec.Files)
+	for i, f := range spec.Files {
+		if f.Source == "" {
+			continue
+		}
+		content, err := os.ReadFile(f.Source)
+		if err != nil {
+			return "", err
+		}
+		spec.Files[i].Source, spec.Files[i].Data = "", content
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, format)
+	if err := json.NewEncoder(h).Encode(spec); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}
+
+// envdump is the image of test/images/envdump.
+func envdump(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+	program := filepath.Join(l.Cache("programs"), "envdump")
+	if err := build.StaticBinary(ctx, l, "./test/images/envdump", program, step); err != nil {
+		return build.ImageSpec{}, err
+	}
+	return build.ImageSpec{
+		Name:   Envdump,
+		Files:  []build.File{{Path: "/envdump", Mode: 0o755, Source: program}},
+		Config: v1.Config{Entrypoint: []string{"/envdump"}, Env: []string{"PATH=/"}},
+	}, nil
+}

@@ -1,0 +1,212 @@
+package testimages
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/layout"
+)
+
+// newRepository returns a repository with an envdump, and stands in for Debian with a
+// busybox that is a shell script.
+func newRepository(t *testing.T) layout.Layout {
+	t.Helper()
+	l := layout.Layout{Root: t.TempDir()}
+	write(t, filepath.Join(l.Root, "go.mod"), "module podenv.dev\n\ngo 1.24.0\n", 0o644)
+	write(t, filepath.Join(l.Root, "test/images/envdump/main.go"), "package main\n\nfunc main() { println(1) }\n", 0o644)
+
+	bin := t.TempDir()
+	var deb bytes.Buffer
+	tw := tar.NewWriter(&deb)
+	for name, content := range map[string]string{
+		"./bin/busybox": "#!/bin/sh\n[ \"$1\" = --list ] && printf 'busybox\\nsh\\ncat\\n'\n",
+		"./usr/share/doc/busybox-static/copyright": "terms",
+	} {
+		if err := tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tw.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(bin, "deb"), deb.String(), 0o644)
+	packages, err := debian.ParseLock(busyboxLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := packages[0].Name + "_" + strings.ReplaceAll(packages[0].Version, ":", "%3a") + "_amd64.deb"
+	write(t, filepath.Join(bin, "apt-get"), fmt.Sprintf("#!/bin/sh\ncp %s/deb '%s'\n", bin, file), 0o755)
+	write(t, filepath.Join(bin, "dpkg-deb"), "#!/bin/sh\nexec cat \"$2\"\n", 0o755)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	return l
+}
+
+func write(t *testing.T, file, content string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBuildPacksBothImages(t *testing.T) {
+	l := newRepository(t)
+	tars, err := Build(t.Context(), l, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		ref   string
+		files []string
+	}{
+		{Busybox, []string{"bin/busybox", "bin/sh", "bin/cat", "bin/printenv", "usr/bin/env", "tmp/", "root/", "etc/passwd", "usr/share/doc/busybox-static/copyright"}},
+		{Envdump, []string{"envdump"}},
+	} {
+		manifest, err := tarball.LoadManifest(func() (file, error) { return os.Open(tars[i]) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(manifest[0].RepoTags, []string{want.ref}) {
+			t.Errorf("%s has the names %v, want %s", tars[i], manifest[0].RepoTags, want.ref)
+		}
+		files := list(t, tars[i])
+		for _, name := range want.files {
+			if !slices.Contains(files, name) {
+				t.Errorf("%s lacks %s: %v", want.ref, name, files)
+			}
+		}
+		if want.ref == Envdump && len(files) != 1 {
+			t.Errorf("%s has more than its program: %v", want.ref, files)
+		}
+	}
+}
+
+func TestBuildPacksAgainOnlyWhatChanged(t *testing.T) {
+	l := newRepository(t)
+	first, err := Build(t.Context(), l, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Build(t.Context(), l, nil)
+	if err != nil || !slices.Equal(first, second) {
+		t.Fatalf("nothing changed: %v, %v; want %v", second, err, first)
+	}
+	write(t, filepath.Join(l.Root, "test/images/envdump/main.go"), "package main\n\nfunc main() { println(2) }\n", 0o644)
+	third, err := Build(t.Context(), l, nil)
+	if err != nil || third[0] != first[0] || third[1] == first[1] {
+		t.Fatalf("envdump changed: %v, %v; before %v", third, err, first)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(l.Cache("testimages"), "*.tar")); len(kept) != 2 {
+		t.Errorf("the cache has %v, want the two in use", kept)
+	}
+}
+
+func TestBuildIsTheSameInTwoRepositories(t *testing.T) {
+	var contents [2][]string
+	for i := range contents {
+		tars, err := Build(t.Context(), newRepository(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tar := range tars {
+			data, err := os.ReadFile(tar)
+			if err != nil {
+				t.Fatal(err)
+			}
+			contents[i] = append(contents[i], filepath.Base(tar), string(data))
+		}
+	}
+	if !slices.Equal(contents[0], contents[1]) {
+		t.Error("two repositories with the same files make different images")
+	}
+}
+
+func TestBuildSaysWhatFailed(t *testing.T) {
+	l := newRepository(t)
+	write(t, filepath.Join(l.Root, "test/images/envdump/main.go"), "package main\n\nfunc main() { wrong }\n", 0o644)
+	_, err := Build(t.Context(), l, nil)
+	if err == nil || !strings.Contains(err.Error(), "test image envdump: compiling ./test/images/envdump") || !strings.Contains(err.Error(), "undefined: wrong") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// The script needs an awk with ENVIRON, which every awk has; the image has busybox's.
+func TestPrintenvPrintsAnyName(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "printenv.awk")
+	write(t, script, string(printenv), 0o755)
+	for _, tc := range []struct {
+		name string
+		args []string
+		want string
+		code int
+	}{
+		{"a name that is no shell variable", []string{"a.b-c"}, "1\\n2\n", 0},
+		{"several names", []string{"EMPTY", "X"}, "\ny=z\n", 0},
+		{"a name that is not set", []string{"X", "NOPE"}, "y=z\n", 1},
+		{"all", nil, "", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cmd := exec.Command("awk", append([]string{"-f", script}, tc.args...)...)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), `a.b-c=1\n2`, "EMPTY=", "X=y=z"}
+			out, _ := cmd.Output()
+			if tc.args == nil {
+				lines := strings.Split(string(out), "\n")
+				for _, want := range []string{`a.b-c=1\n2`, "EMPTY=", "X=y=z"} {
+					if !slices.Contains(lines, want) {
+						t.Errorf("printed %q, want the line %q", out, want)
+					}
+				}
+			} else if string(out) != tc.want {
+				t.Errorf("printed %q, want %q", out, tc.want)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != tc.code {
+				t.Errorf("exit status %d, want %d", got, tc.code)
+			}
+		})
+	}
+}
+
+func TestSpecKeyGoesByContent(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "x", 0o644)
+	write(t, filepath.Join(dir, "b"), "x", 0o644)
+	write(t, filepath.Join(dir, "c"), "y", 0o644)
+	key := func(spec build.ImageSpec) string {
+		t.Helper()
+		k, err := specKey(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	from := func(file string) build.ImageSpec {
+		return build.ImageSpec{Name: "x", Files: []build.File{{Path: "/x", Source: filepath.Join(dir, file)}}}
+	}
+	if key(from("a")) != key(from("b")) {
+		t.Error("the key depends on where a file was")
+	}
+	if key(from("a")) == key(from("c")) {
+		t.Error("the key does not depend on a file's content")
+	}
+	other := from("a")
+	other.Config.User = "1"
+	if key(from("a")) == key(other) {
+		t.Error("the key does not depend on the config")
+	}
+}

@@ -1,0 +1,46 @@
+// Command envdump prints the environment that its process was given, exactly, as one
+// JSON object: {"env":["A=b","C=d"]}. It is the only file of the test image
+// podenv.dev/envdump, which so stands for every image without a shell.
+//
+//	envdump                  print the environment and exit
+//	envdump serve [ADDRESS]  print it, then answer every HTTP request with it until
+//	                         SIGTERM or SIGINT; ADDRESS is :8080 unless given
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "envdump:", err)
+		os.Exit(1)
+	}
+}
+
+// run does what args ask for. It is main without the process around it.
+func run(ctx context.Context, args, env []string, out io.Writer) error {
+	document, err := dump(env)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(document); err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 0:
+		return nil
+	case args[0] == "serve" && len(args) == 1:
+		return serve(ctx, ":8080", document)
+	case args[0] == "serve" && len(args) == 2:
+		return serve(ctx, args[1], document)
+	}
+	return fmt.Errorf("unknown arguments %q: use nothing, or serve [ADDRESS]", args)
+}
