@@ -1,0 +1,271 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/codegen"
+)
+
+func TestStockTreeIsTheReleaseAlone(t *testing.T) {
+	w := newWorldWithPatches(t)
+	tree, err := w.assemble(Options{Stock: true})
+	w.ok(err)
+	if tree.Name() != "v1.33-stock" || tree.Dir != w.layout.Tree("v1.33-stock") {
+		t.Errorf("the stock tree is %s in %s", tree.Name(), tree.Dir)
+	}
+	out, err := repo{dir: tree.Dir}.lines(context.Background(), "log", "--format=%s %ad %ae %ce")
+	w.ok(err)
+	want := []string{"Kubernetes v1.33.13 Thu Jun 11 16:59:07 2026 +0000 podenv@podenv.dev podenv@podenv.dev"}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("commits (-want +got):\n%s", diff)
+	}
+}
+
+func TestTreeIsLaidOutAsKubernetesIs(t *testing.T) {
+	w := newWorld(t)
+	tree := w.mustAssemble()
+	for path, want := range map[string]string{
+		"go.mod":  "module k8s.io/kubernetes\n\ngo 1.24.0\n\nrequire k8s.io/api v0.33.13\n\nreplace k8s.io/api => ./staging/src/k8s.io/api\n",
+		"go.work": "go 1.24.0\n\nuse (\n\t.\n\t./staging/src/k8s.io/api\n)\n",
+		"staging/src/k8s.io/api/core/v1/types.go": "package v1\n\n// Pod is a pod.\ntype Pod struct{}\n",
+		"docs/windows.txt":                        "one\r\ntwo\r\nthree\r\n",
+		"docs/with space and ü.md":                "text\n",
+	} {
+		got, err := os.ReadFile(filepath.Join(tree.Dir, path))
+		w.ok(err)
+		if string(got) != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(tree.Dir, "vendor")); !os.IsNotExist(err) {
+		t.Errorf("there is a vendor folder, and go will look for packages there: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(tree.Dir, "hack/update.sh")); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("hack/update.sh cannot be run: %v %v", info.Mode(), err)
+	}
+	if status := w.git("status", "--porcelain", "--ignored"); status != "" {
+		t.Errorf("a fresh tree is not clean:\n%s", status)
+	}
+}
+
+func TestCommitsStandInOrder(t *testing.T) {
+	w := newWorldWithPatches(t)
+	want := []string{"Kubernetes v1.33.13", "Add the new files of podenv", "kubelet: change step 10", "api: add a field", "Update generated code"}
+	if diff := cmp.Diff(want, w.subjects()); diff != "" {
+		t.Errorf("commits (-want +got):\n%s", diff)
+	}
+	author := w.git("log", "-1", "--format=%an %ae %cn", "HEAD^")
+	if author != "Ada ada@example.com podenv authors" {
+		t.Errorf("a patch's commit is by %q", author)
+	}
+}
+
+func TestSameInputsGiveSameCommitsEverywhere(t *testing.T) {
+	w := newWorldWithPatches(t)
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "gitconfig"))
+	w.ok(os.WriteFile(os.Getenv("GIT_CONFIG_GLOBAL"), []byte("[diff]\nnoprefix = true\n[core]\nautocrlf = true\n[commit]\ngpgsign = true\n[am]\nthreeWay = true\n"), 0o644))
+	t.Setenv("TZ", "Asia/Tokyo")
+	other := &world{TB: t, layout: w.layout, series: w.series, gen: &fakeGenerator{}}
+	other.layout.Root = filepath.Join(t.TempDir(), "elsewhere")
+	w.ok(os.CopyFS(other.layout.Root, os.DirFS(w.layout.Root)))
+	w.ok(os.RemoveAll(other.layout.Output()))
+	other.load()
+	other.mustAssemble()
+	if a, b := w.git("rev-parse", "HEAD"), other.git("rev-parse", "HEAD"); a != b {
+		t.Errorf("the same inputs gave %s here and %s there", a, b)
+	}
+}
+
+func TestGitOfACallingHookIsNotTouched(t *testing.T) {
+	w := newWorldWithPatches(t)
+	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
+		t.Setenv(name, filepath.Join(t.TempDir(), "of-the-hook"))
+	}
+	w.ok(os.RemoveAll(w.layout.Output()))
+	if _, err := w.assemble(Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(os.Getenv("GIT_INDEX_FILE")); !os.IsNotExist(err) {
+		t.Errorf("the hook's index was written: %v", err)
+	}
+}
+
+func TestUnchangedInputsCostNothing(t *testing.T) {
+	w := newWorldWithPatches(t)
+	runs := w.gen.runs
+	before := w.git("reflog", "--format=%H")
+	first, second := w.mustAssemble(), w.mustAssemble()
+	if first.Key != second.Key || first.Key == "" {
+		t.Errorf("keys %q and %q", first.Key, second.Key)
+	}
+	if after := w.git("reflog", "--format=%H"); after != before || w.gen.runs != runs {
+		t.Errorf("the tree was made again: %d runs of the generators, reflog\n%s", w.gen.runs-runs, after)
+	}
+}
+
+func TestKeyChangesWithEveryInput(t *testing.T) {
+	changes := map[string]func(w *world){
+		"a new file's content": func(w *world) { w.write("pkg/kubelet/envfile/envfile.go", "package envfile // changed\n") },
+		"a new file more":      func(w *world) { w.write("staging/src/k8s.io/api/core/v1/more.go", "package v1\n") },
+		"a patch's content": func(w *world) {
+			name := "patches/v1.33/0002-api-add-a-field.patch"
+			w.write(name, strings.Replace(w.patches()["0002-api-add-a-field.patch"], "Field int", "Field string", 1))
+		},
+		"a patch less": func(w *world) { w.ok(os.Remove(filepath.Join(w.series.Dir, "0002-api-add-a-field.patch"))) },
+		"the release":  func(w *world) { w.pin("v1.33.14") },
+		"the generators": func(w *world) {
+			w.run = func(a *assembly) {
+				a.gen.inputsKey = func(context.Context, codegen.Options) (string, error) { return "newer", nil }
+			}
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithPatches(t)
+			before := w.mustAssemble()
+			change(w)
+			after := w.mustAssemble()
+			if before.Key == after.Key {
+				t.Errorf("the key stayed %s", after.Key)
+			}
+		})
+	}
+}
+
+func TestTreeBroughtUpToDateIsTheTreeMadeAnew(t *testing.T) {
+	changes := map[string]func(w *world){
+		"after an edited first patch": func(w *world) {
+			name := "0001-kubelet-change-step-10.patch"
+			w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "1010", "2020", 1))
+		},
+		"after an edited new file":  func(w *world) { w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n\n// New.\n") },
+		"after another release":     func(w *world) { w.pin("v1.33.14") },
+		"without patches":           func(w *world) { removeAll(w, "*.patch") },
+		"without its newer changes": func(w *world) { removeAll(w, "0002*.patch") },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithPatches(t)
+			change(w)
+			w.mustAssemble()
+			updated := w.git("rev-parse", "HEAD")
+			w.ok(os.RemoveAll(w.layout.Output()))
+			w.mustAssemble()
+			if anew := w.git("rev-parse", "HEAD"); anew != updated {
+				t.Errorf("brought up to date HEAD is %s, made anew %s", updated, anew)
+			}
+		})
+	}
+}
+
+func removeAll(w *world, pattern string) {
+	files, err := filepath.Glob(filepath.Join(w.series.Dir, pattern))
+	w.ok(err)
+	for _, f := range files {
+		w.ok(os.Remove(f))
+	}
+}
+
+func TestUpdateLeavesOtherFilesAlone(t *testing.T) {
+	w := newWorldWithPatches(t)
+	before, err := os.Stat(filepath.Join(w.dir(), "pkg/apis/core/types.go"))
+	w.ok(err)
+	w.write("pkg/kubelet/envfile/envfile.go", "package envfile // changed\n")
+	w.mustAssemble()
+	after, err := os.Stat(filepath.Join(w.dir(), "pkg/apis/core/types.go"))
+	w.ok(err)
+	if !before.ModTime().Equal(after.ModTime()) {
+		t.Error("a file that no input changed was written again")
+	}
+}
+
+func TestGeneratorsRunOnlyForTheirInputs(t *testing.T) {
+	w := newWorldWithPatches(t)
+	runs := w.gen.runs
+	name := "0001-kubelet-change-step-10.patch"
+	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "1010", "2020", 1))
+	w.mustAssemble()
+	if w.gen.runs != runs {
+		t.Errorf("a patch of the kubelet made the generators run")
+	}
+	if got := w.git("show", "HEAD:"+fakeGenerated); !strings.Contains(got, "hash:") || strings.Contains(got, "stock") {
+		t.Errorf("the generated code got lost:\n%s", got)
+	}
+	name = "0002-api-add-a-field.patch"
+	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "Field int", "Field string", 1))
+	w.mustAssemble()
+	if w.gen.runs != runs+1 {
+		t.Errorf("a patch of the API made the generators run %d times", w.gen.runs-runs)
+	}
+}
+
+func TestGeneratorsMayWriteOnlyGeneratedCode(t *testing.T) {
+	w := newWorldWithPatches(t)
+	w.ok(os.RemoveAll(w.layout.Output()))
+	w.gen.also = "pkg/kubelet/left.go"
+	_, err := w.assemble(Options{})
+	if err == nil || !strings.Contains(err.Error(), "pkg/kubelet/left.go") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNewFilesThatATreeCannotTakeAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ path, content, want string }{
+		"a file of the release": {"pkg/kubelet/kubelet.go", "package kubelet\n", "a change of it is a patch"},
+		"an import of ours":     {"pkg/kubelet/envfile/e.go", "package envfile\n\nimport _ \"podenv.dev/pkg/kubelet\"\n", "imports podenv.dev/pkg/kubelet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write(c.path, c.content)
+			_, err := w.assemble(Options{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.path) {
+				t.Errorf("error %v, want %q and %q in it", err, c.path, c.want)
+			}
+			// And once it is gone, the tree is made.
+			w.ok(os.Remove(filepath.Join(w.layout.Root, c.path)))
+			w.mustAssemble()
+		})
+	}
+}
+
+func TestNewFilesKeepContentAndMode(t *testing.T) {
+	w := newWorld(t)
+	w.write("pkg/a/testdata/data.bin", "\x00\r\n\xff")
+	w.write("pkg/a/empty", "")
+	w.write("pkg/a/run.sh", "#!/bin/sh\n")
+	w.ok(os.Chmod(filepath.Join(w.layout.Root, "pkg/a/run.sh"), 0o755))
+	w.write("pkg/a/.editor.swp", "left")
+	w.mustAssemble()
+	got := strings.Fields(w.git("diff-tree", "-r", "--no-commit-id", "--name-only", "HEAD"))
+	if want := []string{"pkg/a/empty", "pkg/a/run.sh", "pkg/a/testdata/data.bin"}; !slices.Equal(got, want) {
+		t.Errorf("new files %v, want %v", got, want)
+	}
+	if mode := w.git("ls-tree", "HEAD", "pkg/a/run.sh"); !strings.HasPrefix(mode, "100755") {
+		t.Errorf("run.sh is committed as %q", mode)
+	}
+	if data, err := os.ReadFile(filepath.Join(w.dir(), "pkg/a/testdata/data.bin")); err != nil || string(data) != "\x00\r\n\xff" {
+		t.Errorf("data.bin is %q, %v", data, err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	w := newWorld(t)
+	if _, err := Open(w.layout, w.series, false); !errors.Is(err, ErrNoTree) || !strings.Contains(err.Error(), "podenv tree --series v1.33") {
+		t.Errorf("without a tree: %v", err)
+	}
+	made := w.mustAssemble()
+	w.edit("pkg/kubelet/kubelet.go", "return 10 }", "return 11 }")
+	tree, err := Open(w.layout, w.series, false)
+	w.ok(err)
+	if *tree != *made {
+		t.Errorf("Open gave %+v, Assemble %+v", tree, made)
+	}
+}

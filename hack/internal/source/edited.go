@@ -1,0 +1,117 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// ErrEdited is returned where going on would overwrite what a person did in a tree.
+var ErrEdited = errors.New("the tree has edits")
+
+// Where what assembly drops stays to be found.
+const (
+	savedRefs  = "refs/podenv/saved/"  // one ref for each time
+	writtenRef = "refs/podenv/written" // the last commit that WritePatches wrote
+)
+
+// find looks at the tree that is there, and tells whether there is one. It returns only
+// a tree whose content may be replaced.
+func (a *assembly) find(ctx context.Context) (bool, error) {
+	st, err := readState(a.tree.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		if entries, _ := os.ReadDir(a.tree.dir); len(entries) > 0 {
+			return false, fmt.Errorf("%s is not a tree that podenv made, or its .git is gone: move it away", a.tree.dir)
+		}
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	a.state = st
+	dirty, err := a.tree.dirty(ctx)
+	if err != nil {
+		return false, fmt.Errorf("looking for edits: %w; if %s is damaged, save what you need and delete it", err, a.tree.dir)
+	}
+	head, err := a.tree.head(ctx)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case a.options.Discard:
+		return true, a.discard(ctx, dirty)
+	case st.Busy:
+		return true, a.recover(ctx, head, dirty)
+	case a.tree.inProgress() && st.Conflict != nil:
+		if len(dirty) == 0 && head == st.last() && st.Conflict.Key != a.key {
+			// Nobody has touched it, and the patches are not those that stopped.
+			return true, a.tree.moveTo(ctx, head)
+		}
+		return false, st.Conflict
+	case a.tree.inProgress():
+		return false, a.unfinished()
+	case len(dirty) > 0:
+		return false, a.uncommitted(dirty)
+	case !st.known(head):
+		commits, err := a.tree.lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.commits()...)...)
+		if err != nil {
+			return false, err
+		}
+		if len(commits) == 0 {
+			commits = []string{head}
+		}
+		return false, a.unwritten(commits)
+	}
+	return true, nil
+}
+
+// inProgress tells whether a `git am` or `git rebase` waits to be continued.
+func (r repo) inProgress() bool {
+	for _, name := range []string{"rebase-apply", "rebase-merge"} {
+		if _, err := os.Stat(r.gitPath(name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// editedError says what is edited, how to keep it and how to drop it.
+func (a *assembly) editedError(what, keep string) error {
+	if a.options.Stock {
+		keep = fmt.Sprintf("a stock tree has no patches: make the change in the tree of the series, `podenv tree --series %s`", a.series.Name)
+	}
+	drop := strings.Trim(treeCommand(a.series, a.options.Stock), "`") + " --discard"
+	return fmt.Errorf("%w that would be lost: %s\n  in %s\n  to keep them: %s\n  to drop them: `%s`", ErrEdited, what, a.tree.dir, keep, drop)
+}
+
+func (a *assembly) unfinished() error {
+	return a.editedError("a git am or rebase is in progress",
+		fmt.Sprintf("finish it (`git -C %s status` says how), then %s", run.Quote(a.tree.dir), a.writeCommand()))
+}
+
+func (a *assembly) uncommitted(files []string) error {
+	return a.editedError("not committed: "+some(files),
+		fmt.Sprintf("commit them with `git -C %s commit`, then %s", run.Quote(a.tree.dir), a.writeCommand()))
+}
+
+func (a *assembly) unwritten(commits []string) error {
+	return a.editedError("commits that are in no patch: "+some(commits), a.writeCommand())
+}
+
+// writeCommand tells how commits get into patches.
+func (a *assembly) writeCommand() string {
+	return fmt.Sprintf("write the commits to patches/%s with `podenv patches --series %s`", a.series.Name, a.series.Name)
+}
+
+// some lists the first few of items.
+func some(items []string) string {
+	const most = 8
+	if len(items) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)
+	}
+	return strings.Join(items, ", ")
+}

@@ -1,0 +1,77 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
+)
+
+// Export writes the whole series as patch files into outDir, which is made if need be: the
+// new files first, then the patches, then the generated code. `git am` of them all, in the
+// order of their names, onto a kubernetes/kubernetes checkout at the release's tag gives
+// what the tree has. It returns the files, and brings the tree up to date first.
+//
+// An outDir with anything but an earlier export in it is refused.
+func Export(ctx context.Context, l layout.Layout, s series.Series, outDir string, step *progress.Step) (files []string, err error) {
+	return newAssembly(l, s, Options{}, step).exportTree(ctx, outDir)
+}
+
+func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, error) {
+	if _, err := a.run(ctx); err != nil {
+		return nil, err
+	}
+	unlock, err := a.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := refuseForeign(outDir); err != nil {
+		return nil, err
+	}
+	if outDir, err = filepath.Abs(outDir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(outDir), 0o755); err != nil {
+		return nil, err
+	}
+	made, err := os.MkdirTemp(filepath.Dir(outDir), ".new-export-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(made)
+	if err := os.Chmod(made, 0o755); err != nil {
+		return nil, err
+	}
+	var files []string
+	for i, s := range a.state.Steps[1:] {
+		a.step.Now("writing patch %d of %d", i+1, len(a.state.Steps)-1)
+		name, err := a.tree.formatPatch(ctx, s.Commit, made, i+1, nil)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, filepath.Join(outDir, name))
+	}
+	if err := os.RemoveAll(outDir); err != nil {
+		return nil, err
+	}
+	return files, os.Rename(made, outDir)
+}
+
+// refuseForeign lets a folder pass that holds nothing but patches of an earlier export.
+func refuseForeign(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, e := range entries {
+		if ok, _ := filepath.Match("[0-9][0-9][0-9][0-9]-*.patch", e.Name()); !ok || e.IsDir() {
+			return fmt.Errorf("%s has %s in it, which no export has written: choose an empty folder", dir, e.Name())
+		}
+	}
+	return nil
+}

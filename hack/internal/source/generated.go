@@ -1,0 +1,102 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"podenv.dev/hack/internal/codegen"
+)
+
+func (a *assembly) codegen() codegen.Options {
+	return codegen.Options{
+		Tree: a.tree.dir, Release: a.series.Release, Base: a.state.Steps[0].Commit,
+		Work: a.layout.Cache("codegen"),
+	}
+}
+
+// generatedKey is a hash of what the generated code is made of, the generators included.
+func (a *assembly) generatedKey(ctx context.Context) (string, error) {
+	key, err := a.gen.inputsKey(ctx, a.codegen())
+	return sum(newHash("generated", a.state.Steps[0].Input, key)), err
+}
+
+// commitGenerated commits what the tree's generators write. Where their inputs are those
+// of an earlier run, its result is taken instead: most patches touch no API type.
+func (a *assembly) commitGenerated(ctx context.Context) error {
+	a.step.Now("looking for what has to be generated")
+	key, err := a.generatedKey(ctx)
+	if err != nil {
+		return fmt.Errorf("generating code: %w", err)
+	}
+	a.state.Generated = key
+	kept := filepath.Join(a.layout.Cache("source"), "generated", key[:32]+".diff")
+	if a.reuseGenerated(ctx, kept) != nil {
+		if err := a.generate(ctx, kept); err != nil {
+			return err
+		}
+	}
+	paths, err := a.generatedPaths(ctx)
+	if err != nil || len(paths) == 0 {
+		return err
+	}
+	text := message(kindGenerated, "Update generated code", "Written by the tree's own generators; no patch has it.")
+	return a.commitPaths(ctx, kindGenerated, key, paths, text)
+}
+
+// reuseGenerated applies an earlier run's result. After an error the tree is as it was.
+func (a *assembly) reuseGenerated(ctx context.Context, kept string) error {
+	info, err := os.Stat(kept)
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	a.step.Now("reusing generated code")
+	return a.tree.git(ctx, "apply", "--index", "--whitespace=nowarn", kept)
+}
+
+// generate runs the generators and keeps what they changed for the next time.
+func (a *assembly) generate(ctx context.Context, kept string) error {
+	a.step.Now("generating code")
+	if err := a.gen.generate(ctx, a.codegen(), a.step); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("generating code: %w", err)
+	}
+	paths, err := a.generatedPaths(ctx)
+	if err != nil {
+		return err
+	}
+	if len(paths) > 0 {
+		err := a.tree.cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(pathspecs(paths)).Run()
+		if err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return err
+	}
+	beside := kept + ".new"
+	if err := a.tree.git(ctx, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--output="+beside, "HEAD"); err != nil {
+		return err
+	}
+	return os.Rename(beside, kept)
+}
+
+// generatedPaths lists what the generators changed. A path that is not known as generated
+// would end up in a patch one day, so it is an error.
+func (a *assembly) generatedPaths(ctx context.Context) ([]string, error) {
+	paths, err := a.tree.dirty(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var strange []error
+	for _, p := range paths {
+		if !a.gen.isGenerated(p) {
+			strange = append(strange, fmt.Errorf("the generators changed %s, which codegen.IsGenerated does not know: correct the one or the other", p))
+		}
+	}
+	return paths, errors.Join(strange...)
+}

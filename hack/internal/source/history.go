@@ -1,0 +1,163 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// treeCommit is one commit of a tree's history.
+type treeCommit struct {
+	id      string
+	parents []string
+	message string
+	kind    kind
+	paths   []string // what it changes
+}
+
+// title names the commit in an error.
+func (c treeCommit) title() string {
+	subject, _, _ := strings.Cut(c.message, "\n")
+	return c.id[:12] + " (" + subject + ")"
+}
+
+// history lists the commits of HEAD from the release's on, oldest first.
+func (r repo) history(ctx context.Context) ([]treeCommit, error) {
+	ids, err := r.lines(ctx, "rev-list", "--reverse", "--topo-order", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	var commits []treeCommit
+	for _, id := range ids {
+		c := treeCommit{id: id}
+		about, err := r.quiet(ctx, "show", "--no-patch", "--format=%P%n%B", id)
+		if err != nil {
+			return nil, err
+		}
+		parents, text, _ := strings.Cut(about, "\n")
+		c.parents, c.message, c.kind = strings.Fields(parents), text, kindOf(text)
+		if c.kind == kindRelease {
+			commits = nil // a person has rebased onto another release
+		} else if c.paths, err = r.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", id); err != nil {
+			return nil, err
+		}
+		commits = append(commits, c)
+	}
+	if len(commits) == 0 || commits[0].kind != kindRelease {
+		return nil, fmt.Errorf("HEAD of %s does not stand on the commit of a release: check out the branch %s", r.dir, treeBranch)
+	}
+	return commits, nil
+}
+
+// ownership tells where a path of the tree is kept: with the new files of this module, as
+// generated code nowhere, or in a patch.
+type ownership struct {
+	gen      generator
+	newFiles map[string]bool // the new files that assembly committed
+	folders  map[string]bool // folders that only new files have made
+}
+
+// owners reads the ownership of a tree from the commit of its new files, if it has one.
+func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership, error) {
+	o := &ownership{gen: gen, newFiles: map[string]bool{}, folders: map[string]bool{}}
+	if len(st.Steps) < 2 || st.Steps[1].Kind != kindNewFiles {
+		return o, nil
+	}
+	files, err := r.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", st.Steps[1].Commit)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		o.newFiles[f] = true
+		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
+			o.folders[dir] = true
+		}
+	}
+	for dir := range o.folders {
+		if _, err := r.quiet(ctx, "cat-file", "-e", st.Steps[0].Commit+":"+dir); err == nil {
+			delete(o.folders, dir)
+		}
+	}
+	return o, nil
+}
+
+// isNewFile tells whether the path belongs to this module: as a file that came from it, or
+// as one that a person has added to a folder of its.
+func (o *ownership) isNewFile(p string) bool {
+	return o.newFiles[p] || o.isNewFolder(path.Dir(p))
+}
+
+func (o *ownership) isNewFolder(dir string) bool {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if o.folders[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+// notInPatches lists the paths that are kept elsewhere.
+func (o *ownership) notInPatches(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		return !o.isNewFile(p) && !o.gen.isGenerated(p)
+	})
+}
+
+// check refuses a history that patches cannot hold.
+func (r repo) check(commits []treeCommit, st *state, o *ownership) error {
+	if id := commits[0].id; !slices.Contains(st.commits(), id) {
+		return fmt.Errorf("the release's commit %s is not the one that podenv made: make the change a commit of its own on top of %s", commits[0].title(), st.Steps[0].Commit[:12])
+	}
+	for _, c := range commits[1:] {
+		if err := r.checkCommit(c, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r repo) checkCommit(c treeCommit, o *ownership) error {
+	dir := run.Quote(r.dir)
+	if len(c.parents) > 1 {
+		return fmt.Errorf("commit %s is a merge, which no patch can hold: make the history linear with `git -C %s rebase`", c.title(), dir)
+	}
+	if c.kind != kindPatch {
+		// It is left out of the patches, so nothing that belongs there may be in it.
+		for _, p := range c.paths {
+			if !o.isNewFile(p) && !o.gen.isGenerated(p) {
+				return fmt.Errorf("commit %s is podenv's own, but also changes %s: take that out (`git -C %s reset --soft HEAD^` if it is the last) and commit it by itself", c.title(), p, dir)
+			}
+		}
+		return nil
+	}
+	for _, prefix := range []string{"fixup!", "squash!", "amend!"} {
+		if strings.HasPrefix(c.message, prefix) {
+			return fmt.Errorf("commit %s is not squashed yet: `git -C %s rebase --interactive --autosquash --root`", c.title(), dir)
+		}
+	}
+	return c.checkMessage()
+}
+
+// checkMessage refuses a message that `git am` would not read as it was written.
+func (c treeCommit) checkMessage() error {
+	for line := range strings.Lines(c.message) {
+		for _, cut := range []string{"---", "diff -", "Index: "} {
+			if strings.HasPrefix(line, cut) {
+				return fmt.Errorf("the message of commit %s has the line %q, where git am would cut it off: reword it", c.title(), strings.TrimSpace(line))
+			}
+		}
+	}
+	_, body, _ := strings.Cut(c.message, "\n")
+	body = strings.TrimLeft(body, "\n")
+	for _, header := range []string{"From:", "Date:", "Subject:", ">From"} {
+		if strings.HasPrefix(body, header) {
+			line, _, _ := strings.Cut(body, "\n")
+			return fmt.Errorf("the body of commit %s starts with %q, which git am would take for a header of the mail: reword it", c.title(), line)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReleaseThatCannotBeHadIsExplained(t *testing.T) {
+	edit := func(file, old, new string) func(w *world) {
+		return func(w *world) {
+			path := filepath.Join("patches/v1.33", file)
+			data, err := os.ReadFile(filepath.Join(w.layout.Root, path))
+			w.ok(err)
+			if !strings.Contains(string(data), old) {
+				w.Fatalf("%s does not have %q", path, old)
+			}
+			w.write(path, strings.ReplaceAll(string(data), old, new))
+		}
+	}
+	for name, c := range map[string]struct {
+		do    func(w *world)
+		is    error
+		wants []string
+	}{
+		"a checksum in go.sum that differs": {
+			edit("go.sum", "k8s.io/api v0.33.13 h1:", "k8s.io/api v0.33.13 h1:AAAA"),
+			ErrChecksum, []string{"k8s.io/api@v0.33.13", "go clean -modcache"},
+		},
+		"an archive that was tampered with": {
+			func(w *world) {
+				// Downloaded and noted by go as right, and then changed.
+				w.mustAssemble()
+				w.ok(os.RemoveAll(w.layout.Output()))
+				zip := filepath.Join(os.Getenv("GOMODCACHE"), "cache/download/k8s.io/api/@v/v0.33.13.zip")
+				data, err := os.ReadFile(zip)
+				w.ok(err)
+				other, err := os.ReadFile(filepath.Join(proxy(), "k8s.io/api/@v/v0.33.14.zip"))
+				w.ok(err)
+				w.ok(os.WriteFile(zip, other, 0o644))
+				w.Cleanup(func() { w.ok(os.WriteFile(zip, data, 0o644)) })
+			},
+			ErrChecksum, []string{"k8s.io/api@v0.33.13"},
+		},
+		"a checksum that go.sum lacks": {
+			edit("go.sum", "k8s.io/api v0.33.13 h1:", "k8s.io/other v0.33.13 h1:"),
+			nil, []string{"go.sum has no checksum of k8s.io/api@v0.33.13", "go mod download"},
+		},
+		"a release that does not exist": {
+			func(w *world) {
+				for _, f := range []string{"go.mod", "go.sum"} {
+					edit(f, "33.13", "33.99")(w)
+				}
+				w.load()
+			},
+			ErrDownload, []string{"v0.33.99", "there may be no such release"},
+		},
+		"no network": {
+			func(w *world) {
+				setenv(w, "GOPROXY", "http://127.0.0.1:1")
+				setenv(w, "GOMODCACHE", w.TempDir())
+			},
+			ErrDownload, []string{"connection refused", "GOPROXY"},
+		},
+		"a staging module of another release": {
+			edit("go.mod", "k8s.io/api v0.33.13", "k8s.io/api v0.33.14"),
+			nil, []string{"k8s.io/api@v0.33.14", "v0.33.13", "correct it"},
+		},
+		"a staging module that is not pinned": {
+			edit("go.mod", "\tk8s.io/api v0.33.13\n", ""),
+			nil, []string{"add k8s.io/api v0.33.13"},
+		},
+		"no go.sum": {
+			func(w *world) { w.ok(os.Remove(filepath.Join(w.series.Dir, "go.sum"))) },
+			os.ErrNotExist, []string{"pins of series v1.33"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.do(w)
+			_, err := w.assemble(Options{})
+			if err == nil || c.is != nil && !errors.Is(err, c.is) {
+				t.Fatalf("error %v, want %v", err, c.is)
+			}
+			for _, want := range c.wants {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q:\n%v", want, err)
+				}
+			}
+			if _, err := os.Stat(w.dir()); !os.IsNotExist(err) {
+				t.Errorf("there is a tree: %v", err)
+			}
+		})
+	}
+}
+
+func TestPinsAreNeverWritten(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.series.Dir, "go.sum")
+	before, err := os.ReadFile(path)
+	w.ok(err)
+	w.mustAssemble()
+	after, err := os.ReadFile(path)
+	w.ok(err)
+	if string(after) != string(before) {
+		t.Errorf("go.sum was changed to\n%s", after)
+	}
+}
+
+func TestReleaseIsCommittedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.mustAssemble()
+	// No module can be had any more, and none is needed.
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	_, err := w.assemble(Options{Stock: true})
+	w.ok(err)
+	w.ok(os.RemoveAll(w.dir()))
+	w.mustAssemble()
+}
+
+// setenv sets a variable for the rest of the test.
+func setenv(w *world, key, value string) {
+	w.Helper()
+	w.TB.(*testing.T).Setenv(key, value)
+}

@@ -1,0 +1,99 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+// state is what assembly remembers of a tree, in the tree's repository.
+type state struct {
+	// Key is the hash of all inputs of a finished tree; empty for an unfinished one.
+	Key string `json:"key,omitempty"`
+	// Generated is the key of the generated code, whether there is a commit of it or not.
+	Generated string `json:"generated,omitempty"`
+	// Busy is set while the tree is being changed: if it is set when no assembly runs,
+	// one was interrupted.
+	Busy bool `json:"busy,omitempty"`
+	// Steps are the commits that assembly made, in order, the release's first.
+	Steps []stateStep `json:"steps"`
+	// Written is the commit of a person's whose content WritePatches saved.
+	Written string `json:"written,omitempty"`
+	// Patches are the hashes of the patch files that the tree was last made from or written
+	// to. WritePatches replaces no other file.
+	Patches []string `json:"patches,omitempty"`
+	// Conflict is the patch at which assembly stopped.
+	Conflict *ConflictError `json:"conflict,omitempty"`
+}
+
+// stateStep is one commit and the hash of the input that it came from.
+type stateStep struct {
+	Kind   kind   `json:"kind"`
+	Input  string `json:"input"`
+	Commit string `json:"commit"`
+}
+
+// last is the latest commit that assembly made.
+func (s *state) last() string { return s.Steps[len(s.Steps)-1].Commit }
+
+// made tells whether assembly made commit.
+func (s *state) made(commit string) bool {
+	for _, step := range s.Steps {
+		if step.Commit == commit {
+			return true
+		}
+	}
+	return false
+}
+
+// known tells whether dropping commit loses nothing.
+func (s *state) known(commit string) bool { return commit == s.Written || s.made(commit) }
+
+// commits are the ids of the commits whose content is elsewhere.
+func (s *state) commits() []string {
+	var ids []string
+	for _, step := range s.Steps {
+		ids = append(ids, step.Commit)
+	}
+	if s.Written != "" {
+		ids = append(ids, s.Written)
+	}
+	return ids
+}
+
+func stateFile(tree string) string { return filepath.Join(tree, ".git", "podenv", "state.json") }
+
+// readState returns an error that is os.ErrNotExist where tree is not one.
+func readState(tree string) (*state, error) {
+	data, err := os.ReadFile(stateFile(tree))
+	if err != nil {
+		return nil, err
+	}
+	var s state
+	err = json.Unmarshal(data, &s)
+	if err == nil && len(s.Steps) == 0 {
+		err = errors.New("it names no commit")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w): save what you need from %s and delete it", stateFile(tree), err, tree)
+	}
+	if s.Conflict != nil {
+		s.Conflict.Dir = tree
+	}
+	return &s, nil
+}
+
+func writeState(tree string, s *state) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(stateFile(tree)), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(stateFile(tree), append(data, '\n'), 0o644)
+}
