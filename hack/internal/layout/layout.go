@@ -60,3 +60,9 @@ func (l Layout) Tree(name string) string { return filepath.Join(l.Output(), "tre
 
 // Build is where the binaries and images of the tree named name go.
 func (l Layout) Build(name string) string { return filepath.Join(l.Output(), "build", name) }
+
+// Export is where the series named name is written for upstream.
+func (l Layout) Export(name string) string { return filepath.Join(l.Output(), "export", name) }
+
+// JUnit is where test reports go.
+func (l Layout) JUnit() string { return filepath.Join(l.Output(), "junit") }

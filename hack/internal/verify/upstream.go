@@ -1,0 +1,137 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/source"
+)
+
+// treeEnv is how Go commands run in a tree: as a module of its own, with the flags
+// that the builds use, so that all share the build cache.
+var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
+
+// Upstream runs Kubernetes' own tests of every package that the tree's commits
+// touch. A test that fails is run on the stock release too: one that fails there
+// as well is skipped, with that as its reason.
+func Upstream(l layout.Layout, tree, stock func(context.Context) (*source.Tree, error)) Check {
+	return Check{Name: "upstream tests", Group: "upstream", Run: func(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+		t, err := tree(ctx)
+		if err != nil {
+			return nil, err
+		}
+		packages, err := touchedPackages(ctx, t.Dir)
+		if err != nil {
+			return nil, err
+		}
+		step.Now("%d packages", len(packages))
+		cases, err := upstreamTests(ctx, l, "upstream-"+t.Series.Name, t.Dir, packages, nil, step)
+		if err != nil || junit.Count(cases).Failed == 0 {
+			return cases, err
+		}
+		step.Now("%d failed: trying them on the stock release", junit.Count(cases).Failed)
+		s, err := stock(ctx)
+		if err != nil {
+			return cases, fmt.Errorf("comparing with the stock release: %w", err)
+		}
+		return excuse(ctx, l, s, cases, step)
+	}}
+}
+
+func upstreamTests(ctx context.Context, l layout.Layout, name, dir string, packages, flags []string, step *progress.Step) ([]junit.Case, error) {
+	return GoTest{
+		Layout: l, Name: name, Dir: dir, Env: treeEnv,
+		Packages: packages, Flags: append(flags, "-timeout=20m"),
+	}.Run(ctx, step)
+}
+
+// excuse turns failures that the stock release has too into skips.
+func excuse(ctx context.Context, l layout.Layout, stock *source.Tree, cases []junit.Case, step *progress.Step) ([]junit.Case, error) {
+	failing := map[string][]string{} // package -> top-level tests
+	for _, c := range cases {
+		if c.Failure != nil || c.Error != nil {
+			name, _, _ := strings.Cut(c.Name, "/")
+			failing[c.ClassName] = append(failing[c.ClassName], name)
+		}
+	}
+	stockFails := map[string]bool{}
+	for pkg, names := range failing {
+		slices.Sort(names)
+		pattern := "-run=^(" + strings.Join(slices.Compact(names), "|") + ")$"
+		again, err := GoTest{Layout: l, Name: "upstream-stock", Dir: stock.Dir, Env: treeEnv, Flags: []string{pattern, pkg}}.Run(ctx, step)
+		if err != nil {
+			return cases, fmt.Errorf("running %s on the stock release: %w", pkg, err)
+		}
+		for _, c := range again {
+			if c.Failure != nil || c.Error != nil {
+				stockFails[c.ClassName+"\x00"+c.Name] = true
+			}
+		}
+	}
+	for i, c := range cases {
+		if (c.Failure != nil || c.Error != nil) && stockFails[c.ClassName+"\x00"+c.Name] {
+			cases[i].Failure, cases[i].Error = nil, nil
+			cases[i].Skipped = &junit.Message{Message: "fails on the stock release too, on this host"}
+		}
+	}
+	return cases, nil
+}
+
+// touchedPackages lists the import paths of the packages in which the tree at dir
+// differs from its release, as far as they have Go files.
+func touchedPackages(ctx context.Context, dir string) ([]string, error) {
+	release, err := run.Command(ctx, "git", "-C", dir, "rev-list", "--max-parents=0", "HEAD").Output()
+	if err != nil {
+		return nil, err
+	}
+	out, err := run.Command(ctx, "git", "-C", dir, "diff", "--name-only", release, "--").Output()
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, file := range strings.Fields(out) {
+		if folder := testFolder(file); folder != "" {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	folders = slices.Compact(folders)
+	if len(folders) == 0 {
+		return nil, fmt.Errorf("the tree at %s does not differ from its release: are there patches?", dir)
+	}
+	return importPaths(folders), nil
+}
+
+const staging = "staging/src/"
+
+// testFolder is the folder whose tests are about file; empty for a file that no Go
+// test is about.
+func testFolder(file string) string {
+	switch {
+	case strings.HasPrefix(file, staging+"k8s.io/api/testdata/"):
+		return staging + "k8s.io/api" // its round-trip tests read the fixtures
+	case strings.HasSuffix(file, ".go") && !strings.Contains(file, "/testdata/"):
+		return path.Dir(file)
+	}
+	return ""
+}
+
+// importPaths turns folders of a Kubernetes tree into import paths.
+func importPaths(folders []string) []string {
+	paths := make([]string, len(folders))
+	for i, folder := range folders {
+		if p, ok := strings.CutPrefix(folder, staging); ok {
+			paths[i] = p
+		} else {
+			paths[i] = "k8s.io/kubernetes/" + folder
+		}
+	}
+	return paths
+}
