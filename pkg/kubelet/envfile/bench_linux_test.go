@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fileOf returns an env file of 64 KiB with that many variables, KEY0 to
+// KEY<lines-1>.
+func fileOf(lines int) []byte {
+	var file strings.Builder
+	for i := 0; i < lines; i++ {
+		line := fmt.Sprintf("KEY%d=", i)
+		fmt.Fprintf(&file, "%s%s\n", line, strings.Repeat("v", MaxFileBytes/lines-len(line)-1))
+	}
+	return []byte(file.String())
+}
+
+func keysOf(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint("KEY", i)
+	}
+	return keys
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, lines := range []int{2, 100, 1000, 4000} {
+		data := fileOf(lines)
+		for _, keys := range [][]string{{"KEY1"}, keysOf(lines)} {
+			b.Run(fmt.Sprintf("%d_of_%d_lines", len(keys), lines), func(b *testing.B) {
+				b.SetBytes(int64(len(data)))
+				b.ReportAllocs()
+				for i := 0; i < b.N; i++ {
+					if _, err := Parse(data, keys, Options{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkRead is to be compared with os.ReadFile, which allocates the file.
+func BenchmarkRead(b *testing.B) {
+	const lines = 1000
+	v := newVolume(b)
+	v.file("config.env", string(fileOf(lines)))
+	past := time.Now().Add(-time.Hour)
+	v.check(os.Chtimes(v.path("config.env"), past, past))
+
+	b.Run("os.ReadFile", func(b *testing.B) {
+		b.SetBytes(MaxFileBytes)
+		b.ReportAllocs()
+		for i := 0; i < b.N; i++ {
+			if _, err := os.ReadFile(v.path("config.env")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for _, keys := range [][]string{{fmt.Sprint("KEY", lines-1)}, keysOf(100), keysOf(lines)} {
+		b.Run(fmt.Sprintf("%d_keys", len(keys)), func(b *testing.B) {
+			b.SetBytes(MaxFileBytes)
+			b.ReportAllocs()
+			for i := 0; i < b.N; i++ {
+				if _, err := Read(v.root, "config.env", keys, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

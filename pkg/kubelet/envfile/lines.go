@@ -1,0 +1,89 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import "bytes"
+
+// lines goes through a file line by line.
+type lines struct {
+	data []byte
+	// start and end are where the current line stands in data, without its
+	// ending and without white space on either side.
+	start, end int
+	// number is that of the current line, counted from 1.
+	number int
+
+	// following is where the next line starts.
+	following int
+}
+
+func (l *lines) text() []byte { return l.data[l.start:l.end] }
+
+// next goes to the next line, if there is one.
+func (l *lines) next() bool {
+	if l.following >= len(l.data) {
+		return false
+	}
+	l.number++
+	l.start = l.following
+	if length := bytes.IndexByte(l.data[l.start:], '\n'); length < 0 {
+		l.end = len(l.data)
+		l.following = l.end
+	} else {
+		l.end = l.start + length
+		l.following = l.end + 1
+		if length > 0 && l.data[l.end-1] == '\r' {
+			l.end--
+		}
+	}
+	for l.start < l.end && isSpace(l.data[l.start]) {
+		l.start++
+	}
+	for l.start < l.end && isSpace(l.data[l.end-1]) {
+		l.end--
+	}
+	return true
+}
+
+// join goes on from a line that ends in a backslash to the last line joined to it.
+func (l *lines) join() error {
+	for {
+		backslash := l.number
+		if !l.next() || l.start == l.end || l.data[l.start] == '#' {
+			return ErrInvalidSyntax.atLine(backslash, ruleJoin)
+		}
+		if l.data[l.end-1] != '\\' {
+			return nil
+		}
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
+
+func trimLeft(s []byte) []byte {
+	for len(s) > 0 && isSpace(s[0]) {
+		s = s[1:]
+	}
+	return s
+}
+
+func trimRight(s []byte) []byte {
+	for len(s) > 0 && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}

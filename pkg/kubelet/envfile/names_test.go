@@ -1,0 +1,46 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// The API server decides with apimachinery which names a container's variables
+// may have: the names in a file follow the same two rules.
+func TestValidNameIsTheRuleForAPIDefinedNames(t *testing.T) {
+	check := func(name string) {
+		if want, got := len(validation.IsEnvVarName(name)) == 0, validName([]byte(name), false); got != want {
+			t.Errorf("strict, %q: want %v, got %v", name, want, got)
+		}
+		if want, got := len(validation.IsRelaxedEnvVarName(name)) == 0, validName([]byte(name), true); got != want {
+			t.Errorf("relaxed, %q: want %v, got %v", name, want, got)
+		}
+	}
+	check("")
+	for a := 0; a < 256; a++ {
+		check(string([]byte{byte(a)}))
+		for b := 0; b < 256; b++ {
+			check(string([]byte{byte(a), byte(b)}))
+		}
+	}
+	for _, name := range []string{"...", "..a", ".a.", "a..", "-.", "_.._", "A-b.C_9", "a=b", "a b", "ab\n", "Ä", "日本"} {
+		check(name)
+	}
+}

@@ -1,0 +1,132 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// resolver finds what path names beneath the directory root, following
+// symbolic links, and returns it as an O_PATH descriptor: nothing is opened
+// yet, so a FIFO, socket or device takes no notice.
+type resolver func(root int, path string) (int, error)
+
+// open opens the regular file at path beneath the volume's directory for reading.
+func open(volume, path string, resolve resolver) (int, error) {
+	if path == "" || path[0] == '/' || strings.IndexByte(path, 0) >= 0 || hasStepBack(path) {
+		return -1, ErrOutsideVolume
+	}
+	root, err := openPath(unix.AT_FDCWD, volume, unix.O_DIRECTORY)
+	if err != nil {
+		return -1, reasonOf(err)
+	}
+	defer unix.Close(root)
+
+	found, err := resolve(root, path)
+	if err != nil {
+		return -1, reasonOf(err)
+	}
+	defer unix.Close(found)
+
+	var st unix.Stat_t
+	if err := retryEINTR(func() error { return unix.Fstat(found, &st) }); err != nil {
+		return -1, reasonOf(err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return -1, ErrNotRegular
+	}
+	return reopen(found)
+}
+
+func hasStepBack(path string) bool {
+	for _, element := range strings.Split(path, "/") {
+		if element == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// openPath returns an O_PATH descriptor of the one file name, itself if it is a
+// symbolic link.
+func openPath(dir int, name string, flags int) (fd int, err error) {
+	err = retryEINTR(func() (err error) {
+		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
+		return err
+	})
+	return fd, err
+}
+
+// reopen opens for reading the very file that an O_PATH descriptor stands for,
+// whatever its name leads to by now. O_NONBLOCK is for a file with a lease on
+// it: without it a workload could hold up the open for
+// /proc/sys/fs/lease-break-time, 45 s.
+func reopen(file int) (fd int, err error) {
+	name := "/proc/self/fd/" + strconv.Itoa(file)
+	for attempt := 0; attempt < attempts; attempt++ {
+		if attempt > 0 {
+			time.Sleep(pause)
+		}
+		err = retryEINTR(func() (err error) {
+			fd, err = unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+			return err
+		})
+		if !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		// Not the file, which is held open, but /proc is missing.
+		return -1, ErrReadFailed
+	case err != nil:
+		return -1, reasonOf(err)
+	}
+	return fd, nil
+}
+
+// reasonOf turns an errno into an error that can be shown to the pod's owner.
+func reasonOf(err error) error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return ErrReadFailed
+	}
+	switch errno {
+	case unix.ENOENT, unix.ENOTDIR:
+		return ErrNotFound
+	case unix.EXDEV:
+		return ErrOutsideVolume
+	case unix.ELOOP:
+		return ErrLimitExceeded.atLine(0, "the path leads through too many symbolic links")
+	case unix.ENAMETOOLONG:
+		return ErrLimitExceeded.atLine(0, "the path, or that of a symbolic link, is too long")
+	case unix.EACCES, unix.EPERM:
+		return ErrPermissionDenied
+	case unix.EAGAIN:
+		return ErrUnstable
+	}
+	return ErrReadFailed.atLine(0, ErrReadFailed.rule+": "+errno.Error())
+}

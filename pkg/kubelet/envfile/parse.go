@@ -1,0 +1,143 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// The limits of an env file, all in bytes. Going over one is an error.
+const (
+	MaxFileBytes  = 64 << 10
+	MaxNameBytes  = 128
+	MaxValueBytes = 32 << 10
+)
+
+// Options are the rules that a kubelet can change.
+type Options struct {
+	// RelaxedNames allows every printable ASCII character but = in a name, as
+	// the gate RelaxedEnvironmentVariableValidation does for API-defined names.
+	RelaxedNames bool
+}
+
+const (
+	ruleJoin       = "the backslash at the end must be followed by a line that goes on, not by a blank line, a comment or the end of the file"
+	ruleByteOrder  = "must not start with a byte order mark"
+	ruleUTF8       = "must be valid UTF-8"
+	ruleNUL        = "must not contain a NUL byte"
+	ruleFileBytes  = "the file must not be larger than 64 KiB"
+	ruleNameBytes  = "the name before = must not be longer than 128 bytes"
+	ruleValueBytes = "the value must not be longer than 32 KiB"
+)
+
+// Parse returns the values that the env file data defines for keys. The whole
+// file is checked, whatever the keys are:
+//
+//   - data is UTF-8 without byte order mark and NUL bytes;
+//   - white space (space, tab, vertical tab, form feed; \r only right before
+//     \n) at a line's start and end and around the first = does not count;
+//   - blank lines and lines that start with # do not count; there are no
+//     comments after a value;
+//   - every other line is VAR=VALUE, VALUE may be empty, and all in it is
+//     literal: quotes, $ and #;
+//   - a backslash at the end of a VAR=VALUE joins the next line: line end,
+//     backslash and the white space on both sides become one space;
+//   - the last definition of a name wins.
+//
+// The error is an *Error with the line at fault. It allocates for keys only, not for
+// what else the file defines, and the values share no memory with data.
+func Parse(data []byte, keys []string, opts Options) (*Values, error) {
+	if err := checkText(data); err != nil {
+		return nil, err
+	}
+	found := newSelection(keys)
+	for l := (lines{data: data}); l.next(); {
+		line := l.text()
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		name, val, err := l.declaration(opts)
+		if err != nil {
+			return nil, err
+		}
+		found.set(name, val)
+	}
+	return found.values(), nil
+}
+
+// declaration reads VAR=VALUE from the current line, and from those joined to it.
+func (l *lines) declaration(opts Options) (name []byte, val value, err error) {
+	line, number := l.text(), l.number
+	equals := bytes.IndexByte(line, '=')
+	if equals <= 0 {
+		return nil, value{}, ErrInvalidSyntax.atLine(number, "")
+	}
+	name = trimRight(line[:equals])
+	if len(name) > MaxNameBytes {
+		return nil, value{}, ErrLimitExceeded.atLine(number, ruleNameBytes)
+	}
+	if !validName(name, opts.RelaxedNames) {
+		return nil, value{}, ErrInvalidName.atLine(number, "")
+	}
+	val.raw = trimLeft(line[equals+1:])
+	if line[len(line)-1] == '\\' {
+		val.joined = true
+		start := l.end - len(val.raw)
+		if err := l.join(); err != nil {
+			return nil, value{}, err
+		}
+		val.raw = l.data[start:l.end]
+	}
+	if val.size() > MaxValueBytes {
+		return nil, value{}, ErrLimitExceeded.atLine(number, ruleValueBytes)
+	}
+	return name, val, nil
+}
+
+// checkText checks what holds for every byte of a file, ahead of its lines.
+func checkText(data []byte) error {
+	if len(data) > MaxFileBytes {
+		return ErrLimitExceeded.atLine(0, ruleFileBytes)
+	}
+	if bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")) {
+		return ErrInvalidSyntax.atLine(1, ruleByteOrder)
+	}
+	if at := bytes.IndexByte(data, 0); at >= 0 {
+		return ErrInvalidSyntax.atLine(lineOf(data, at), ruleNUL)
+	}
+	if !utf8.Valid(data) {
+		return ErrInvalidSyntax.atLine(lineOf(data, invalidUTF8(data)), ruleUTF8)
+	}
+	return nil
+}
+
+func lineOf(data []byte, at int) int {
+	return 1 + bytes.Count(data[:at], []byte{'\n'})
+}
+
+func invalidUTF8(data []byte) int {
+	at := 0
+	for at < len(data) {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
+}

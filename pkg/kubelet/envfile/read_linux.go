@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import (
+	"errors"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Read returns the values that the env file at path, relative to the directory
+// root of a volume, defines for keys. See Parse for the syntax; the error is an
+// *Error.
+//
+// It opens the file once, never waits for whoever else uses it, and reads one
+// state of it. It takes some tens of milliseconds more if the file was changed
+// just now.
+func Read(root, path string, keys []string, opts Options) (*Values, error) {
+	return read(root, path, keys, opts, beneath)
+}
+
+func read(root, path string, keys []string, opts Options, resolve resolver) (*Values, error) {
+	fd, err := open(root, path, resolve)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+
+	b := buffers.Get().(*buffer)
+	defer b.release()
+	data, err := b.readStable(descriptor(fd))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data, keys, opts)
+}
+
+// buffer holds two readings of a file. One byte over the limit is read, so that
+// a file over the limit is known whatever its size is said to be.
+type buffer struct {
+	first, second [MaxFileBytes + 1]byte
+	used          int
+}
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// release wipes the buffer: an env file may hold secrets.
+func (b *buffer) release() {
+	for _, s := range [][]byte{b.first[:b.used], b.second[:b.used]} {
+		for i := range s {
+			s[i] = 0
+		}
+	}
+	b.used = 0
+	buffers.Put(b)
+}
+
+// descriptor is a file that is open for reading.
+type descriptor int
+
+func (d descriptor) readAt(p []byte, offset int) (n int, err error) {
+	err = retryEINTR(func() (err error) {
+		n, err = unix.Pread(int(d), p, int64(offset))
+		return err
+	})
+	return n, err
+}
+
+func (d descriptor) state() (state, error) {
+	var st unix.Stat_t
+	if err := retryEINTR(func() error { return unix.Fstat(int(d), &st) }); err != nil {
+		return state{}, err
+	}
+	return state{size: st.Size, mtime: st.Mtim, ctime: st.Ctim}, nil
+}
+
+func retryEINTR(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
