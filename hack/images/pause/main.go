@@ -1,0 +1,39 @@
+// Command pause holds a pod's namespaces open: it waits until it is told to end.
+// As process 1 of a pod that shares its process namespace, it also reaps the
+// processes that their parents left behind.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCHLD)
+	wait(signals)
+}
+
+// wait returns at the first signal that says to end.
+func wait(signals <-chan os.Signal) {
+	for s := range signals {
+		if s != syscall.SIGCHLD {
+			return
+		}
+		reap()
+	}
+}
+
+// reap collects every child that has ended. One SIGCHLD may stand for several.
+func reap() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return
+		}
+	}
+}

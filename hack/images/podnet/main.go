@@ -1,0 +1,117 @@
+// Command podnet connects the pods of a kind cluster across its nodes. It runs on
+// every node, in the node's network, and sees to three things: that the node's
+// CNI configuration gives its pods addresses of the node's pod CIDR, that the node
+// has a route to the pod CIDR of every other node, and that what pods send out of
+// the pod network carries the node's address.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// resync is how often podnet puts right what something else on the node took away.
+const resync = time.Minute
+
+// retry is how soon podnet tries again after a failure.
+const retry = 2 * time.Second
+
+func main() {
+	log.SetFlags(log.LstdFlags | log.LUTC)
+	node := flag.String("node", os.Getenv("NODE_NAME"), "name of the node that podnet runs on")
+	subnets := flag.String("pod-subnet", os.Getenv("POD_SUBNET"), "the cluster's pod networks, with commas between them")
+	root := flag.String("root", "/host", "where the node's root file system is mounted")
+	server := flag.String("server", os.Getenv("CONTROL_PLANE_ENDPOINT"), "host:port of the API server; default: the kubernetes service, which kube-proxy must serve first")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *node, *subnets, *root, *server); err != nil {
+		log.Fatalf("podnet: %v", err)
+	}
+}
+
+func run(ctx context.Context, node, subnets, root, server string) error {
+	if node == "" {
+		return fmt.Errorf("no node name: set --node or NODE_NAME")
+	}
+	pods, err := parseSubnets(subnets)
+	if err != nil {
+		return err
+	}
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("reading the service account: %w", err)
+	}
+	if server != "" {
+		config.Host = "https://" + strings.TrimPrefix(server, "https://")
+	}
+	client, err := corev1.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	store, informer := watchNodes(client.RESTClient(), changed)
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return ctx.Err()
+	}
+	host := &host{root: root, run: chroot(root)}
+	keep(ctx, changed, func() error { return sync(ctx, host, node, pods, store) })
+	return nil
+}
+
+// watchNodes follows the cluster's nodes; changed has a value when one changed in
+// what podnet looks at.
+func watchNodes(client cache.Getter, changed chan struct{}) (cache.Store, cache.Controller) {
+	poke := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	return cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(client, "nodes", v1.NamespaceAll, fields.Everything()),
+		ObjectType:    &v1.Node{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { poke() },
+			DeleteFunc: func(any) { poke() },
+			UpdateFunc: func(before, after any) {
+				if !sameNetwork(before.(*v1.Node), after.(*v1.Node)) {
+					poke()
+				}
+			},
+		},
+	})
+}
+
+// keep calls work now, on every change and every minute, until ctx ends. What failed
+// is tried again soon.
+func keep(ctx context.Context, changed <-chan struct{}, work func() error) {
+	for {
+		wait := resync
+		if err := work(); err != nil {
+			log.Printf("will try again in %v: %v", retry, err)
+			wait = retry
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-time.After(wait):
+		}
+	}
+}

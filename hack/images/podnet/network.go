@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// route says that the pods of prefix are behind the node at via.
+type route struct {
+	prefix netip.Prefix
+	via    netip.Addr
+}
+
+// sync makes the node's network what the cluster's nodes ask for. The CNI
+// configuration comes last: it is what makes the node Ready, and by then its pods
+// can reach the others.
+func sync(ctx context.Context, h *host, name string, pods []netip.Prefix, nodes cache.Store) error {
+	obj, found, err := nodes.GetByKey(name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("there is no node %q in the cluster yet", name)
+	}
+	self := obj.(*v1.Node)
+	own, err := podCIDRs(self)
+	if err != nil {
+		return err
+	}
+	if len(own) == 0 {
+		return fmt.Errorf("node %s has no pod CIDR yet", name)
+	}
+	var others []*v1.Node
+	for _, obj := range nodes.List() {
+		if node := obj.(*v1.Node); node.Name != name {
+			others = append(others, node)
+		}
+	}
+	routes, err := routesTo(others)
+	if err != nil {
+		return err
+	}
+	if err := h.setRoutes(ctx, routes); err != nil {
+		return err
+	}
+	if err := h.setMasquerade(ctx, own, pods); err != nil {
+		return err
+	}
+	return h.writeCNI(own, mtu(addresses(self)))
+}
+
+// routesTo lists the routes to the pods of nodes, in a fixed order. A node without a
+// pod CIDR, or without an address of the CIDR's family, has none yet.
+func routesTo(nodes []*v1.Node) ([]route, error) {
+	var routes []route
+	for _, node := range nodes {
+		cidrs, err := podCIDRs(node)
+		if err != nil {
+			return nil, err
+		}
+		for _, cidr := range cidrs {
+			for _, addr := range addresses(node) {
+				if addr.Is4() == cidr.Addr().Is4() {
+					routes = append(routes, route{prefix: cidr, via: addr})
+					break
+				}
+			}
+		}
+	}
+	slices.SortFunc(routes, func(a, b route) int { return cmp.Compare(a.prefix.String(), b.prefix.String()) })
+	return routes, nil
+}
+
+func podCIDRs(node *v1.Node) ([]netip.Prefix, error) {
+	list := node.Spec.PodCIDRs
+	if len(list) == 0 && node.Spec.PodCIDR != "" {
+		list = []string{node.Spec.PodCIDR}
+	}
+	var cidrs []netip.Prefix
+	for _, s := range list {
+		cidr, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: pod CIDR: %w", node.Name, err)
+		}
+		cidrs = append(cidrs, cidr.Masked())
+	}
+	return cidrs, nil
+}
+
+// addresses are the node's internal IP addresses.
+func addresses(node *v1.Node) []netip.Addr {
+	var addrs []netip.Addr
+	for _, a := range node.Status.Addresses {
+		if a.Type != v1.NodeInternalIP {
+			continue
+		}
+		if addr, err := netip.ParseAddr(a.Address); err == nil {
+			addrs = append(addrs, addr.Unmap())
+		}
+	}
+	return addrs
+}
+
+// sameNetwork says whether podnet has nothing to do when before becomes after: most
+// updates of a node are its heartbeat.
+func sameNetwork(before, after *v1.Node) bool {
+	return before.Spec.PodCIDR == after.Spec.PodCIDR &&
+		slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs) &&
+		slices.Equal(addresses(before), addresses(after))
+}
+
+// parseSubnets reads the cluster's pod networks.
+func parseSubnets(list string) ([]netip.Prefix, error) {
+	var subnets []netip.Prefix
+	for s := range strings.SplitSeq(list, ",") {
+		subnet, err := netip.ParsePrefix(strings.TrimSpace(s))
+		if err != nil {
+			return nil, fmt.Errorf("pod subnet: %w: set --pod-subnet or POD_SUBNET", err)
+		}
+		subnets = append(subnets, subnet.Masked())
+	}
+	return subnets, nil
+}

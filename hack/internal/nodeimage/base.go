@@ -1,0 +1,110 @@
+package nodeimage
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+)
+
+// defaultPause is the sandbox image that the base image names. Build writes the
+// release's own over it; `kind build node-image --base-image` takes it as it is.
+const defaultPause = "registry.k8s.io/pause:3.10"
+
+// ownFiles are the files that podenv adds to kind's.
+//
+//go:embed files
+var ownFiles embed.FS
+
+// Base returns the reference of the root file system image: Debian, containerd and
+// kind's base files, without anything of Kubernetes, so that it can be made while
+// Kubernetes compiles. It is named by its content, and made once. ErrPackagesMoved is
+// in the chain of the error when the mirrors no longer have the pinned packages.
+func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) (string, error) {
+	tar, err := rootFS(ctx, l, step)
+	if err != nil {
+		return "", err
+	}
+	files, err := baseFiles(ctx, l)
+	if err != nil {
+		return "", err
+	}
+	layer := func(w io.Writer) error { return baseTar(w, tar, files) }
+	sum, err := sumLayer(layer)
+	if err != nil {
+		return "", err
+	}
+	ref := "podenv/node-base:" + sum.hex[:shortHash]
+	if hasImage(ctx, e, ref) {
+		step.Cached(ref)
+		return ref, nil
+	}
+	step.Now("loading %s", ref)
+	pr, pw := io.Pipe()
+	defer pr.Close()
+	go func() { pw.CloseWithError(writeArchive(pw, ref, sum, layer)) }()
+	if err := e.Docker(ctx, "load").Stdin(pr).Log(step.Log()).Run(); err != nil {
+		return "", fmt.Errorf("loading the root file system: %w", err)
+	}
+	return ref, nil
+}
+
+func baseTar(w io.Writer, rootfs string, files []file) error {
+	raw, err := os.Open(rootfs)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	return writeBase(w, raw, files)
+}
+
+// baseFiles are all files that the base image has on top of Debian's.
+func baseFiles(ctx context.Context, l layout.Layout) ([]file, error) {
+	files, err := kindFiles(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	own, err := fs.Sub(ownFiles, "files")
+	if err != nil {
+		return nil, err
+	}
+	added, err := kindFilesIn(own)
+	if err != nil {
+		return nil, err
+	}
+	config, err := containerdConfig(defaultPause)
+	if err != nil {
+		return nil, err
+	}
+	files = append(append(files, added...), file{name: containerdConfigFile[1:], mode: 0o644, data: config})
+	return append(files, services()...), nil
+}
+
+// services enables what a node runs, as `systemctl enable` would, and gives kind's
+// units the paths that they name.
+func services() []file {
+	const system = "etc/systemd/system/"
+	files := []file{
+		{name: "usr/sbin/init", link: "/usr/lib/systemd/systemd"},
+		{name: "etc/kubernetes/manifests", mode: 0o755, dir: true},
+		// systemd-binfmt would change the machine's kernel, not the node's
+		{name: system + "systemd-binfmt.service", link: "/dev/null"},
+	}
+	for _, unit := range []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"} {
+		files = append(files, file{name: system + "multi-user.target.wants/" + unit, link: "/" + system + unit})
+	}
+	for _, bin := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
+		files = append(files, file{name: "usr/local/bin/" + bin, link: "/usr/bin/" + bin})
+	}
+	return files
+}
+
+func hasImage(ctx context.Context, e *engine.Engine, ref string) bool {
+	return e.Docker(ctx, "image", "inspect", "--format", "{{.Id}}", ref).Run() == nil
+}

@@ -1,0 +1,156 @@
+package nodeimage
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// cniPlugins are the plugins that nodes keep, where kubeadm and CNI plugins that a
+// person installs expect them.
+var cniPlugins = []string{"bridge", "host-local", "loopback", "portmap", "ptp"}
+
+const (
+	debianCNI = "usr/lib/cni"
+	cniBin    = "opt/cni/bin"
+)
+
+// dropped are what a node does not need from Debian's packages, as path.Match
+// patterns. A pattern that names a directory drops all below it.
+var dropped = []string{
+	// device nodes: the container engine makes its own
+	"dev/*",
+	// what this machine left in the root file system
+	"etc/hostname", "etc/machine-id", "etc/resolv.conf", "etc/apt/apt.conf.d/99mmdebstrap",
+	"run/*", "tmp/*", "var/tmp/*", "var/log/*",
+	"var/cache/apt/*", "var/cache/debconf/*", "var/cache/ldconfig/*", "var/lib/apt/lists/*",
+	// documentation
+	"usr/share/doc/*", "usr/share/doc-base/*", "usr/share/info/*", "usr/share/lintian/*", "usr/share/locale/*", "usr/share/man/*",
+	// Perl beyond perl-base, shims for containerd 1.4 and older, and other CNI plugins
+	"usr/share/perl", "usr/lib/*/perl", "usr/lib/*/libperl.so*", "usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1", debianCNI,
+	// services that have no place in a container, as kind's own base image has it
+	"etc/systemd/system/*.wants/*",
+	"usr/lib/systemd/system/basic.target.wants/*",
+	"usr/lib/systemd/system/local-fs.target.wants/*",
+	"usr/lib/systemd/system/multi-user.target.wants/*",
+	"usr/lib/systemd/system/sockets.target.wants/*udev*",
+	"usr/lib/systemd/system/sockets.target.wants/*initctl*",
+	"usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
+}
+
+// isDropped says whether name, or a directory that it is in, is not in the image.
+func isDropped(name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		for _, pattern := range dropped {
+			if ok, _ := path.Match(pattern, name); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cniName is where the node has a CNI plugin of Debian's, or empty.
+func cniName(name string) string {
+	for _, plugin := range cniPlugins {
+		if name == debianCNI+"/"+plugin {
+			return cniBin + "/" + plugin
+		}
+	}
+	return ""
+}
+
+// edits change what Debian's packages brought.
+var edits = map[string]func([]byte) ([]byte, error){
+	strings.TrimPrefix(criBase, "/"): containerdSpec,
+	// the kernel's log is the host's
+	"etc/systemd/journald.conf": func(conf []byte) ([]byte, error) { return append(conf, "ReadKMsg=no\n"...), nil },
+}
+
+// writeBase writes the tar of the base image to w: the root file system in raw without
+// what a node does not need, and files, which win over it. Equal input makes equal bytes.
+func writeBase(w io.Writer, raw io.Reader, files []file) error {
+	overlay := map[string]bool{}
+	for _, f := range files {
+		overlay[f.name] = true
+	}
+	tw, tr := tar.NewWriter(w), tar.NewReader(raw)
+	have := map[string]bool{}
+	for {
+		hdr, err := tr.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reading the root file system: %w", err)
+		}
+		name := entryName(hdr)
+		if moved := cniName(name); moved != "" {
+			data, err := io.ReadAll(tr)
+			if err != nil {
+				return err
+			}
+			files = append(files, file{name: moved, mode: 0o755, data: data})
+			continue
+		}
+		if name == "" || overlay[name] || isDropped(name) {
+			continue
+		}
+		if hdr.Typeflag == tar.TypeLink && isDropped(strings.TrimPrefix(path.Clean("/"+hdr.Linkname), "/")) {
+			return fmt.Errorf("%s is a hard link to %s, which is left out", name, hdr.Linkname)
+		}
+		have[name] = true
+		if err := copyEntry(tw, tr, hdr, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(edits)) {
+		if !have[name] {
+			return fmt.Errorf("the root file system has no %s", name)
+		}
+	}
+	if err := writeFiles(tw, files, have); err != nil {
+		return err
+	}
+	return tw.Close()
+}
+
+func copyEntry(tw *tar.Writer, tr io.Reader, hdr *tar.Header, name string) error {
+	out := &tar.Header{
+		Typeflag: hdr.Typeflag, Name: name, Linkname: hdr.Linkname, Size: hdr.Size, Mode: hdr.Mode,
+		Uid: hdr.Uid, Gid: hdr.Gid, Devmajor: hdr.Devmajor, Devminor: hdr.Devminor,
+		ModTime: epoch, PAXRecords: hdr.PAXRecords, Format: tar.FormatPAX,
+	}
+	if hdr.Typeflag == tar.TypeDir {
+		out.Name += "/"
+	}
+	// The records that the header has fields for would override them.
+	for _, key := range []string{"mtime", "atime", "ctime", "path", "linkpath", "size", "uid", "gid"} {
+		delete(out.PAXRecords, key)
+	}
+	edit := edits[name]
+	if edit == nil {
+		if err := tw.WriteHeader(out); err != nil {
+			return err
+		}
+		_, err := io.Copy(tw, tr)
+		return err
+	}
+	data, err := io.ReadAll(tr)
+	if err != nil {
+		return err
+	}
+	if data, err = edit(data); err != nil {
+		return err
+	}
+	out.Size = int64(len(data))
+	if err := tw.WriteHeader(out); err != nil {
+		return err
+	}
+	_, err = tw.Write(data)
+	return err
+}

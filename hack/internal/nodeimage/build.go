@@ -1,0 +1,173 @@
+package nodeimage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// MaxSize is the most bytes that a node image may take unpacked.
+const MaxSize = 1_000_000_000
+
+// keptImages is how many node images of one version stay: going back and forth
+// between two states of a tree need not build anew.
+const keptImages = 3
+
+// versionLabel has the Kubernetes version of a node image.
+const versionLabel = "dev.podenv.kubernetes-version"
+
+// nodeBinaries are the components that a node runs outside of containers.
+var nodeBinaries = []string{"kubeadm", "kubectl", "kubelet"}
+
+// Image is a kind node image in the container engine.
+type Image struct {
+	Ref  string // podenv/node:<tag>-<hash>
+	ID   string // the engine's: sha256:…
+	Size int64  // bytes, unpacked
+}
+
+// Build returns the node image of the binaries and images in r, which must be all
+// Components. It is named by its content, and made once.
+func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Result, step *progress.Step) (Image, error) {
+	base, err := Base(ctx, l, e, nil)
+	if err != nil {
+		return Image{}, err
+	}
+	archives, err := SupportImages(ctx, l, r.Tree.Series, r.Tree.Dir, step)
+	if err != nil {
+		return Image{}, err
+	}
+	archives = append(archives, slices.Sorted(maps.Values(r.Images))...)
+	if err := checkImages(ctx, r, archives); err != nil {
+		return Image{}, err
+	}
+	files, err := nodeFiles(r)
+	if err != nil {
+		return Image{}, err
+	}
+	ref, err := reference(base, r.Version, files, archives)
+	if err != nil {
+		return Image{}, err
+	}
+	unlock, err := lockFolder(ctx, l.Cache("nodeimage"), step)
+	if err != nil {
+		return Image{}, err
+	}
+	defer unlock()
+	if img, err := inspect(ctx, e, ref); err == nil {
+		step.Cached(ref)
+		return img, nil
+	}
+	if err := assemble(ctx, e, base, ref, r.Version, files, archives, step); err != nil {
+		return Image{}, fmt.Errorf("building %s: %w", ref, err)
+	}
+	prune(ctx, e, r.Version)
+	return inspect(ctx, e, ref)
+}
+
+// prune removes the oldest node images of version: each takes most of a gigabyte, and
+// can be made again. One that a cluster runs on cannot be removed, and stays.
+func prune(ctx context.Context, e *engine.Engine, version string) {
+	// Newest first.
+	out, err := e.Docker(ctx, "image", "ls", "--filter", "label="+versionLabel+"="+version, "--format", "{{.Repository}}:{{.Tag}}", "podenv/node").Output()
+	if err != nil {
+		return
+	}
+	refs := strings.Fields(out)
+	for _, ref := range refs[min(keptImages, len(refs)):] {
+		_ = e.Docker(ctx, "image", "rm", ref).Run()
+	}
+}
+
+// nodeFiles are what the node image adds to the base image, besides container images.
+func nodeFiles(r *build.Result) ([]file, error) {
+	v, err := readVersions(r.Tree.Dir)
+	if err != nil {
+		return nil, err
+	}
+	config, err := containerdConfig(v.pauseImage())
+	if err != nil {
+		return nil, err
+	}
+	files := []file{
+		{name: containerdConfigFile[1:], mode: 0o644, data: config},
+		// kind reads the version from it
+		{name: "kind/version", mode: 0o644, data: []byte(r.Version)},
+	}
+	for _, component := range nodeBinaries {
+		bin := r.Binaries[component]
+		if bin == "" {
+			return nil, fmt.Errorf("there is no %s: build all components first", component)
+		}
+		files = append(files, file{name: "usr/bin/" + component, mode: 0o755, source: bin})
+	}
+	return files, nil
+}
+
+// checkImages asks the built kubeadm which images it will run and looks for each of
+// them in archives, before a cluster does.
+func checkImages(ctx context.Context, r *build.Result, archives []string) error {
+	out, err := run.Command(ctx, r.Binaries["kubeadm"], "config", "images", "list", "--kubernetes-version", r.Version).Output()
+	if err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for _, archive := range archives {
+		tags, err := archiveTags(archive)
+		if err != nil {
+			return err
+		}
+		for _, tag := range tags {
+			have[tag] = true
+		}
+	}
+	var missing []string
+	for _, ref := range strings.Fields(out) {
+		if !have[ref] {
+			missing = append(missing, ref)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("kubeadm %s asks for %s, which was not built; built are %s", r.Version,
+			strings.Join(missing, ", "), strings.Join(slices.Sorted(maps.Keys(have)), ", "))
+	}
+	return nil
+}
+
+// reference names the image by all that goes into it, and how.
+func reference(base, version string, files []file, archives []string) (string, error) {
+	parts := []string{startContainerd, keepImages, base, version}
+	var sources []string
+	for _, f := range files {
+		parts = append(parts, f.name, string(f.data))
+		if f.source != "" {
+			sources = append(sources, f.source)
+		}
+	}
+	content, err := digestFiles(append(sources, archives...))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), digest(append(parts, content)...)), nil
+}
+
+func inspect(ctx context.Context, e *engine.Engine, ref string) (Image, error) {
+	out, err := e.Docker(ctx, "image", "inspect", "--format", `{"ID":{{json .Id}},"Size":{{.Size}}}`, ref).Output()
+	if err != nil {
+		return Image{}, err
+	}
+	img := Image{Ref: ref}
+	if err := json.Unmarshal([]byte(out), &img); err != nil {
+		return Image{}, fmt.Errorf("reading what %s is: %w", ref, err)
+	}
+	return img, nil
+}

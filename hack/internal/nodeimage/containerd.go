@@ -1,0 +1,53 @@
+package nodeimage
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"text/template"
+)
+
+// criBase is the runtime spec that every container of a node starts from.
+const criBase = "/etc/containerd/cri-base.json"
+
+// containerdConfigFile is where containerd, and kind's entrypoint, look for the configuration.
+const containerdConfigFile = "/etc/containerd/config.toml"
+
+//go:embed containerd.toml.tmpl
+var containerdTemplate string
+
+// containerdConfig is the configuration of Debian's containerd 1.6, with the
+// release's pause image as the sandbox of pods.
+func containerdConfig(pause string) ([]byte, error) {
+	t, err := template.New("config.toml").Option("missingkey=error").Parse(containerdTemplate)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, map[string]string{"Pause": pause, "BaseSpec": criBase})
+	return out.Bytes(), err
+}
+
+// containerdSpec adds to the container runtime's default spec what kind's base image
+// does: a hook that hides the machine's product name and UUID, and no resource limits
+// of its own, so that containers inherit those of the node.
+func containerdSpec(spec []byte) ([]byte, error) {
+	var s map[string]any
+	if err := json.Unmarshal(spec, &s); err != nil {
+		return nil, fmt.Errorf("the container runtime's default spec: %w", err)
+	}
+	process, ok := s["process"].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the container runtime's default spec has no process")
+	}
+	delete(process, "rlimits")
+	hooks, _ := s["hooks"].(map[string]any)
+	if hooks == nil {
+		hooks = map[string]any{}
+		s["hooks"] = hooks
+	}
+	create, _ := hooks["createContainer"].([]any)
+	hooks["createContainer"] = append(create, map[string]any{"path": "/kind/bin/mount-product-files.sh"})
+	return json.MarshalIndent(s, "", "  ")
+}

@@ -1,0 +1,142 @@
+package nodeimage
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml"
+)
+
+func TestContainerdConfig(t *testing.T) {
+	text, err := containerdConfig("registry.k8s.io/pause:3.9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := toml.LoadBytes(text)
+	if err != nil {
+		t.Fatalf("the configuration is not TOML: %v", err)
+	}
+	cri := []string{"plugins", "io.containerd.grpc.v1.cri"}
+	runc := append(cri, "containerd", "runtimes", "runc")
+	for name, tc := range map[string]struct {
+		path []string
+		want any
+	}{
+		"has the version that kind reads":              {[]string{"version"}, int64(2)},
+		"has the release's pause image":                {append(cri, "sandbox_image"), "registry.k8s.io/pause:3.9"},
+		"leaves cgroups to systemd, as kubeadm has it": {append(runc, "options", "SystemdCgroup"), true},
+		"starts from kind's spec":                      {append(runc, "base_runtime_spec"), criBase},
+		"has the snapshotter that kind reads":          {append(cri, "containerd", "snapshotter"), "overlayfs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := config.GetPath(tc.path); got != tc.want {
+				t.Errorf("%s = %v, want %v", strings.Join(tc.path, "."), got, tc.want)
+			}
+		})
+	}
+}
+
+func TestKindsEntrypointFindsWhatItEditsInContainerdsConfig(t *testing.T) {
+	config, err := containerdConfig(defaultPause)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entrypoint := kindFile(t, "usr/local/bin/entrypoint")
+	for _, line := range []string{`snapshotter = "overlayfs"`, "restrict_oom_score_adj = false"} {
+		if !strings.Contains(strings.ReplaceAll(string(entrypoint), `\"`, `"`), line) {
+			t.Errorf("kind's entrypoint does not edit %q any more", line)
+		}
+		if !bytes.Contains(config, []byte(line)) {
+			t.Errorf("containerd's configuration has no %q for kind's entrypoint to edit", line)
+		}
+	}
+}
+
+func TestContainerdSpecAddsKindsHook(t *testing.T) {
+	got, err := containerdSpec([]byte(`{"ociVersion":"1.0.2","process":{"cwd":"/","rlimits":[{"type":"RLIMIT_NOFILE"}]},"hooks":{"createContainer":[{"path":"/first"}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"ociVersion":"1.0.2","process":{"cwd":"/"},"hooks":{"createContainer":[{"path":"/first"},{"path":"/kind/bin/mount-product-files.sh"}]}}`
+	var gotSpec, wantSpec any
+	if err := json.Unmarshal(got, &gotSpec); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(want), &wantSpec); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantSpec, gotSpec); diff != "" {
+		t.Error(diff)
+	}
+	_, err = containerdSpec([]byte(`{"ociVersion":"1.0.2"}`))
+	checkError(t, err, "no process")
+}
+
+func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
+	const initial, nested = "         0          0 4294967295\n", "         0     100000      65536\n"
+	for name, tc := range map[string]struct{ capBnd, uidMap, want string }{
+		"all capabilities":                     {"000001ffffffffff", initial, "false"},
+		"all but CAP_SYS_RESOURCE":             {"000001fffeffffff", initial, "true"},
+		"only CAP_SYS_RESOURCE":                {"0000000001000000", initial, "false"},
+		"all capabilities of a user namespace": {"000001ffffffffff", nested, "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			config, err := containerdConfig(defaultPause)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for path, text := range map[string]string{
+				"proc/1/status":              "Name:\tsystemd\nCapEff:\t0000000000000000\nCapBnd:\t" + tc.capBnd + "\n",
+				"proc/1/uid_map":             tc.uidMap,
+				"etc/containerd/config.toml": string(config),
+			} {
+				writeFile(t, filepath.Join(root, path), text)
+			}
+			// Twice: a node that starts again on another host must find out anew.
+			for range 2 {
+				if out, err := exec.Command("sh", "files/kind/bin/restrict-oom-score-adj.sh", root).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			got, err := os.ReadFile(filepath.Join(root, "etc/containerd/config.toml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.ReplaceAll(string(config), "restrict_oom_score_adj = false", "restrict_oom_score_adj = "+tc.want); string(got) != want {
+				t.Errorf("configuration:\n%s", cmp.Diff(want, string(got)))
+			}
+		})
+	}
+}
+
+func writeFile(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func kindFile(t testing.TB, name string) []byte {
+	t.Helper()
+	files, err := kindFiles(t.Context(), repository(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.name == name {
+			return f.data
+		}
+	}
+	t.Fatalf("kind's base image has no %s", name)
+	return nil
+}

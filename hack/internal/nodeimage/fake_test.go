@@ -1,0 +1,48 @@
+package nodeimage
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+// fakeCommands puts shell scripts first in PATH, under the names that they have in
+// scripts. They run with the folder in $FAKE; calls returns the command lines so far.
+func fakeCommands(t testing.TB, scripts map[string]string) (dir string, calls func() []string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, script := range scripts {
+		text := "#!/bin/sh\nset -eu\nFAKE=" + dir + "\necho " + name + ` "$@" >>"$FAKE/calls"` + "\n" + script
+		writeFile(t, filepath.Join(dir, "bin", name), text)
+		if err := os.Chmod(filepath.Join(dir, "bin", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	return dir, func() []string {
+		data, err := os.ReadFile(filepath.Join(dir, "calls"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(string(data)), "\n")
+	}
+}
+
+// fakeRepository has what Base reads from a repository: the pins, each at version 1,
+// and the go.mod that pins kind.
+func fakeRepository(t testing.TB) layout.Layout {
+	t.Helper()
+	l := layout.Layout{Root: t.TempDir()}
+	writeFile(t, lockFile(l), pins())
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(repository(t).Root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(l.Root, name), string(data))
+	}
+	return l
+}

@@ -1,0 +1,84 @@
+package nodeimage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/run"
+)
+
+// kindModule has the files of kind's base image; go.mod pins its version.
+const kindModule = "sigs.k8s.io/kind"
+
+// kindSkipped are the files of kind's base image that ours has no use for: it
+// configures another containerd, has no fuse-overlayfs, and nothing is installed in it.
+var kindSkipped = map[string]bool{
+	"etc/containerd/config.toml":                           true,
+	"etc/systemd/system/containerd-fuse-overlayfs.service": true,
+	"usr/local/bin/clean-install":                          true,
+}
+
+// kindFiles returns the files of kind's own base image, from its module.
+func kindFiles(ctx context.Context, l layout.Layout) ([]file, error) {
+	dir, err := moduleDir(ctx, l, kindModule)
+	if err != nil {
+		return nil, fmt.Errorf("finding kind's base image: %w", err)
+	}
+	files, err := kindFilesIn(os.DirFS(filepath.Join(dir, "images/base/files")))
+	if err != nil {
+		return nil, fmt.Errorf("kind's base image in %s: %w", dir, err)
+	}
+	return files, nil
+}
+
+// moduleDir is the folder of a module at the version that go.mod has, downloaded if
+// the module cache does not have it.
+func moduleDir(ctx context.Context, l layout.Layout, module string) (string, error) {
+	out, err := run.Command(ctx, "go", "mod", "download", "-json", module).Dir(l.Root).Output()
+	if err != nil {
+		return "", err
+	}
+	var found struct{ Dir string }
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		return "", fmt.Errorf("reading where the module cache has %s: %w", module, err)
+	}
+	return found.Dir, nil
+}
+
+// kindFilesIn reads the files below fsys as the node has them: scripts may be run, and
+// nothing else.
+func kindFilesIn(fsys fs.FS) ([]file, error) {
+	var files []file
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || kindSkipped[name] {
+			return err
+		}
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		files = append(files, file{name: name, mode: scriptMode(name), data: data})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("it has no images/base/files: this version of kind is laid out differently")
+	}
+	return files, nil
+}
+
+func scriptMode(name string) int64 {
+	if path.Base(path.Dir(name)) == "bin" || strings.HasSuffix(name, ".sh") {
+		return 0o755
+	}
+	return 0o644
+}

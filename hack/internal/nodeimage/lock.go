@@ -1,0 +1,157 @@
+package nodeimage
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+// requested are the Debian packages that the node image is for; what they depend on
+// comes with them, and the lock file pins both.
+var requested = []string{
+	// what runs services
+	"systemd",
+	// what the kubelet, kube-proxy and podnet call
+	"conntrack", "ethtool", "iproute2", "iptables", "kmod", "mount", "nftables", "util-linux",
+	// the container runtime and its network plugins
+	"containerd", "containernetworking-plugins", "runc",
+	// volumes of pods
+	"e2fsprogs",
+	// what kind's own scripts call, and what a person looks for in a node
+	"bash", "ca-certificates", "curl", "jq", "procps",
+}
+
+// suite is the Debian release that the image is made of. Its systemd, 252, still runs
+// on cgroup v1 hosts. Updates come with point releases only, so that a pinned version
+// stays on the mirrors, which the security suite does not promise.
+const suite = "bookworm"
+
+// ErrPackagesMoved is in the chain of Base's error when the mirrors no longer have
+// the versions that the lock file pins.
+var ErrPackagesMoved = errors.New("pinned Debian packages are gone from the mirrors")
+
+// lock is the version of every package of the image.
+type lock map[string]string
+
+// lockFile is where the pinned versions for this machine's architecture are: builds
+// of one source for two architectures may have different versions.
+func lockFile(l layout.Layout) string {
+	return filepath.Join(l.Root, "hack/internal/nodeimage", "packages-"+runtime.GOARCH+".lock")
+}
+
+func readLock(file string) (lock, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("no Debian packages are pinned for %s: write %s with `%s`", runtime.GOARCH, file, refreshCommand)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	pins, err := parseLock(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	return pins, nil
+}
+
+// parseLock reads lines of name=version; # starts a comment.
+func parseLock(r io.Reader) (lock, error) {
+	pins := lock{}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, version, ok := strings.Cut(line, "=")
+		if !ok || name == "" || version == "" || strings.ContainsAny(line, " \t") {
+			return nil, fmt.Errorf("%d: %q is not name=version", n, line)
+		}
+		if _, twice := pins[name]; twice {
+			return nil, fmt.Errorf("%d: package %s is pinned twice", n, name)
+		}
+		pins[name] = version
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf(" %w", err)
+	}
+	for _, name := range requested {
+		if pins[name] == "" {
+			return nil, fmt.Errorf(" package %s is not pinned: run `%s`", name, refreshCommand)
+		}
+	}
+	return pins, nil
+}
+
+// String is the lock file's text.
+func (p lock) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Debian %s packages of the node image. Written by `%s`.\n", suite, refreshCommand)
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		fmt.Fprintf(&b, "%s=%s\n", name, p[name])
+	}
+	return b.String()
+}
+
+// compare says how what was installed differs from the lock.
+func (p lock) compare(installed lock) error {
+	var moved []string
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		switch have := installed[name]; have {
+		case p[name]:
+		case "":
+			moved = append(moved, fmt.Sprintf("%s=%s (no longer installed)", name, p[name]))
+		default:
+			moved = append(moved, fmt.Sprintf("%s=%s (mirror has %s)", name, p[name], have))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(installed)) {
+		if p[name] == "" {
+			moved = append(moved, fmt.Sprintf("%s=%s (not pinned)", name, installed[name]))
+		}
+	}
+	return movedError(moved)
+}
+
+func movedError(moved []string) error {
+	if len(moved) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; pin what there is now with `%s`, and commit the lock file", ErrPackagesMoved, strings.Join(moved, ", "), refreshCommand)
+}
+
+// refreshCommand is what a person types for RefreshPackages.
+const refreshCommand = "go run ./hack/podenv image --refresh-packages"
+
+// parseStatus reads the installed packages from dpkg's status file.
+func parseStatus(r io.Reader) (lock, error) {
+	installed := lock{}
+	var name, status string
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		key, value, ok := strings.Cut(lines.Text(), ": ")
+		switch {
+		case lines.Text() == "":
+			name, status = "", ""
+		case !ok:
+		case key == "Package":
+			name = value
+		case key == "Status":
+			status = value
+		case key == "Version" && strings.HasSuffix(status, " installed"):
+			installed[name] = value
+		}
+	}
+	return installed, lines.Err()
+}

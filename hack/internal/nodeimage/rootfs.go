@@ -1,0 +1,198 @@
+package nodeimage
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// dpkgStatus is dpkg's list of what is installed, as mmdebstrap names it in its tar.
+const dpkgStatus = "var/lib/dpkg/status"
+
+// unpacked are paths that dpkg leaves out: nobody reads documentation in a node.
+var unpacked = []string{
+	"/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*",
+}
+
+// rootFS returns the tar of the root file system with the packages of the lock file,
+// made by mmdebstrap, or from the cache.
+func rootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
+	pins, err := readLock(lockFile(l))
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lockFolder(ctx, l.Cache("rootfs"), step)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	file := rootFSFile(l, pins)
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	step.Now("installing %d Debian packages", len(pins))
+	return file, debootstrap(ctx, pins.include(), file, step, pins.compare)
+}
+
+// rootFSFile is where the root file system with the packages of pins is kept.
+func rootFSFile(l layout.Layout, pins lock) string {
+	key := digest(suite, runtime.GOARCH, pins.String(), strings.Join(pins.include(), ","), strings.Join(unpacked, ","), specHook)
+	return filepath.Join(l.Cache("rootfs"), key+".tar")
+}
+
+// include are the requested packages with their versions, as apt is asked for them.
+func (p lock) include() []string {
+	include := make([]string, len(requested))
+	for i, name := range requested {
+		include[i] = name + "=" + p[name]
+	}
+	return include
+}
+
+// RefreshPackages pins the versions that the mirrors have now, in the lock file of
+// this machine's architecture, and says what changed.
+func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
+	old, err := readLock(lockFile(l))
+	if err != nil {
+		old = lock{} // none, or one that is no use: that is why it is written anew
+	}
+	unlock, err := lockFolder(ctx, l.Cache("rootfs"), step)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	scratch := filepath.Join(l.Cache("rootfs"), "refresh.tar")
+	defer os.Remove(scratch)
+	var found lock
+	step.Now("installing what the mirrors have")
+	if err := debootstrap(ctx, requested, scratch, step, func(installed lock) error { found = installed; return nil }); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if old[name] != found[name] {
+			changes = append(changes, fmt.Sprintf("%s %s -> %s", name, orNone(old[name]), found[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if found[name] == "" {
+			changes = append(changes, fmt.Sprintf("%s %s -> none", name, old[name]))
+		}
+	}
+	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
+}
+
+func orNone(version string) string {
+	if version == "" {
+		return "none"
+	}
+	return version
+}
+
+// specHook keeps the container runtime's default spec, which containerdSpec adds to.
+const specHook = `chroot "$1" ctr oci spec > "$1` + criBase + `"`
+
+// debootstrap writes the tar of a root file system with packages to out, once accept
+// agrees to the versions in it.
+func debootstrap(ctx context.Context, packages []string, out string, step *progress.Step, accept func(lock) error) error {
+	scratch, err := os.MkdirTemp(filepath.Dir(out), "new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	sources, err := aptSources(ctx, filepath.Join(scratch, "lists"))
+	if err != nil {
+		return err
+	}
+	proxies, err := aptProxies(ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"--variant=apt", "--architectures=" + debianArch(), "--include=" + strings.Join(packages, ","),
+		`--aptopt=APT::Install-Recommends "false"`,
+		"--customize-hook=" + specHook,
+	}
+	for _, path := range unpacked {
+		args = append(args, "--dpkgopt=path-exclude="+path)
+	}
+	for _, proxy := range proxies {
+		args = append(args, "--aptopt="+proxy)
+	}
+	beside := filepath.Join(scratch, "rootfs.tar")
+	err = run.Command(ctx, "mmdebstrap", append(args, suite, beside, "-")...).Stdin(strings.NewReader(sources)).Log(step.Log()).Run()
+	if err != nil {
+		return explainApt(err)
+	}
+	installed, err := installedIn(beside)
+	if err != nil {
+		return err
+	}
+	if err := accept(installed); err != nil {
+		return err
+	}
+	return os.Rename(beside, out)
+}
+
+// debianArch is Debian's name of this machine's architecture.
+func debianArch() string {
+	if runtime.GOARCH == "arm" {
+		return "armhf"
+	}
+	return runtime.GOARCH
+}
+
+// notFound is what apt says of a version that the mirrors do not have.
+var notFound = regexp.MustCompile(`Version '([^']+)' for '([^']+)' was not found`)
+
+// explainApt turns a failure of mmdebstrap into one that says what to do.
+func explainApt(err error) error {
+	var failed *run.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	var moved []string
+	for _, m := range notFound.FindAllStringSubmatch(failed.Tail, -1) {
+		moved = append(moved, m[2]+"="+m[1])
+	}
+	if len(moved) > 0 {
+		return movedError(moved)
+	}
+	return fmt.Errorf("installing the node image's Debian packages: %w\n  check that `apt-get update` works on this machine: its mirrors are used", err)
+}
+
+// installedIn reads the versions of the packages in the root file system of the tar file.
+func installedIn(file string) (lock, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tr := tar.NewReader(f)
+	for {
+		hdr, err := tr.Next()
+		if err == io.EOF {
+			return nil, fmt.Errorf("%s has no %s", file, dpkgStatus)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		if entryName(hdr) == dpkgStatus {
+			return parseStatus(tr)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package nodeimage
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/series"
+)
+
+func TestReadVersions(t *testing.T) {
+	const good = `package constants
+
+const (
+	// DefaultEtcdVersion is the etcd version
+	DefaultEtcdVersion = "3.5.24-0"
+	CoreDNSVersion     = "v1.12.0"
+	CoreDNSReplicas    = 2
+	PauseVersion       = "3.10"
+)
+`
+	for name, tc := range map[string]struct{ text, wantErr string }{
+		"as kubeadm has them": {good, ""},
+		"one is missing":      {strings.Replace(good, "PauseVersion", "Other", 1), "want DefaultEtcdVersion, CoreDNSVersion and PauseVersion"},
+		"not Go":              {"no", "reading which images kubeadm asks for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := t.TempDir()
+			writeFile(t, filepath.Join(tree, kubeadmConstants), tc.text)
+			v, err := readVersions(tree)
+			checkError(t, err, tc.wantErr)
+			if tc.wantErr != "" {
+				return
+			}
+			got := []string{v.etcdImage(), v.coreDNSImage(), v.pauseImage(), v.etcdModule()}
+			want := []string{"registry.k8s.io/etcd:3.5.24-0", "registry.k8s.io/coredns/coredns:v1.12.0", "registry.k8s.io/pause:3.10", "v3.5.24"}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestReadVersionsOfARealRelease(t *testing.T) {
+	v, err := readVersions(moduleOf(t, "k8s.io/kubernetes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`^v3\.\d+\.\d+$`).MatchString(v.etcdModule()) {
+		t.Errorf("etcd module version %q", v.etcdModule())
+	}
+}
+
+func TestSupportImageOfAnUnknownVersionSaysWhatToAdd(t *testing.T) {
+	tree := t.TempDir()
+	writeFile(t, filepath.Join(tree, kubeadmConstants), `package constants
+const DefaultEtcdVersion, CoreDNSVersion, PauseVersion = "9.9.9-0", "v9.9.9", "9.9"
+`)
+	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, nil)
+	checkError(t, err, "no Go module pins this version: add ")
+	checkError(t, err, "for v9.9.9")
+}
+
+// The folder of a support image's module is called after the version that it pins.
+func TestModulesOfSupportImagesPinTheVersionOfTheirFolder(t *testing.T) {
+	for image, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "coredns": "github.com/coredns/coredns"} {
+		files, err := filepath.Glob(filepath.Join(repository(t).Root, "hack/images", image, "v*", "go.mod"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no module of %s: %v", image, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mod, err := modfile.Parse(file, data, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := filepath.Base(filepath.Dir(file))
+			i := slices.IndexFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == module })
+			if i < 0 || mod.Require[i].Mod.Version != want {
+				t.Errorf("%s does not require %s %s", file, module, want)
+			}
+			if len(mod.Replace) > 0 {
+				t.Errorf("%s replaces modules: what it builds is not what it says", file)
+			}
+		}
+	}
+}
+
+// corefile finds the plugins in the Corefile that kubeadm writes, blocks of blocks left out.
+var corefile = regexp.MustCompile(`(?m)^    ([a-z]+)\b`)
+
+func TestCoreDNSHasThePluginsOfKubeadmsCorefile(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(moduleOf(t, "k8s.io/kubernetes"), "cmd/kubeadm/app/phases/addons/dns/manifests.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(source), "  Corefile: |\n")
+	if !ok {
+		t.Fatal("kubeadm has no Corefile where it had one")
+	}
+	text, _, _ = strings.Cut(text, "`")
+	text = regexp.MustCompile(`(?m)^    `).ReplaceAllString(text, "")
+	var want []string
+	for _, m := range corefile.FindAllStringSubmatch(text, -1) {
+		want = append(want, m[1])
+	}
+	if !slices.Contains(want, "kubernetes") || len(want) < 8 {
+		t.Fatalf("read the plugins %v from kubeadm's Corefile", want)
+	}
+	mains, err := filepath.Glob(filepath.Join(repository(t).Root, "hack/images/coredns/v*/main.go"))
+	if err != nil || len(mains) == 0 {
+		t.Fatalf("no CoreDNS: %v", err)
+	}
+	for _, main := range mains {
+		have := pluginsOf(t, main)
+		for _, plugin := range want {
+			if !have[plugin] {
+				t.Errorf("%s has no plugin %s", main, plugin)
+			}
+		}
+	}
+}
+
+func pluginsOf(t testing.TB, main string) map[string]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), main, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugins := map[string]bool{}
+	for _, imp := range file.Imports {
+		path, err := strconv.Unquote(imp.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, ok := strings.CutPrefix(path, "github.com/coredns/coredns/plugin/"); ok {
+			if name == "metrics" {
+				name = "prometheus"
+			}
+			plugins[name] = true
+		}
+	}
+	return plugins
+}
+
+func moduleOf(t testing.TB, module string) string {
+	t.Helper()
+	dir, err := moduleDir(t.Context(), repository(t), module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
