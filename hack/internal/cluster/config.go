@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+)
+
+const (
+	// marker is mounted into every node from its first moment on. kind has no
+	// labels for node containers, but it has mounts, and docker lists those of a
+	// container that was never started, too.
+	marker = "/etc/podenv.dev/cluster"
+	// markerSource exists on every host, so that a restarted node finds it.
+	markerSource = "/dev/null"
+	// nameMax is what is left of a host name's 64 bytes after "-control-plane".
+	nameMax = 50
+	// waitReady is Config.WaitReady's default.
+	waitReady = 3 * time.Minute
+)
+
+// Config says what a cluster is made from.
+type Config struct {
+	// Name is kind's name of the cluster; its context is called kind-<Name>.
+	Name string
+	// NodeImage is a reference of an image that the container engine has; it is
+	// never pulled.
+	NodeImage string
+	// Workers is the number of nodes beside the one control plane.
+	Workers int
+	// Gates are set on every component. Each must be known to the node image's release.
+	Gates map[string]bool
+	// Kubeconfig is the file that gets the cluster's context; empty for the file
+	// that kubectl would use.
+	Kubeconfig string
+	// WaitReady is how long the cluster may take to serve once kind has made it;
+	// 0 means three minutes.
+	WaitReady time.Duration
+}
+
+var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+func (c *Config) validate() error {
+	if err := validateName(c.Name); err != nil {
+		return err
+	}
+	if c.NodeImage == "" {
+		return fmt.Errorf("cluster %s has no node image: build one with `podenv image`", c.Name)
+	}
+	if c.Workers < 0 {
+		return fmt.Errorf("cluster %s cannot have %d workers: ask for 0 or more", c.Name, c.Workers)
+	}
+	return nil
+}
+
+func validateName(name string) error {
+	if !validName.MatchString(name) || len(name) > nameMax {
+		return fmt.Errorf("%q cannot name a cluster: use at most %d lower-case letters, digits, '-' and '.', the first and the last one a letter or a digit", name, nameMax)
+	}
+	return nil
+}
+
+// kind is the configuration that kind creates the cluster from.
+func (c *Config) kind() *v1alpha4.Cluster {
+	k := &v1alpha4.Cluster{Name: c.Name, FeatureGates: c.Gates}
+	v1alpha4.SetDefaultsCluster(k)
+	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
+	for i := range k.Nodes {
+		role := v1alpha4.WorkerRole
+		if i == 0 {
+			role = v1alpha4.ControlPlaneRole
+		}
+		k.Nodes[i] = v1alpha4.Node{
+			Role:  role,
+			Image: c.NodeImage,
+			ExtraMounts: []v1alpha4.Mount{
+				{HostPath: markerSource, ContainerPath: marker, Readonly: true},
+			},
+		}
+	}
+	return k
+}
+
+// gateFlag renders gates as the value of a --feature-gates flag, sorted.
+func gateFlag(gates map[string]bool) string {
+	pairs := make([]string, 0, len(gates))
+	for name, on := range gates {
+		pairs = append(pairs, fmt.Sprintf("%s=%t", name, on))
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ",")
+}

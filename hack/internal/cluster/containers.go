@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// kind's labels of node containers.
+const (
+	labelCluster = "io.x-k8s.kind.cluster"
+	labelRole    = "io.x-k8s.kind.role"
+)
+
+// docker prepares a docker command.
+type docker func(ctx context.Context, args ...string) *run.Cmd
+
+// container is what docker knows about a container that is a node of a cluster,
+// or has the name of one.
+type container struct {
+	Name    string
+	Cluster string // kind's name of its cluster; empty where kind did not make it
+	Role    string
+	Image   string // ID of its image
+	Running bool
+	Marked  bool // made by this package
+}
+
+// controlPlane is the name that kind gives the control plane of a cluster.
+func controlPlane(cluster string) string { return cluster + "-control-plane" }
+
+// containers lists the containers of the cluster called name and those that stand
+// in its way because they have a name that kind would give to a node of it.
+func (d docker) containers(ctx context.Context, name string) ([]container, error) {
+	out, err := d(ctx, "ps", "--all", "--no-trunc", "--format",
+		fmt.Sprintf(`{{.ID}}{{"\t"}}{{.Names}}{{"\t"}}{{.Label %q}}`, labelCluster)).Output()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for line := range strings.Lines(out) {
+		id, names, cluster, ok := cut3(strings.TrimRight(line, "\n"))
+		if !ok {
+			return nil, fmt.Errorf("docker ps printed %q: want an ID, a name and a label", line)
+		}
+		if cluster == name || nodeOf(names, name) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out, err = d(ctx, append([]string{"inspect", "--type=container"}, ids...)...).Output()
+	if err != nil {
+		return nil, err
+	}
+	return parseContainers([]byte(out))
+}
+
+func cut3(line string) (a, b, c string, ok bool) {
+	parts := strings.Split(line, "\t")
+	if len(parts) != 3 {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], parts[2], true
+}
+
+var nodeSuffix = regexp.MustCompile(`^-(control-plane|worker)[0-9]*$`)
+
+// nodeOf says whether kind could give this container name to a node of the cluster.
+func nodeOf(containerName, cluster string) bool {
+	suffix, ok := strings.CutPrefix(containerName, cluster)
+	return ok && nodeSuffix.MatchString(suffix)
+}
+
+// parseContainers reads docker inspect's output; control planes come first.
+func parseContainers(data []byte) ([]container, error) {
+	var all []struct {
+		Name  string
+		Image string
+		State struct{ Running bool }
+		// Config and Mounts are null for a container that is being removed.
+		Config *struct{ Labels map[string]string }
+		Mounts []struct{ Destination string }
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("reading docker inspect: %w", err)
+	}
+	out := make([]container, len(all))
+	for i, c := range all {
+		out[i] = container{Name: strings.TrimPrefix(c.Name, "/"), Image: c.Image, Running: c.State.Running}
+		if c.Config != nil {
+			out[i].Cluster = c.Config.Labels[labelCluster]
+			out[i].Role = c.Config.Labels[labelRole]
+		}
+		for _, m := range c.Mounts {
+			out[i].Marked = out[i].Marked || m.Destination == marker
+		}
+	}
+	slices.SortFunc(out, func(a, b container) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// errNoImage is returned by imageID for a reference that the engine does not have.
+var errNoImage = errors.New("no such image")
+
+// imageID is the ID of the image that ref stands for.
+func (d docker) imageID(ctx context.Context, ref string) (string, error) {
+	id, err := d(ctx, "image", "inspect", "--format", "{{.Id}}", ref).Output()
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such image") {
+		return "", fmt.Errorf("%w: the container engine does not have node image %s: build it with `podenv image`", errNoImage, ref)
+	}
+	return id, err
+}
+
+// removeContainers deletes every container of ours of the cluster called name,
+// with its volumes. It says how many there were.
+func (d docker) removeContainers(ctx context.Context, name string) (int, error) {
+	all, err := d.containers(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	args := []string{"rm", "--force", "--volumes"}
+	for _, c := range all {
+		if c.Marked {
+			args = append(args, c.Name)
+		}
+	}
+	n := len(args) - 3
+	if n == 0 {
+		return 0, nil
+	}
+	return n, d(ctx, args...).Run()
+}

@@ -1,0 +1,371 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func podenvConfig() Config {
+	return Config{Name: "podenv", NodeImage: "podenv-node", Workers: 1}
+}
+
+// nothingLeft checks that the engine and _output are as before a Create.
+func nothingLeft(t *testing.T, f fakeDocker, outputs ...string) {
+	t.Helper()
+	for _, kind := range []string{"containers", "networks"} {
+		if left := f.names(t, kind); len(left) > 0 {
+			t.Errorf("%s left: %q", kind, left)
+		}
+	}
+	for _, path := range outputs {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s left", path)
+		}
+	}
+}
+
+func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
+	tests := map[string]struct {
+		change func(t *testing.T, f fakeDocker, cfg *Config)
+		is     error
+		wants  []string
+	}{
+		"a name that kind does not take": {
+			change: func(_ *testing.T, _ fakeDocker, cfg *Config) { cfg.Name = "Pod Env" },
+			wants:  []string{`"Pod Env" cannot name a cluster`, "lower-case"},
+		},
+		"a name that is too long for a host name": {
+			change: func(_ *testing.T, _ fakeDocker, cfg *Config) { cfg.Name = strings.Repeat("p", 51) },
+			wants:  []string{"at most 50"},
+		},
+		"no node image": {
+			change: func(_ *testing.T, _ fakeDocker, cfg *Config) { cfg.NodeImage = "podenv/node:gone" },
+			is:     errNoImage,
+			wants:  []string{"podenv/node:gone", "podenv image"},
+		},
+		"a negative number of workers": {
+			change: func(_ *testing.T, _ fakeDocker, cfg *Config) { cfg.Workers = -1 },
+			wants:  []string{"-1 workers"},
+		},
+		"a gate that the release does not know": {
+			change: func(t *testing.T, f fakeDocker, cfg *Config) {
+				cfg.Gates = map[string]bool{"EnvFilez": true}
+				f.write(t, "fail/kubelet", `"command failed" err="unrecognized feature gate: EnvFilez"`)
+			},
+			wants: []string{"unrecognized feature gate: EnvFilez", "leave out"},
+		},
+		"a port that is taken": {
+			change: func(t *testing.T, f fakeDocker, _ *Config) {
+				f.write(t, "fail/run", "Bind for 127.0.0.1:40000 failed: port is already allocated")
+			},
+			wants: []string{"creating cluster podenv", "docker run --name podenv-", "127.0.0.1:40000", "run it again"},
+		},
+		"a disk that is full": {
+			change: func(t *testing.T, f fakeDocker, _ *Config) {
+				f.write(t, "fail/run", "write /var/lib/docker/x: no space left on device")
+			},
+			wants: []string{"the disk is full"},
+		},
+		"an engine that refuses privileged containers": {
+			change: func(t *testing.T, f fakeDocker, _ *Config) {
+				f.write(t, "fail/run", "runc create failed: unable to apply caps: operation not permitted")
+			},
+			wants: []string{"podenv doctor"},
+		},
+		"an engine that has stopped": {
+			change: func(t *testing.T, f fakeDocker, _ *Config) {
+				f.write(t, "fail/ps", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock")
+			},
+			wants: []string{"Cannot connect to the Docker daemon"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, l, e := newFakeDocker(t)
+			cfg := podenvConfig()
+			test.change(t, f, &cfg)
+			_, err := Create(t.Context(), l, e, cfg, nil)
+			if err == nil {
+				t.Fatal("the cluster was created")
+			}
+			if test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("error %v is not %v", err, test.is)
+			}
+			for _, want := range test.wants {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error does not have %q:\n%v", want, err)
+				}
+			}
+			nothingLeft(t, f, dir(l, cfg.Name))
+		})
+	}
+}
+
+func TestCreateLeavesOtherPeoplesContainersAlone(t *testing.T) {
+	tests := map[string]fakeContainer{
+		"a cluster of plain kind":                  fakeNode("podenv", "podenv-control-plane", "control-plane", false),
+		"a container with the name of a node":      {Name: "podenv-worker2"},
+		"another kind cluster whose node is named": fakeNode("pod", "podenv-worker", "worker", false),
+	}
+	for name, theirs := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, l, e := newFakeDocker(t)
+			f.add(t, theirs)
+			_, err := Create(t.Context(), l, e, podenvConfig(), nil)
+			if !errors.Is(err, ErrNotOurs) || !strings.HasSuffix(err.Error(), "choose another name with --name") {
+				t.Errorf("Create: %v", err)
+			}
+			if _, err := Find(t.Context(), l, e, "podenv"); !errors.Is(err, ErrNotOurs) {
+				t.Errorf("Find: %v", err)
+			}
+			if left := f.names(t, "containers"); len(left) != 1 {
+				t.Errorf("containers left: %q", left)
+			}
+		})
+	}
+}
+
+func TestContainersWithOtherNamesAreInNobodysWay(t *testing.T) {
+	f, l, e := newFakeDocker(t)
+	f.add(t, fakeContainer{Name: "podenv-database"})
+	f.add(t, fakeNode("podenv-worker", "podenv-worker-control-plane", "control-plane", false))
+	if _, err := Find(t.Context(), l, e, "podenv"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("Find: %v, want ErrNotFound", err)
+	}
+}
+
+func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
+	f, l, e := newFakeDocker(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := Create(ctx, l, e, podenvConfig(), nil)
+		done <- err
+	}()
+	err := poll(t.Context(), 30*time.Second, func(context.Context) error {
+		_, err := os.Stat(filepath.Join(f.dir, "kubeadm-runs"))
+		return err
+	})
+	if err != nil {
+		t.Fatalf("kubeadm was not run: %v", err)
+	}
+	if nodes := f.names(t, "containers"); len(nodes) != 2 {
+		t.Fatalf("nodes before Ctrl-C: %q", nodes)
+	}
+	cancel()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want context.Canceled", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("Create goes on after its context has ended")
+	}
+	nothingLeft(t, f, dir(l, "podenv"), filepath.Join(l.Logs(), "cluster-podenv"))
+}
+
+func TestFindAndDelete(t *testing.T) {
+	whole, err := json.Marshal(record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1, Kubeconfig: "/nowhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct{ record string }{
+		"a whole cluster":                {string(whole)},
+		"a half-made cluster":            {""},
+		"a cluster with a broken record": {"{"},
+	}
+	for name, test := range tests {
+		t.Run(name+" is found without _output and deleted", func(t *testing.T) {
+			f, l, e := newFakeDocker(t)
+			if err := (docker(e.Docker)).ensureNetwork(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			node := fakeNode("podenv", "podenv-control-plane", "control-plane", true)
+			if test.record != "" {
+				node.Files = map[string]string{recordPath: test.record}
+			}
+			f.add(t, node)
+			f.add(t, fakeNode("podenv", "podenv-worker", "worker", true))
+			c, err := Find(t.Context(), l, e, "podenv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.record != nil; got != (test.record == string(whole)) {
+				t.Errorf("the record is there: %t", got)
+			}
+			if err := c.Delete(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			nothingLeft(t, f, dir(l, "podenv"))
+			if err := c.Delete(t.Context(), nil); err != nil {
+				t.Errorf("deleting it again: %v", err)
+			}
+			if _, err := Find(t.Context(), l, e, "podenv"); !errors.Is(err, ErrNotFound) {
+				t.Errorf("Find after Delete: %v", err)
+			}
+		})
+	}
+}
+
+func TestDeleteKeepsANetwork(t *testing.T) {
+	tests := map[string]func(t *testing.T, f fakeDocker, d docker){
+		"that plain kind made": func(t *testing.T, f fakeDocker, _ docker) {
+			f.write(t, "networks/kind", "--driver=bridge")
+		},
+		"that another container is in": func(t *testing.T, f fakeDocker, d docker) {
+			if err := d.ensureNetwork(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.add(t, fakeNode("other", "other-control-plane", "control-plane", false))
+		},
+	}
+	for name, prepare := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, l, e := newFakeDocker(t)
+			prepare(t, f, e.Docker)
+			f.add(t, fakeNode("podenv", "podenv-control-plane", "control-plane", true))
+			c, err := Find(t.Context(), l, e, "podenv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Delete(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if networks := f.names(t, "networks"); len(networks) != 1 {
+				t.Errorf("networks: %q, want kind", networks)
+			}
+			for _, c := range f.names(t, "containers") {
+				if strings.HasPrefix(c, "podenv") {
+					t.Errorf("container %s is left", c)
+				}
+			}
+		})
+	}
+}
+
+func TestDeleteTakesTheClusterOutOfTheKubeconfigs(t *testing.T) {
+	const text = `apiVersion: v1
+kind: Config
+clusters: [{name: kind-podenv, cluster: {server: "https://127.0.0.1:1"}}, {name: theirs, cluster: {server: "https://192.0.2.1"}}]
+contexts: [{name: kind-podenv, context: {cluster: kind-podenv, user: kind-podenv}}, {name: theirs, context: {cluster: theirs, user: theirs}}]
+users: [{name: kind-podenv}, {name: theirs}]
+current-context: kind-podenv
+`
+	f, l, e := newFakeDocker(t)
+	recorded := filepath.Join(t.TempDir(), "mine")
+	current := os.Getenv("KUBECONFIG")
+	for _, path := range []string{recorded, current} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := json.Marshal(record{ImageID: "sha256:1111", Kubeconfig: recorded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := fakeNode("podenv", "podenv-control-plane", "control-plane", true)
+	node.Files = map[string]string{recordPath: string(data)}
+	f.add(t, node)
+	c, err := Find(t.Context(), l, e, "podenv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{recorded, current} {
+		left, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(left), "podenv") || !strings.Contains(string(left), "theirs") {
+			t.Errorf("%s has\n%s", path, left)
+		}
+	}
+}
+
+func TestTracesOfAClusterWhoseNodesAreGoneAreDeleted(t *testing.T) {
+	f, l, e := newFakeDocker(t)
+	f.add(t, fakeNode("podenv", "podenv-control-plane", "control-plane", true))
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	text := "apiVersion: v1\nkind: Config\nclusters: [{name: kind-podenv, cluster: {}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made := open(l, e, "podenv")
+	made.record = &record{ImageID: "sha256:1111", Kubeconfig: kubeconfig}
+	if err := made.save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(f.dir, "containers/podenv-control-plane")); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Find(t.Context(), l, e, "podenv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Nodes(t.Context()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("Nodes: %v, want ErrNotFound", err)
+	}
+	if err := c.Delete(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadFile(kubeconfig); err != nil || strings.Contains(string(left), "podenv") {
+		t.Errorf("the kubeconfig has, %v,\n%s", err, left)
+	}
+	nothingLeft(t, f, dir(l, "podenv"))
+}
+
+func TestEnsureNetwork(t *testing.T) {
+	tests := map[string]struct {
+		fail  string
+		ipv6  bool
+		error bool
+	}{
+		"with IPv6 as kind makes it":           {"", true, false},
+		"without IPv6 on a host that lacks it": {"fail/ipv6", false, false},
+		"not at all where docker refuses":      {"fail/network create", false, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _, e := newFakeDocker(t)
+			if test.fail != "" {
+				f.write(t, test.fail, "Error response from daemon")
+			}
+			err := docker(e.Docker).ensureNetwork(t.Context())
+			if (err != nil) != test.error {
+				t.Fatalf("ensureNetwork: %v", err)
+			}
+			if test.error {
+				return
+			}
+			options, err := os.ReadFile(filepath.Join(f.dir, "networks/kind"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(string(options), "--ipv6"); got != test.ipv6 || !strings.Contains(string(options), labelNetwork) {
+				t.Errorf("made with %s", options)
+			}
+		})
+	}
+}
+
+func TestCreateWithAGateThatIsRefusedKeepsTheClusterThatIsThere(t *testing.T) {
+	f, l, e := newFakeDocker(t)
+	f.write(t, "fail/kubelet", "unrecognized feature gate: EnvFilez")
+	f.add(t, fakeNode("podenv", "podenv-control-plane", "control-plane", true))
+	cfg := podenvConfig()
+	cfg.Gates = map[string]bool{"EnvFilez": true}
+	if _, err := Create(t.Context(), l, e, cfg, nil); err == nil {
+		t.Error("the cluster was created")
+	}
+	if nodes := f.names(t, "containers"); len(nodes) != 1 {
+		t.Errorf("nodes left: %q", nodes)
+	}
+}

@@ -1,0 +1,7 @@
+// Package cluster drives kind: it creates a cluster with feature gates on, tells
+// its own clusters from other people's, waits until one truly serves, swaps a
+// component of running nodes for another build, and deletes a cluster without trace.
+//
+// What a cluster was made from is recorded on its control-plane node, so that it
+// can be reused, recreated and deleted by a checkout whose _output is gone.
+package cluster

@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/kind/pkg/exec"
+)
+
+var (
+	// ErrNotFound is in the chain of Find's error where there is no cluster of the name.
+	ErrNotFound = errors.New("no such cluster")
+	// ErrNotOurs is in the chain of an error about a cluster, or a container with
+	// the name of a node, that podenv did not make and so leaves alone.
+	ErrNotOurs = errors.New("not podenv's")
+)
+
+// outputLines is how many of a failed command's last lines an error shows.
+const outputLines = 15
+
+// remedies are what docker, kind and Kubernetes say when the host, not the cluster,
+// is to blame, with what to do about it. The first that matches counts.
+var remedies = []struct{ says, remedy string }{
+	{"unrecognized feature gate", "the node image's release does not know that gate: leave it out"},
+	{"port is already allocated", "another process has taken the API server's port since it was chosen: run it again"},
+	{"address already in use", "another process has taken the API server's port since it was chosen: run it again"},
+	{"is already in use by container", "choose another name with --name"},
+	{"no space left on device", "the disk is full: free some space, for example with `go clean -cache`"},
+	{"unable to apply caps", "the container engine refuses privileged containers: see `podenv doctor`"},
+	{"Cannot connect to the Docker daemon", "the container engine does not run: see `podenv doctor`"},
+	{"failed to lock config file", "another program is changing the kubeconfig; if none is, remove the .lock file beside it"},
+	{"could not find a log line that matches", "the node did not boot: its serial.log says why"},
+	{"too many open files", "raise the kernel's limits: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`"},
+}
+
+// explain adds to an error of kind's what the failed command printed and, where
+// the cause is known, what to do about it.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if failed := exec.RunErrorForError(err); failed != nil {
+		if out := lastLines(string(failed.Output), outputLines); out != "" {
+			err = fmt.Errorf("%w\n%s", err, indent(out))
+		}
+		text += string(failed.Output)
+	}
+	for _, r := range remedies {
+		if strings.Contains(text, r.says) {
+			return fmt.Errorf("%w\n%s", err, r.remedy)
+		}
+	}
+	return err
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
+}
