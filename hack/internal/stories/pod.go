@@ -1,0 +1,147 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// poll is how often the API server is asked about a pod. A variable, so that unit tests
+// need not wait.
+var poll = 300 * time.Millisecond
+
+// tell runs pod to its end and returns what its main container saw.
+func tell(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, keep bool) (*Story, error) {
+	if err := remove(ctx, pods, pod.Name); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := create(ctx, pods, pod); err != nil {
+		return nil, err
+	}
+	if !keep {
+		// Also after Ctrl-C, when ctx has ended.
+		defer func() { _ = startDeletion(context.WithoutCancel(ctx), pods, pod.Name) }()
+	}
+	if err := awaitEnd(ctx, pods, pod.Name); err != nil {
+		return nil, err
+	}
+	story := describe(pod)
+	log, err := pods.GetLogs(pod.Name, &v1.PodLogOptions{Container: story.Container}).DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading what container %s printed: %w", story.Container, err)
+	}
+	if story.Env, err = parse(string(log)); err != nil {
+		return nil, fmt.Errorf("container %s of pod %s: %w", story.Container, pod.Name, err)
+	}
+	return story, story.check()
+}
+
+// check returns an error if a variable that the container takes from a file is not set.
+func (s *Story) check() error {
+	for _, name := range s.FromFile {
+		if !slices.ContainsFunc(s.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") && entry != name+"=" }) {
+			return fmt.Errorf("container %s of pod %s did not see %s: is the gate EnvFiles on in the node's kubelet?", s.Container, s.Pod, name)
+		}
+	}
+	return nil
+}
+
+func create(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		_, last = pods.Create(ctx, pod, metav1.CreateOptions{})
+		// A new cluster has no default service account for a moment.
+		return last == nil, unless(apierrors.IsForbidden(last) && strings.Contains(last.Error(), "serviceaccount"), last)
+	})
+	if apierrors.IsInvalid(last) {
+		return fmt.Errorf("%w; is the gate EnvFiles on in the API server?", last)
+	}
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}
+
+func unless(condition bool, err error) error {
+	if condition {
+		return nil
+	}
+	return err
+}
+
+func awaitEnd(ctx context.Context, pods typedv1.PodInterface, name string) error {
+	var last *v1.Pod
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		last = pod
+		return pod.Status.Phase == v1.PodSucceeded, failure(pod)
+	})
+	if wait.Interrupted(err) && last != nil && context.Cause(ctx) == context.DeadlineExceeded {
+		return fmt.Errorf("pod %s is still %s after %s: `kubectl describe pod %[1]s` shows why", name, last.Status.Phase, timeout)
+	}
+	return err
+}
+
+// failure returns an error for a pod that will not succeed by itself.
+func failure(pod *v1.Pod) error {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		waiting := status.State.Waiting
+		if waiting == nil {
+			continue
+		}
+		switch waiting.Reason {
+		case "ErrImageNeverPull":
+			return fmt.Errorf("node %s lacks the image %s: load the images of test/images into every node, as `podenv up` does", pod.Spec.NodeName, status.Image)
+		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+			return fmt.Errorf("container %s of pod %s cannot start: %s", status.Name, pod.Name, waiting.Message)
+		}
+	}
+	if pod.Status.Phase == v1.PodFailed {
+		return fmt.Errorf("pod %s failed: `kubectl logs %[1]s --all-containers` shows why", pod.Name)
+	}
+	return nil
+}
+
+// remove deletes the pod called name, if there is one, and waits until it is gone.
+func remove(ctx context.Context, pods typedv1.PodInterface, name string) error {
+	if err := startDeletion(ctx, pods, name); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		_, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("removing the pod %s of an earlier run: %w", name, err)
+	}
+	return nil
+}
+
+func startDeletion(ctx context.Context, pods typedv1.PodInterface, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(1))})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,93 @@
+// Package stories runs KEP-3721's user stories as real pods, from the manifests that a
+// person can kubectl apply, and shows the environment that their containers saw.
+package stories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/test/manifests"
+)
+
+// timeout is how long one story's pod has from its creation to its end.
+const timeout = time.Minute
+
+// Options say where the stories run.
+type Options struct {
+	Kubeconfig string // file
+	Context    string // of the kubeconfig; its current one if empty
+	Keep       bool   // leave the pods, for kubectl logs and describe
+}
+
+// Story is what one story's pod showed.
+type Story struct {
+	Manifest  string   // file name below test/manifests
+	Pod       string   // name, in the namespace default
+	Container string   // the one that consumes the env file
+	Image     string   // of the container
+	FromFile  []string // names of the variables that the container takes from env files
+	Env       []string // NAME=VALUE, what the container saw
+}
+
+// Run runs the stories, all at once, and returns what their containers saw.
+// Pods that an earlier run left are replaced. A container that did not see a variable
+// from its env file is an error.
+func Run(ctx context.Context, o Options, step *progress.Step) ([]Story, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: o.Context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	return run(ctx, client, o.Keep, step)
+}
+
+func run(ctx context.Context, client kubernetes.Interface, keep bool, step *progress.Step) ([]Story, error) {
+	step.Now("running %s", strings.Join(manifests.Stories, " and "))
+	told := make([]Story, len(manifests.Stories))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, manifest := range manifests.Stories {
+		group.Go(func() error {
+			pod, err := manifests.Pod(manifest)
+			if err != nil {
+				return err
+			}
+			story, err := tell(ctx, client.CoreV1().Pods(metav1.NamespaceDefault), pod, keep)
+			if err != nil {
+				return fmt.Errorf("test/manifests/%s: %w", manifest, err)
+			}
+			story.Manifest = manifest
+			told[i] = *story
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return told, nil
+}
+
+// describe is what pod's manifest says about its story.
+func describe(pod *v1.Pod) *Story {
+	container := pod.Spec.Containers[0]
+	story := &Story{Pod: pod.Name, Container: container.Name, Image: container.Image}
+	for _, variable := range container.Env {
+		if variable.ValueFrom != nil && variable.ValueFrom.FileKeyRef != nil {
+			story.FromFile = append(story.FromFile, variable.Name)
+		}
+	}
+	return story
+}

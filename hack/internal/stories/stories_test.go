@@ -1,0 +1,116 @@
+package stories
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"podenv.dev/test/manifests"
+)
+
+// TestTellReplacesAnEarlierPodAndCleansUp uses a fake API server, on which every new pod
+// has succeeded. The containers all print "fake logs", so that the check for the variable ends the
+// story.
+func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
+	client := succeedingClient(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "envfiles-story-1"}})
+	pod, err := manifests.Pod("story-1.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tell(t.Context(), client.CoreV1().Pods("default"), pod, false)
+	if err == nil || !strings.Contains(err.Error(), "did not see CONFIG_VAR") {
+		t.Fatalf("want an error that names the missing variable, got %v", err)
+	}
+	var verbs []string
+	for _, action := range client.Actions() {
+		verbs = append(verbs, strings.TrimSuffix(action.GetVerb()+"/"+action.GetSubresource(), "/"))
+	}
+	want := []string{"delete", "get", "create", "get", "get/log", "delete"}
+	if !slices.Equal(verbs, want) {
+		t.Errorf("the API server was asked to %q, want %q", verbs, want)
+	}
+}
+
+func TestKeepLeavesThePod(t *testing.T) {
+	client := succeedingClient(t)
+	pod, err := manifests.Pod("story-1.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = tell(t.Context(), client.CoreV1().Pods("default"), pod, true)
+	if _, err := client.CoreV1().Pods("default").Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
+		t.Errorf("the pod is gone: %v", err)
+	}
+}
+
+func TestANewClusterWithoutServiceAccountIsWaitedFor(t *testing.T) {
+	client := succeedingClient(t)
+	var refusals atomic.Int32
+	client.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if refusals.Add(1) > 5 {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errNoAccount)
+	})
+	_, err := run(t.Context(), client, false, nil)
+	if err == nil || !strings.Contains(err.Error(), "did not see") {
+		t.Errorf("want the run to get as far as the log, got %v", err)
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	waiting := func(reason string) v1.PodStatus {
+		return v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{
+			Name: "use-envfile", Image: "podenv.dev/envdump:1",
+			State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason, Message: "message of the kubelet"}},
+		}}}
+	}
+	for name, test := range map[string]struct {
+		status v1.PodStatus
+		want   string // in the error; empty: none
+	}{
+		"an image is not on the node":   {waiting("ErrImageNeverPull"), "lacks the image podenv.dev/envdump:1"},
+		"the file lacks the key":        {waiting("CreateContainerConfigError"), "message of the kubelet"},
+		"the pod failed":                {v1.PodStatus{Phase: v1.PodFailed}, "kubectl logs"},
+		"the container is being set up": {waiting("ContainerCreating"), ""},
+		"the pod is running":            {v1.PodStatus{Phase: v1.PodRunning}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := failure(&v1.Pod{Status: test.status})
+			if (err != nil) != (test.want != "") {
+				t.Fatalf("error %v", err)
+			}
+			if err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%q is not in %q", test.want, err)
+			}
+		})
+	}
+}
+
+func TestAnAPIServerWithoutTheFieldIsNamed(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil)
+	})
+	_, err := run(t.Context(), client, false, nil)
+	if err == nil || !strings.Contains(err.Error(), "gate EnvFiles on in the API server") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnknownKubeconfig(t *testing.T) {
+	_, err := Run(context.Background(), Options{Kubeconfig: "/nowhere/config"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "/nowhere/config") {
+		t.Errorf("want an error that names the file, got %v", err)
+	}
+}

@@ -1,0 +1,64 @@
+package suite
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/progress"
+)
+
+// output is what Ginkgo prints with -v while specs run on several processes.
+const output = `Running Suite: EnvFiles - /suite
+Will run 3 of 70 specs
+Running in parallel across 2 processes
+------------------------------
+[SynchronizedBeforeSuite] PASSED [0.5 seconds]
+[SynchronizedBeforeSuite]
+------------------------------
+• [4.123 seconds]
+[sig-node] EnvFiles [Feature:EnvFiles] the user stories: story 1, it runs [sig-node, Feature:EnvFiles]
+------------------------------
+• [FAILED] [90.000 seconds]
+[sig-node] EnvFiles [Feature:EnvFiles] row 3 [It] when there is no file [sig-node, Feature:EnvFiles]
+------------------------------
+S [SKIPPED] [0.001 seconds]
+[sig-node] EnvFiles [Feature:EnvFiles] kubectl explain [sig-node, Feature:EnvFiles]
+`
+
+func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
+	dir := t.TempDir()
+	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
+	f := &follower{step: step}
+	for _, chunk := range bytes.SplitAfter([]byte(output), []byte("i")) { // lines come in pieces
+		if n, err := f.Write(chunk); err != nil || n != len(chunk) {
+			t.Fatal(n, err)
+		}
+	}
+	if err := step.End(nil); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "e2e.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# 1 of 3 specs, last: EnvFiles the user stories: story 1, it runs",
+		"# 2 of 3 specs, last: EnvFiles row 3 when there is no file",
+		"# 3 of 3 specs, last: EnvFiles kubectl explain",
+		"Running in parallel across 2 processes",
+	} {
+		if !strings.Contains(string(log), want) {
+			t.Errorf("%q is not in the log:\n%s", want, log)
+		}
+	}
+}
+
+func TestFollowerNeedsNoStep(t *testing.T) {
+	if n, err := (&follower{}).Write([]byte(output)); err != nil || n != len(output) {
+		t.Error(n, err)
+	}
+}

@@ -1,0 +1,167 @@
+// Package suite builds the end-to-end suites of test/e2e and runs them on the cluster
+// of a kubeconfig.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+var (
+	// ErrFailed is returned by Run when a spec failed, or the set-up of the suite.
+	ErrFailed = errors.New("the suite failed")
+	// ErrNoSpecs is returned by Run when no spec ran, be it that none was selected or
+	// that all were skipped: such a run has proven nothing.
+	ErrNoSpecs = errors.New("no spec ran")
+)
+
+// Options say what to run, and where.
+type Options struct {
+	Suite        string        // folder below test/e2e; "envfiles" if empty
+	Kubeconfig   string        // file
+	Context      string        // of the kubeconfig; its current one if empty
+	Focus        string        // regular expression of spec names; all if empty
+	LabelFilter  string        // Ginkgo label expression, e.g. "sig-node && !Slow"; all if empty
+	RequireGates []string      // specs that need one of these fail, rather than being skipped, where it is off
+	Kubectl      string        // kubectl of the series under test; specs of it are skipped if empty
+	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
+	Timeout      time.Duration // of the whole run; 20 minutes if zero
+	JUnit        string        // file for the results; _output/e2e/<suite>.xml if empty
+}
+
+// Result is what came of a run.
+type Result struct {
+	junit.Counts
+	JUnit  string   // the file with the results, and the report of each failure
+	Failed []string // names of the specs that failed
+}
+
+// Run runs a suite. The step's log gets the whole output. The Result holds also where
+// the error is ErrFailed or ErrNoSpecs; any other error means that the suite could not
+// be run.
+func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (Result, error) {
+	o, err := o.complete(l)
+	if err != nil {
+		return Result{}, err
+	}
+	step.Now("connecting to the cluster")
+	if err := reach(ctx, o.Kubeconfig, o.Context); err != nil {
+		return Result{}, err
+	}
+	binary, err := build(ctx, l, o.Suite, step)
+	if err != nil {
+		return Result{}, err
+	}
+	// An old file must not pass for the result of a run that never wrote one.
+	if err := os.Remove(o.JUnit); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Result{}, err
+	}
+	step.Now("starting the specs of %s", o.Suite)
+	runErr := run.Command(ctx, "go", o.ginkgo(binary)...).Dir(l.Root).Log(&follower{step: step}).Run()
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	cases, err := junit.Read(o.JUnit)
+	if err != nil {
+		return Result{}, fmt.Errorf("the suite %s ended without results: %w", o.Suite, errors.Join(runErr, err))
+	}
+	return conclude(o, cases, runErr)
+}
+
+// complete fills in what o leaves open.
+func (o Options) complete(l layout.Layout) (Options, error) {
+	if o.Suite == "" {
+		o.Suite = "envfiles"
+	}
+	if o.Procs <= 0 {
+		o.Procs = 4
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 20 * time.Minute
+	}
+	if o.JUnit == "" {
+		o.JUnit = filepath.Join(l.Output(), "e2e", o.Suite+".xml")
+	}
+	// The specs run in another folder.
+	for _, file := range []*string{&o.Kubeconfig, &o.JUnit, &o.Kubectl} {
+		if *file == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*file)
+		if err != nil {
+			return o, err
+		}
+		*file = abs
+	}
+	return o, nil
+}
+
+// ginkgo returns the arguments of `go` that run the specs in binary.
+func (o Options) ginkgo(binary string) []string {
+	args := []string{"tool", "ginkgo", "run", "--no-color", "-v",
+		fmt.Sprintf("--procs=%d", o.Procs), "--timeout=" + o.Timeout.String()}
+	if o.Focus != "" {
+		args = append(args, "--focus="+o.Focus)
+	}
+	if o.LabelFilter != "" {
+		args = append(args, "--label-filter="+o.LabelFilter)
+	}
+	args = append(args, binary, "--", "--kubeconfig="+o.Kubeconfig, "--podenv.junit="+o.JUnit)
+	if o.Context != "" {
+		args = append(args, "--context="+o.Context)
+	}
+	if o.Kubectl != "" {
+		args = append(args, "--podenv.kubectl="+o.Kubectl)
+	}
+	if len(o.RequireGates) > 0 {
+		args = append(args, "--podenv.require-gates="+strings.Join(o.RequireGates, ","))
+	}
+	return args
+}
+
+// conclude turns the results of a run, and the error of the command, into what Run
+// returns.
+func conclude(o Options, cases []junit.Case, runErr error) (Result, error) {
+	result := Result{Counts: junit.Count(cases), JUnit: o.JUnit}
+	var why strings.Builder
+	for _, test := range cases {
+		for _, failure := range []*junit.Message{test.Failure, test.Error} {
+			if failure != nil {
+				result.Failed = append(result.Failed, test.Name)
+				fmt.Fprintf(&why, "\n  %s\n    %s", test.Name, gist(failure.Message))
+			}
+		}
+	}
+	switch {
+	case len(result.Failed) > 0:
+		return result, fmt.Errorf("%w: %s:%s\n  events, descriptions and kubelet logs are in %s", ErrFailed, result.Counts, why.String(), o.JUnit)
+	case runErr != nil:
+		return result, fmt.Errorf("%w: no spec failed, but %w", ErrFailed, runErr)
+	case result.Passed == 0 && result.Skipped == 0:
+		return result, fmt.Errorf("%w: loosen --focus %q and --label-filter %q", ErrNoSpecs, o.Focus, o.LabelFilter)
+	case result.Passed == 0:
+		return result, fmt.Errorf("%w: all %d were skipped; %s says why each was", ErrNoSpecs, result.Skipped, o.JUnit)
+	}
+	return result, nil
+}
+
+// gist is the beginning of a failure's message, on one line. Gomega's first line alone
+// is often no more than "Timed out".
+func gist(message string) string {
+	const most = 500
+	words := strings.Join(strings.Fields(message), " ")
+	if len(words) > most {
+		words = strings.ToValidUTF8(words[:most], "") + "…"
+	}
+	return words
+}

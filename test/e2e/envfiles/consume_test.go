@@ -1,0 +1,108 @@
+package envfiles
+
+import (
+	"context"
+
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+var _ = describe("a container takes from env files", func(f *framework.Framework) {
+	f.It("several keys of one file, and only those that it names", func(ctx context.Context) {
+		pod := newPod("several-keys",
+			writes("config.env", "A=1\nB=2\nC=3\n"),
+			dumps(consumer, from("A", "config.env", "A"), from("RENAMED", "config.env", "C")))
+		pods.RunToEnd(ctx, f, pod)
+
+		env := pods.Env(ctx, f, pod.Name, consumer)
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("A", "1"))
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("RENAMED", "3"))
+		gomega.Expect(env).NotTo(gomega.HaveKey("B"))
+		gomega.Expect(env).NotTo(gomega.HaveKey("C"))
+	})
+
+	f.It("one key under two names", func(ctx context.Context) {
+		pod := newPod("two-names",
+			writes("config.env", "A=1\n"),
+			dumps(consumer, from("ONE", "config.env", "A"), from("TWO", "config.env", "A")))
+		pods.RunToEnd(ctx, f, pod)
+
+		env := pods.Env(ctx, f, pod.Name, consumer)
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("ONE", "1"))
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("TWO", "1"))
+	})
+
+	f.It("keys of two files, one in a folder, that define the same name", func(ctx context.Context) {
+		pod := newPod("two-files",
+			[]v1.Container{runs("setup-envfile", `
+				echo A=top > /data/config.env
+				mkdir /data/sub
+				echo A=below > /data/sub/config.env`)},
+			dumps(consumer, from("TOP", "config.env", "A"), from("BELOW", "sub/config.env", "A")))
+		pods.RunToEnd(ctx, f, pod)
+
+		env := pods.Env(ctx, f, pod.Name, consumer)
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("TOP", "top"))
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("BELOW", "below"))
+	})
+
+	f.It("a key of a file in an emptyDir that is in memory", func(ctx context.Context) {
+		pod := newPod("in-memory",
+			writes("config.env", "A=1\n"),
+			dumps(consumer, from("A", "config.env", "A")))
+		pod.Spec.Volumes[0].EmptyDir.Medium = v1.StorageMediumMemory
+		pods.RunToEnd(ctx, f, pod)
+
+		gomega.Expect(pods.Env(ctx, f, pod.Name, consumer)).To(gomega.HaveKeyWithValue("A", "1"))
+	})
+
+	f.It("values beside literal ones, which may refer to them", func(ctx context.Context) {
+		pod := newPod("beside-literals",
+			writes("config.env", "HOST=db\n"),
+			dumps(consumer,
+				from("HOST", "config.env", "HOST"),
+				v1.EnvVar{Name: "URL", Value: "postgres://$(HOST):5432"}))
+		pods.RunToEnd(ctx, f, pod)
+
+		env := pods.Env(ctx, f, pod.Name, consumer)
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("HOST", "db"))
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("URL", "postgres://db:5432"))
+	})
+
+	f.It("what an earlier init container wrote, in a later init container", func(ctx context.Context) {
+		pod := newPod("init-consumes",
+			append(writes("config.env", "A=1\n"), dumps("second-init", from("A", "config.env", "A"))),
+			dumps("main"))
+		pods.RunToEnd(ctx, f, pod)
+
+		gomega.Expect(pods.Env(ctx, f, pod.Name, "second-init")).To(gomega.HaveKeyWithValue("A", "1"))
+		gomega.Expect(pods.Env(ctx, f, pod.Name, "main")).NotTo(gomega.HaveKey("A"))
+	})
+
+	f.It("the file as it is at each start: a restarted container reads it again", func(ctx context.Context) {
+		pod := newPod("restarted",
+			[]v1.Container{sidecar("echo A=first > /data/config.env")},
+			dumps(consumer, from("A", "config.env", "A")))
+		pod.Spec.RestartPolicy = v1.RestartPolicyAlways // the consumer prints, exits and is restarted
+		pods.Create(ctx, f, pod)
+		awaitValue(ctx, f, pod.Name, "A", "first")
+
+		shell(ctx, f, pod.Name, "echo A=second > /data/new && mv /data/new /data/config.env")
+		awaitValue(ctx, f, pod.Name, "A", "second")
+	})
+})
+
+// awaitValue waits until a run of the pod's consumer saw the variable with value.
+func awaitValue(ctx context.Context, f *framework.Framework, pod, name, value string) {
+	pods.Await(ctx, f, pod, "a run of the container that sees "+name+"="+value, func(*v1.Pod) bool {
+		text, err := pods.TryLog(ctx, f, pod, consumer)
+		if err != nil {
+			return false
+		}
+		env, err := pods.ParseEnv(text)
+		return err == nil && env[name] == value
+	})
+}

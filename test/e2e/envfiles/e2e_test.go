@@ -1,0 +1,14 @@
+// Package envfiles proves KEP-3721 (env[].valueFrom.fileKeyRef) on a running
+// cluster. It needs a cluster whose API server and kubelets have the gate EnvFiles,
+// and breaks nothing on it. Run it with `podenv e2e --kubeconfig FILE`.
+package envfiles
+
+import (
+	"testing"
+
+	"podenv.dev/test/e2e/internal/entry"
+)
+
+func TestMain(m *testing.M) { entry.Main(m) }
+
+func TestEnvFiles(t *testing.T) { entry.Run(t, "EnvFiles") }

@@ -1,0 +1,130 @@
+package envfiles
+
+import (
+	"context"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+	e2epod "k8s.io/kubernetes/test/e2e/framework/pod"
+	admissionapi "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// gate is the feature gate under test.
+const gate = "EnvFiles"
+
+var feature = framework.ValidFeatures.Add("EnvFiles")
+
+// The volume that the specs' env files are in, where writers mount it, and the
+// container that consumes the files.
+const (
+	volume   = "config"
+	mount    = "/data"
+	consumer = "use-envfile"
+)
+
+// describe declares specs that need the gate on; they are skipped, and say so, on a
+// cluster where it is off.
+func describe(theme string, specs func(f *framework.Framework)) bool {
+	ginkgo.GinkgoHelper()
+	return describeIf(gates.Require, theme, specs)
+}
+
+// describeIf declares specs that run where precondition does not skip them. The gate's
+// label is a plain one: framework.WithFeatureGate would add the stage that the gate has
+// in the framework's own release, which is not that of the release under test.
+func describeIf(precondition func(context.Context, string), theme string, specs func(f *framework.Framework)) bool {
+	ginkgo.GinkgoHelper()
+	return framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature),
+		framework.WithLabel("FeatureGate:"+gate), theme, func() {
+			// Ahead of the framework's own BeforeEach, which makes a namespace.
+			ginkgo.BeforeEach(func(ctx context.Context) { precondition(ctx, gate) })
+			f := framework.NewDefaultFramework("envfiles")
+			f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+			specs(f)
+		})
+}
+
+// newPod is a pod that runs init, then containers, once, and has an emptyDir for env
+// files.
+func newPod(name string, init []v1.Container, containers ...v1.Container) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PodSpec{
+			RestartPolicy:  v1.RestartPolicyNever,
+			InitContainers: init,
+			Containers:     containers,
+			Volumes:        []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+		},
+	}
+}
+
+// unscheduled keeps pod from ever running, for specs of the API alone.
+func unscheduled(pod *v1.Pod) *v1.Pod {
+	pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
+	return pod
+}
+
+// dumps is a container without a shell that prints its environment.
+func dumps(name string, env ...v1.EnvVar) v1.Container {
+	return v1.Container{Name: name, Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env}
+}
+
+// from is a variable taken from the key of an env file.
+func from(name, path, key string) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
+		FileKeyRef: &v1.FileKeySelector{VolumeName: volume, Path: path, Key: key},
+	}}
+}
+
+// optional is variable with optional: true.
+func optional(variable v1.EnvVar) v1.EnvVar {
+	variable.ValueFrom.FileKeyRef.Optional = ptr.To(true)
+	return variable
+}
+
+// runs is an init container that runs a shell script with the volume mounted.
+func runs(name, script string) v1.Container {
+	return v1.Container{
+		Name: name, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+		Command:      []string{"sh", "-ec", script},
+		VolumeMounts: []v1.VolumeMount{{Name: volume, MountPath: mount}},
+	}
+}
+
+// writes is an init container that writes content, byte for byte, to the file at path
+// of the volume.
+func writes(path, content string) []v1.Container {
+	writer := runs("setup-envfile", `printf %s "$CONTENT" > `+mount+"/"+path)
+	// The API server would expand $(NAME) and take $$ for $.
+	writer.Env = []v1.EnvVar{{Name: "CONTENT", Value: strings.ReplaceAll(content, "$", "$$")}}
+	return []v1.Container{writer}
+}
+
+// sidecar is a restartable init container with the volume mounted, through which a
+// spec writes files with shell. It first runs script.
+func sidecar(script string) v1.Container {
+	container := runs("sidecar", script+"\ntouch /ready; exec sleep 3600")
+	container.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
+	container.StartupProbe = &v1.Probe{
+		ProbeHandler:  v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"test", "-f", "/ready"}}},
+		PeriodSeconds: 1, FailureThreshold: 60,
+	}
+	return container
+}
+
+// shell runs script in the pod's sidecar.
+func shell(ctx context.Context, f *framework.Framework, pod, script string) {
+	ginkgo.GinkgoHelper()
+	_, stderr, err := e2epod.ExecWithOptionsContext(ctx, f, e2epod.ExecOptions{
+		Namespace: f.Namespace.Name, PodName: pod, ContainerName: "sidecar",
+		Command: []string{"sh", "-ec", script}, CaptureStdout: true, CaptureStderr: true, Quiet: true,
+	})
+	framework.ExpectNoError(err, "in the sidecar of pod %s: %s: %s", pod, script, stderr)
+}

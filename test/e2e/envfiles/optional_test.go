@@ -1,0 +1,67 @@
+package envfiles
+
+import (
+	"context"
+
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// Row 4 of KEP-3721's failure table.
+var _ = describe("row 4, with optional: true the container starts and the variable is absent, not empty, when", func(f *framework.Framework) {
+	f.It("the file does not define the key", func(ctx context.Context) {
+		pod := newPod("no-key",
+			writes("config.env", "A=1\n"),
+			dumps(consumer, from("A", "config.env", "A"), optional(from("B", "config.env", "B"))))
+		pods.RunToEnd(ctx, f, pod)
+
+		env := pods.Env(ctx, f, pod.Name, consumer)
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("A", "1"))
+		gomega.Expect(env).NotTo(gomega.HaveKey("B"))
+	})
+
+	f.It("there is no file at the path", func(ctx context.Context) {
+		pod := newPod("no-file",
+			writes("config.env", "A=1\n"),
+			dumps(consumer, from("A", "config.env", "A"), optional(from("B", "sub/other.env", "B"))))
+		pods.RunToEnd(ctx, f, pod)
+
+		env := pods.Env(ctx, f, pod.Name, consumer)
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("A", "1"))
+		gomega.Expect(env).NotTo(gomega.HaveKey("B"))
+	})
+
+	f.It("nothing has written to the volume", func(ctx context.Context) {
+		pod := newPod("no-writer", nil,
+			dumps(consumer, optional(from("A", "config.env", "A")), v1.EnvVar{Name: "B", Value: "literal"}))
+		pods.RunToEnd(ctx, f, pod)
+
+		env := pods.Env(ctx, f, pod.Name, consumer)
+		gomega.Expect(env).NotTo(gomega.HaveKey("A"))
+		gomega.Expect(env).To(gomega.HaveKeyWithValue("B", "literal"))
+	})
+})
+
+var _ = describe("with optional: true", func(f *framework.Framework) {
+	f.It("a key that is there is set", func(ctx context.Context) {
+		pod := newPod("optional-present",
+			writes("config.env", "A=1\n"),
+			dumps(consumer, optional(from("A", "config.env", "A"))))
+		pods.RunToEnd(ctx, f, pod)
+
+		gomega.Expect(pods.Env(ctx, f, pod.Name, consumer)).To(gomega.HaveKeyWithValue("A", "1"))
+	})
+
+	f.It("a file that cannot be parsed is still an error", func(ctx context.Context) {
+		pod := newPod("optional-unparsable",
+			writes("config.env", "A=1\nno declaration\n"),
+			dumps(consumer, optional(from("A", "config.env", "A"))))
+		pods.Create(ctx, f, pod)
+
+		event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)
+		gomega.Expect(event.Message).To(gomega.ContainSubstring("line 2"))
+	})
+})

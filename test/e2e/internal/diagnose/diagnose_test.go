@@ -1,0 +1,91 @@
+package diagnose
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+)
+
+func TestEventsAreListedOldestFirst(t *testing.T) {
+	at := func(hour int) metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)) }
+	event := func(name string, hour int) *v1.Event {
+		return &v1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, LastTimestamp: at(hour),
+			Type: v1.EventTypeWarning, Reason: "Failed", Message: "message of " + name,
+			InvolvedObject: v1.ObjectReference{Kind: "Pod", Name: "pod"},
+		}
+	}
+	text, err := events(t.Context(), fake.NewClientset(event("a", 2), event("b", 1)), "ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "01:00:00  Warning  Pod pod  Failed  message of b  (x1)\n02:00:00  Warning  Pod pod  Failed  message of a  (x1)\n"
+	if text != want {
+		t.Errorf("got\n%swant\n%s", text, want)
+	}
+}
+
+func TestKubeletLogTakesTheWayThatTheClusterOffers(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer string // of the kubelet
+		docker string // a script; empty: no docker
+		want   string // in the log, or in the error
+	}{
+		"a kubelet that answers the query":       {"I1121 kubelet line\n", "echo never asked", "I1121 kubelet line"},
+		"a kind node where the query is off":     {"<pre>\n<a href=\"pods/\">pods/</a>", `echo "from docker: $*"`, "exec node journalctl --unit=kubelet"},
+		"neither, on a machine without docker":   {"<!doctype html>", "", "no docker on this machine"},
+		"neither, on a machine of another's":     {"<pre>", "echo 'no such container' >&2; exit 1", "no such container"},
+		"the error says what the query answered": {"<pre>", "", "off in this kubelet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("PATH", fakeDocker(t, test.docker))
+			text, err := kubeletLog(t.Context(), clientOf(t, test.answer), "node")
+			if err != nil {
+				text = err.Error()
+			}
+			if !strings.Contains(text, test.want) {
+				t.Errorf("got %q, want %q in it", text, test.want)
+			}
+		})
+	}
+}
+
+// fakeDocker returns a PATH with a docker that runs script, or without one.
+func fakeDocker(t testing.TB, script string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if script != "" {
+		if err := os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// clientOf returns a client of an API server whose every answer is answer.
+func clientOf(t testing.TB, answer string) kubernetes.Interface {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("query") != "kubelet" {
+			http.Error(w, "unexpected "+r.URL.String(), http.StatusBadRequest)
+			return
+		}
+		_, _ = w.Write([]byte(answer))
+	}))
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}

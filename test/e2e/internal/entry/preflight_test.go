@@ -1,0 +1,42 @@
+package entry
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestVerdict(t *testing.T) {
+	waiting := func(image, reason string) v1.ContainerStatus {
+		return v1.ContainerStatus{Image: image, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}}
+	}
+	for name, test := range map[string]struct {
+		status v1.PodStatus
+		want   []string // in the error; none: no error yet
+	}{
+		"a probe that is being set up": {v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{waiting("a:1", "ContainerCreating")}}, nil},
+		"a probe that succeeded":       {v1.PodStatus{Phase: v1.PodSucceeded}, nil},
+		"an image is missing": {
+			v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{waiting("a:1", "ErrImageNeverPull")}},
+			[]string{"node n lacks a:1:", "kind load image-archive"},
+		},
+		"both images are missing": {
+			v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{waiting("a:1", "ErrImageNeverPull"), waiting("b:1", "ErrImageNeverPull")}},
+			[]string{"node n lacks a:1 and b:1:"},
+		},
+		"an image does not run": {v1.PodStatus{Phase: v1.PodFailed, Message: "exec format error"}, []string{"exec format error"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := verdict(&v1.Pod{Spec: v1.PodSpec{NodeName: "n"}, Status: test.status})
+			if (err != nil) != (len(test.want) > 0) {
+				t.Fatalf("error %v", err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in %q", want, err)
+				}
+			}
+		})
+	}
+}

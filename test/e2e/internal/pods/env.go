@@ -1,0 +1,58 @@
+package pods
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+)
+
+// Env returns the environment that a container of the image Envdump saw, from what
+// the container itself printed.
+func Env(ctx context.Context, f *framework.Framework, pod, container string) map[string]string {
+	ginkgo.GinkgoHelper()
+	text := Log(ctx, f, pod, container)
+	env, err := ParseEnv(text)
+	framework.ExpectNoError(err, "container %s of pod %s", container, pod)
+	return env
+}
+
+// Log returns what the container printed in its current or last run.
+func Log(ctx context.Context, f *framework.Framework, pod, container string) string {
+	ginkgo.GinkgoHelper()
+	text, err := TryLog(ctx, f, pod, container)
+	framework.ExpectNoError(err, "read the log of container %s of pod %s", container, pod)
+	return text
+}
+
+// TryLog is Log for a container that may not have run.
+func TryLog(ctx context.Context, f *framework.Framework, pod, container string) (string, error) {
+	text, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).
+		GetLogs(pod, &v1.PodLogOptions{Container: container}).DoRaw(ctx)
+	return string(text), err
+}
+
+// ParseEnv reads what envdump printed.
+func ParseEnv(text string) (map[string]string, error) {
+	var document struct{ Env []string }
+	if err := json.Unmarshal([]byte(text), &document); err != nil {
+		return nil, fmt.Errorf("envdump printed %q: %w", text, err)
+	}
+	env := map[string]string{}
+	for _, entry := range document.Env {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok {
+			return nil, fmt.Errorf("the environment has an entry without an equals sign: %q", entry)
+		}
+		// A process may take either of two definitions; no container should get two.
+		if _, double := env[name]; double {
+			return nil, fmt.Errorf("the environment defines %s twice", name)
+		}
+		env[name] = value
+	}
+	return env, nil
+}

@@ -1,0 +1,14 @@
+// Package pods is what the suites do with pods: make them, wait for what becomes of
+// them, and read what their containers saw.
+package pods
+
+// The images of test pods. They are in no registry: podenv loads them into the nodes
+// of its clusters, and a person into the nodes of another one.
+const (
+	Busybox = "podenv.dev/busybox:1" // a shell and its applets, as root
+	Envdump = "podenv.dev/envdump:1" // one static program that prints its environment, and nothing else
+)
+
+// HowToLoad is the end of an error about a node that lacks a test image.
+const HowToLoad = "podenv loads them into its own clusters; for another one `podenv image` makes them, as _output/cache/testimages/*.tar: " +
+	"`kind load image-archive TAR --name CLUSTER` loads them into a kind cluster, `ctr -n k8s.io images import TAR` into any node with containerd"

@@ -1,0 +1,106 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// patience is how long a pod has for each thing that is awaited. It covers the
+	// kubelet's back-off on a loaded machine; a pod usually needs a few seconds.
+	patience = 90 * time.Second
+	poll     = 500 * time.Millisecond
+)
+
+// Create creates pod in f's namespace, with what every test pod shares: no token, and
+// an end that is quick.
+func Create(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
+	ginkgo.GinkgoHelper()
+	created, err := TryCreate(ctx, f, pod)
+	framework.ExpectNoError(err, "create pod %s", pod.Name)
+	return created
+}
+
+// TryCreate is Create for a pod that the API server may refuse.
+func TryCreate(ctx context.Context, f *framework.Framework, pod *v1.Pod) (*v1.Pod, error) {
+	pod = pod.DeepCopy()
+	Quick(&pod.Spec)
+	return f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
+}
+
+// Quick gives spec what makes a test pod start and end quickly.
+func Quick(spec *v1.PodSpec) {
+	spec.AutomountServiceAccountToken = ptr.To(false)
+	spec.EnableServiceLinks = ptr.To(false)
+	spec.TerminationGracePeriodSeconds = ptr.To(int64(1))
+}
+
+// RunToEnd creates pod and waits until it succeeded. It fails the spec at once if a
+// container of the pod cannot start or fails.
+func RunToEnd(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
+	ginkgo.GinkgoHelper()
+	Create(ctx, f, pod)
+	return Await(ctx, f, pod.Name, "success", func(pod *v1.Pod) bool {
+		if pod.Status.Phase == v1.PodFailed {
+			gomega.StopTrying("the pod failed").Attach("status", pod.Status).Now()
+		}
+		for _, status := range allStatuses(pod) {
+			if stuck(status) {
+				gomega.StopTrying(fmt.Sprintf("container %s cannot start: %s: %s",
+					status.Name, status.State.Waiting.Reason, status.State.Waiting.Message)).Now()
+			}
+		}
+		return pod.Status.Phase == v1.PodSucceeded
+	})
+}
+
+// stuck reports whether a container waits for something that no pod of a suite
+// brings about by itself.
+func stuck(status v1.ContainerStatus) bool {
+	return status.State.Waiting != nil && slices.Contains(
+		[]string{ConfigError, "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "CreateContainerError", "RunContainerError"},
+		status.State.Waiting.Reason)
+}
+
+// Await polls the pod called name until done says so, and returns it. The spec fails
+// after a deadline, with what was awaited and the pod as it was last.
+func Await(ctx context.Context, f *framework.Framework, name, what string, done func(*v1.Pod) bool) *v1.Pod {
+	ginkgo.GinkgoHelper()
+	var last *v1.Pod
+	get := framework.GetObject(f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get, name, metav1.GetOptions{})
+	gomega.Eventually(ctx, get).WithTimeout(patience).WithPolling(poll).Should(
+		framework.MakeMatcher(func(pod *v1.Pod) (func() string, error) {
+			last = pod
+			if done(pod) {
+				return nil, nil
+			}
+			return func() string {
+				return fmt.Sprintf("pod %s: still waiting for %s; its status is\n%s", name, what, framework.PrettyPrintJSON(pod.Status))
+			}, nil
+		}))
+	return last
+}
+
+// Status returns the status of the container called name, of whatever kind, or an
+// empty one if the pod has none yet.
+func Status(pod *v1.Pod, name string) v1.ContainerStatus {
+	for _, status := range allStatuses(pod) {
+		if status.Name == name {
+			return status
+		}
+	}
+	return v1.ContainerStatus{}
+}
+
+func allStatuses(pod *v1.Pod) []v1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses)
+}

@@ -1,0 +1,57 @@
+package manifests
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestStoriesAreTheKEPs holds each manifest to what makes it the KEP's story.
+func TestStoriesAreTheKEPs(t *testing.T) {
+	for file, want := range map[string]struct{ variable, key string }{
+		"story-1.yaml": {"CONFIG_VAR", "CONFIG_VAR"},
+		"story-2.yaml": {"CONFIG_MAIN", "CONFIG_INIT"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			pod := read(t, file)
+			main := pod.Spec.Containers[0]
+			if len(main.VolumeMounts) != 0 {
+				t.Error("the container that consumes the file mounts a volume")
+			}
+			env := main.Env[0]
+			if env.Name != want.variable || env.ValueFrom.FileKeyRef.Key != want.key {
+				t.Errorf("sets %s from key %s, want %s from key %s", env.Name, env.ValueFrom.FileKeyRef.Key, want.variable, want.key)
+			}
+			if volume := pod.Spec.Volumes[0]; volume.EmptyDir == nil || volume.Name != env.ValueFrom.FileKeyRef.VolumeName {
+				t.Errorf("the file is in volume %q, and volume %q is %+v", env.ValueFrom.FileKeyRef.VolumeName, volume.Name, volume.VolumeSource)
+			}
+		})
+	}
+}
+
+func TestStoriesPullNothing(t *testing.T) {
+	for _, file := range Stories {
+		pod := read(t, file)
+		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+			if c.ImagePullPolicy != v1.PullNever || !strings.HasPrefix(c.Image, "podenv.dev/") {
+				t.Errorf("%s: container %s has image %s, pulled %s", file, c.Name, c.Image, c.ImagePullPolicy)
+			}
+		}
+	}
+}
+
+func TestUnknownManifest(t *testing.T) {
+	if _, err := Pod("story-9.yaml"); err == nil || !strings.Contains(err.Error(), "story-9.yaml") {
+		t.Errorf("want an error that names the file, got %v", err)
+	}
+}
+
+func read(t testing.TB, file string) *v1.Pod {
+	t.Helper()
+	pod, err := Pod(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
