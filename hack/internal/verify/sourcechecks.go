@@ -18,8 +18,8 @@ import (
 // RoundTrip checks that the tree's commits give back the series' files byte for
 // byte. It leaves the files as they were found.
 func RoundTrip(l layout.Layout, s series.Series) Check {
-	return Check{Name: "patches round trip", Group: "source", Run: func(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
-		changed, err := source.WritePatches(ctx, l, s, step)
+	return Check{Name: "patches round trip", Group: "source", Run: func(ctx context.Context, _ *progress.Step) ([]junit.Case, error) {
+		changed, err := source.WritePatches(ctx, l, s, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func Upstreamable(l layout.Layout, tree func(context.Context) (*source.Tree, err
 			return nil, err
 		}
 		defer os.RemoveAll(work) //nolint:errcheck // made anew next time
-		files, err := source.Export(ctx, l, t.Series, filepath.Join(work, "export"), step)
+		files, err := source.Export(ctx, l, t.Series, filepath.Join(work, "export"), nil)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,61 @@
+# Each target is one line that calls hack/podenv; see `make help`.
+SHELL := /bin/bash
+SERIES ?= v1.33
+NAME ?= podenv
+export SERIES
+
+# Built first and then run: `go run` would hide the exit status and take the last line.
+PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
+
+.DEFAULT_GOAL := help
+.PHONY: help up down test doctor tree patches build image e2e export push lint unit bench bench-harness verify clean
+
+help: ## list the targets and the verbs of podenv
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo; echo "  SERIES=$(SERIES) chooses the Kubernetes minor, NAME=$(NAME) the cluster."; echo
+	@$(PODENV) --help
+
+up: ## from a release tag to a running cluster, with the KEP's stories run on it
+	@$(PODENV) up --name $(NAME)
+
+down: ## delete the cluster and everything of it
+	@$(PODENV) down --name $(NAME)
+
+test: ## run everything that proves the project; last line: N passed, N failed, N skipped
+	@$(PODENV) test
+
+unit: ## the quick part of `make test`: formatting, linters, unit tests
+	@$(PODENV) test --only lint,unit
+
+doctor: ## can this host do it?
+	@$(PODENV) doctor
+
+tree: ## assemble the patched source
+	@$(PODENV) tree
+
+patches: ## write the tree's commits back to patches/
+	@$(PODENV) patches
+
+build: ## compile the seven binaries
+	@$(PODENV) build
+
+image: ## build the kind node image
+	@$(PODENV) image
+
+push: ## rebuild COMPONENT (kubelet) from the tree and swap it on the nodes
+	@$(PODENV) push --name $(NAME) $(or $(COMPONENT),kubelet)
+
+e2e: ## run the suites on the cluster
+	@$(PODENV) e2e --name $(NAME)
+
+export: ## write the series for `git am` in a kubernetes checkout, to _output/export
+	@$(PODENV) export
+
+bench: ## benchmarks of the leaf packages
+	@go test -run '^$$' -bench . -benchmem ./pkg/...
+
+bench-harness: ## measure the harness: tree, build, image, cluster, push
+	@$(PODENV) bench
+
+clean: ## delete _output
+	rm -rf _output

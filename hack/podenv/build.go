@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/nodeimage"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/testimages"
+)
+
+func newBuild(a *app) *cobra.Command {
+	var tarball bool
+	cmd := &cobra.Command{
+		Use:   "build [component]...",
+		Short: "Compile Kubernetes' binaries, static and stamped, and pack their images",
+		Long: `build compiles the tree as it is, your edits included. Without arguments it makes
+all of ` + strings.Join(build.Components, ", ") + `.
+The paths of the binaries are printed.`,
+		Example: `  podenv build
+  podenv build kubelet
+  podenv build --tarball            # also the server tarball, for stock
+                                    # kind build node-image --type file`,
+		ValidArgs: build.Components,
+		Args:      componentArgs,
+		RunE: func(cmd *cobra.Command, components []string) error {
+			p, err := a.pipeline()
+			if err != nil {
+				return err
+			}
+			all := len(components) == 0
+			if all {
+				components = build.Components
+			}
+			if tarball && !all {
+				return &usageError{fmt.Errorf("--tarball needs every component: leave out %q", components)}
+			}
+			t, err := source.Open(a.layout, p.Series, a.stock)
+			if err != nil {
+				return err
+			}
+			r, err := p.Binaries(cmd.Context(), t, components)
+			if err != nil {
+				return err
+			}
+			for _, c := range components {
+				fmt.Fprintln(a.out, r.Binaries[c])
+			}
+			if !all {
+				return nil
+			}
+			if err := p.Images(cmd.Context(), r); err != nil || !tarball {
+				return err
+			}
+			out := filepath.Join(r.Dir, build.ServerTarballName)
+			step := p.Reporter.Step("server tarball")
+			if err := step.End(build.ServerTarball(cmd.Context(), a.layout, r, out, step)); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.out, out)
+			return nil
+		},
+	}
+	a.stockFlag(cmd)
+	cmd.Flags().BoolVar(&tarball, "tarball", false, "also write the server tarball")
+	return cmd
+}
+
+// componentArgs takes names of components only.
+func componentArgs(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if !slices.Contains(build.Components, arg) {
+			return &usageError{fmt.Errorf("unknown component %q: choose of %s", arg, strings.Join(build.Components, ", "))}
+		}
+	}
+	return nil
+}
+
+func newImage(a *app) *cobra.Command {
+	var refresh bool
+	cmd := &cobra.Command{
+		Use:   "image",
+		Short: "Build the kind node image, assembling and compiling what it needs",
+		Long: `image goes from the release to a node image that plain kind create cluster takes,
+without a container registry. The image's name is printed.`,
+		Example: `  podenv image
+  kind create cluster --image "$(podenv image)"`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.pipeline()
+			if err != nil {
+				return err
+			}
+			if refresh {
+				return a.refreshPackages(cmd.Context(), p)
+			}
+			r, err := p.NodeImage(cmd.Context())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.out, r.Image.Ref)
+			return nil
+		},
+	}
+	a.stockFlag(cmd)
+	cmd.Flags().BoolVar(&refresh, "refresh-packages", false, "pin the Debian packages at the versions that the mirror has now")
+	return cmd
+}
+
+// refreshPackages pins the Debian packages of every image anew.
+func (a *app) refreshPackages(ctx context.Context, p *pipeline.Pipeline) error {
+	if err := p.Packages(ctx); err != nil {
+		return err
+	}
+	step := p.Reporter.Step("Debian packages")
+	changed, err := nodeimage.RefreshPackages(ctx, a.layout, step)
+	for _, refresh := range []func(context.Context, layout.Layout) (string, bool, error){build.RefreshProxyLock, testimages.RefreshLock} {
+		if err != nil {
+			break
+		}
+		var file string
+		var isNew bool
+		if file, isNew, err = refresh(ctx, a.layout); isNew {
+			changed = append(changed, file)
+		}
+	}
+	if err := step.End(err); err != nil {
+		return err
+	}
+	for _, what := range changed {
+		fmt.Fprintln(a.out, what)
+	}
+	return nil
+}

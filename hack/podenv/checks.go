@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/doctor"
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/nodeimage"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/stories"
+	"podenv.dev/hack/internal/suite"
+	"podenv.dev/hack/internal/verify"
+)
+
+// check is what a verify.Check runs.
+type check func(context.Context, *progress.Step) ([]junit.Case, error)
+
+// checks lists everything that proves the project. What a check needs stands
+// before it.
+func (t *testRun) checks() []verify.Check {
+	l := t.app.layout
+	after := func(c verify.Check, needs ...string) verify.Check {
+		c.Needs = needs
+		return c
+	}
+	mine := func(name, group string, run check, needs ...string) verify.Check {
+		return verify.Check{Name: name, Group: group, Run: run, Needs: needs}
+	}
+	return []verify.Check{
+		mine("setup", "setup", t.setup),
+		after(verify.Lint(l.Root), "setup"),
+		after(verify.Unit(l), "setup"),
+		mine("build", "setup", t.build, "setup"),
+		mine("generators leave the release as it is", "source", t.generators, "setup"),
+		after(verify.RoundTrip(l, t.p.Series), "build"),
+		after(verify.Upstreamable(l, t.openTree), "build"),
+		after(verify.EachPatch(l, t.openTree), "build"),
+		after(verify.Upstream(l, t.openTree, t.stockTree), "build"),
+		mine("server tarball", "image", t.serverTarball, "build"),
+		mine("node image with plain kind", "image", t.plainKind, "build"),
+		mine("cluster operations", "image", t.clusterOperations, "build"),
+		mine("cluster", "setup", t.createCluster, "build"),
+		mine("stories", "e2e", t.stories, "cluster"),
+		mine("e2e", "e2e", t.e2e, "cluster"),
+		mine("e2e with the gate off", "e2e", t.e2eGateOff, "cluster"),
+		mine("down leaves nothing", "e2e", t.down, "cluster"),
+	}
+}
+
+func (t *testRun) openTree(context.Context) (*source.Tree, error) { return t.result.Tree, nil }
+
+func (t *testRun) stockTree(ctx context.Context) (*source.Tree, error) {
+	return source.Assemble(ctx, t.app.layout, t.p.Series, source.Options{Stock: true}, nil)
+}
+
+// quiet is the pipeline without lines of its own: a check is one line.
+func (t *testRun) quiet() *pipeline.Pipeline {
+	p := *t.p
+	p.Reporter = nil
+	return &p
+}
+
+// setup installs what is missing and sees that the host can do the rest.
+func (t *testRun) setup(ctx context.Context, _ *progress.Step) ([]junit.Case, error) {
+	if err := t.p.Packages(ctx, "shellcheck"); err != nil {
+		return nil, err
+	}
+	if _, err := t.p.Engine(ctx); err != nil {
+		return nil, err
+	}
+	var broken []string
+	for _, f := range doctor.Examine(ctx, t.app.layout) {
+		if f.Status == "fail" {
+			broken = append(broken, fmt.Sprintf("%s: %s: %s", f.Check, f.Found, f.Remedy))
+		}
+	}
+	if len(broken) > 0 {
+		return nil, fmt.Errorf("podenv doctor finds:\n%s", strings.Join(broken, "\n"))
+	}
+	return nil, nil
+}
+
+// build goes to the node image; its steps have lines of their own.
+func (t *testRun) build(ctx context.Context, _ *progress.Step) (_ []junit.Case, err error) {
+	t.result, err = t.p.NodeImage(ctx)
+	return nil, err
+}
+
+// generators runs all of the release's own generators on the stock release, where
+// they must change nothing: only then is what they make of the patches upstream's.
+func (t *testRun) generators(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	stock, err := t.stockTree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return verify.GoTest{
+		Layout: t.app.layout, Name: "generators", Dir: t.app.layout.Root,
+		Env:   []string{"PODENV_TREE=" + stock.Dir, "PODENV_RELEASE=" + stock.Series.Release},
+		Flags: []string{"-count=1", "-timeout=20m", "-run=^TestAllGeneratorsLeaveTheReleaseAsItIs$", "podenv.dev/hack/internal/codegen"},
+	}.Run(ctx, step)
+}
+
+func (t *testRun) serverTarball(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	r := t.result.Build
+	return nil, build.ServerTarball(ctx, t.app.layout, r, filepath.Join(r.Dir, build.ServerTarballName), step)
+}
+
+// plainKind proves the node image as anybody would use it.
+func (t *testRun) plainKind(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	return nil, nodeimage.Prove(ctx, t.app.layout, t.result.Engine, t.result.Image.Ref, t.result.TestImages, step)
+}
+
+// clusterOperations runs the tests of the cluster package that need a node image.
+func (t *testRun) clusterOperations(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	gates, err := t.p.Gates()
+	if err != nil {
+		return nil, err
+	}
+	var flags []string
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		flags = append(flags, fmt.Sprintf("%s=%t", name, gates[name]))
+	}
+	return verify.GoTest{
+		Layout: t.app.layout, Name: "cluster-operations", Dir: t.app.layout.Root,
+		Env: []string{"PODENV_NODE_IMAGE=" + t.result.Image.Ref, "PODENV_GATES=" + strings.Join(flags, ",")},
+	}.Run(ctx, step)
+}
+
+func (t *testRun) createCluster(ctx context.Context, _ *progress.Step) (_ []junit.Case, err error) {
+	gates, err := t.p.Gates()
+	if err != nil {
+		return nil, err
+	}
+	t.cluster, err = t.p.Cluster(ctx, t.result, testCluster, 1, gates)
+	return nil, err
+}
+
+func (t *testRun) stories(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	told, err := stories.Run(ctx, stories.Options{Kubeconfig: t.cluster.Kubeconfig()}, step)
+	var cases []junit.Case
+	for _, story := range told {
+		cases = append(cases, junit.Case{Name: story.Manifest, ClassName: "stories"})
+	}
+	return cases, err
+}
+
+// e2e runs the suite with the gates on: no spec may be skipped for want of one.
+func (t *testRun) e2e(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	return t.suite(ctx, step, suite.Options{RequireGates: []string{string(featuregates.EnvFiles)}})
+}
+
+// e2eGateOff makes the cluster anew without the gates, and runs the specs that say
+// what a cluster does then.
+func (t *testRun) e2eGateOff(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	var err error
+	off := map[string]bool{string(featuregates.EnvFiles): false}
+	if t.cluster, err = t.quiet().Cluster(ctx, t.result, testCluster, 1, off); err != nil {
+		return nil, err
+	}
+	return t.suite(ctx, step, suite.Options{Focus: "with the gate off", JUnit: filepath.Join(t.app.layout.Output(), "e2e", "envfiles-gate-off.xml")})
+}
+
+// suite returns the specs that ran or were to run; a spec that a filter leaves out
+// is neither.
+func (t *testRun) suite(ctx context.Context, step *progress.Step, o suite.Options) ([]junit.Case, error) {
+	o.Procs = e2eProcs
+	o.Kubeconfig, o.Kubectl = t.cluster.Kubeconfig(), t.result.Build.Binaries["kubectl"]
+	result, err := suite.Run(ctx, t.app.layout, o, step)
+	if result.JUnit == "" {
+		return nil, err
+	}
+	cases, readErr := junit.Read(result.JUnit)
+	if readErr != nil {
+		return nil, readErr
+	}
+	if junit.Count(cases).Failed > 0 {
+		err = nil // the cases say it
+	}
+	return cases, err
+}
+
+// down deletes the test cluster and looks for what is left of it.
+func (t *testRun) down(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	if t.keep {
+		return []junit.Case{{Name: "down leaves nothing", Skipped: &junit.Message{Message: "--keep"}}}, nil
+	}
+	kubeconfig, name := t.cluster.Kubeconfig(), t.cluster.Context()
+	if err := t.cluster.Delete(ctx, step); err != nil {
+		return nil, err
+	}
+	t.cluster = nil
+	left, err := t.result.Engine.Docker(ctx, "ps", "--all", "--format", "{{.Names}}", "--filter", "label=io.x-k8s.kind.cluster="+testCluster).Output()
+	if err != nil {
+		return nil, err
+	}
+	if left != "" {
+		return nil, fmt.Errorf("containers are left: %s", left)
+	}
+	if _, err := os.Stat(kubeconfig); err == nil {
+		return nil, fmt.Errorf("the kubeconfig is left: %s", kubeconfig)
+	}
+	return nil, noContext(name)
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/doctor"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Examine the host: engine, privileged containers, capabilities, cgroups, disk, tools",
+		Long: `doctor examines what a run needs and says, for each finding, how to mend it. It
+changes nothing and uses no network. Exit status: 0 when a run can work, 1 when
+something must be mended first.`,
+		Example: `  podenv doctor
+  podenv doctor --output tsv | awk -F '\t' '$2 == "fail"'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			render, ok := map[string]func(*app, []doctor.Finding) error{
+				"table": func(a *app, f []doctor.Finding) error { return doctor.WriteTable(a.out, f) },
+				"tsv":   func(a *app, f []doctor.Finding) error { return doctor.WriteTSV(a.out, f) },
+				"json":  func(a *app, f []doctor.Finding) error { return doctor.WriteJSON(a.out, f) },
+			}[format]
+			if !ok {
+				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			}
+			findings := doctor.Examine(cmd.Context(), a.layout)
+			if err := render(a, findings); err != nil {
+				return err
+			}
+			if doctor.Failed(findings) {
+				return errReported
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	return cmd
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/suite"
+)
+
+// e2eProcs is how many specs run at a time. They mostly wait for the kubelet's
+// back-off, so there are more than a small host has cores.
+const e2eProcs = 4
+
+func newE2E(a *app) *cobra.Command {
+	var o suite.Options
+	cmd := &cobra.Command{
+		Use:   "e2e",
+		Short: "Run the end-to-end suites on the cluster, or on any with --kubeconfig",
+		Long: `e2e runs the Ginkgo suites of test/e2e. Without --kubeconfig they run on podenv's
+cluster. On any other cluster the images of the test pods must be there first; the
+suite names those that are missing.
+
+Exit status: 0 only where a spec ran and none failed.`,
+		Example: `  podenv e2e
+  podenv e2e --focus 'row 3'
+  podenv e2e --kubeconfig ~/.kube/config --context other --label-filter 'Feature:EnvFiles'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if o.Kubeconfig == "" {
+				if err := a.ownCluster(ctx, &o); err != nil {
+					return err
+				}
+			}
+			step := a.reporter().Step("e2e " + o.Suite)
+			result, err := suite.Run(ctx, a.layout, o, step)
+			if err := step.End(err); err != nil {
+				if result.JUnit != "" {
+					fmt.Fprintf(a.out, "JUnit report: %s\n%s\n", result.JUnit, result.Counts)
+				}
+				return err
+			}
+			fmt.Fprintf(a.out, "JUnit report: %s\n%s\n", result.JUnit, result.Counts)
+			return nil
+		},
+	}
+	a.nameFlag(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the cluster to run on (default podenv's own, see --name)")
+	flags.StringVar(&o.Context, "context", "", "the kubeconfig's context (default its current one)")
+	flags.StringVar(&o.Suite, "suite", "envfiles", "the folder below test/e2e")
+	flags.StringVar(&o.Focus, "focus", "", "run only specs whose name matches this regular expression")
+	flags.StringVar(&o.LabelFilter, "label-filter", "", "run only specs that this Ginkgo label expression selects")
+	flags.StringVar(&o.Kubectl, "kubectl", "", "the kubectl under test (its specs are skipped without one)")
+	flags.StringVar(&o.JUnit, "junit", "", "the file for the results (default _output/e2e/<suite>.xml)")
+	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
+	return cmd
+}
+
+// ownCluster points o at podenv's cluster.
+func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
+	e, err := engine.Ensure(ctx, a.layout, nil)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	if err != nil {
+		return err
+	}
+	o.Kubeconfig = c.Kubeconfig()
+	// podenv turned it on: a cluster that lost it must not pass by skipping.
+	o.RequireGates = []string{string(featuregates.EnvFiles)}
+	if o.Kubectl == "" {
+		o.Kubectl = a.kubectl()
+	}
+	return nil
+}

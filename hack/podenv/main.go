@@ -1,0 +1,55 @@
+// Command podenv builds, runs and tests a Kubernetes with this branch's features.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"podenv.dev/hack/internal/engine"
+)
+
+func main() { os.Exit(Main()) }
+
+// interrupted is the exit status after Ctrl-C, as shells have it: 128 + SIGINT.
+const interrupted = 130
+
+// Main runs the command line and returns its exit status: 0, 1 for a failure,
+// 2 for a wrong command line, 130 after Ctrl-C.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second Ctrl-C ends at once.
+	context.AfterFunc(ctx, stop)
+
+	err := newRoot(os.Stdout, os.Stderr).ExecuteContext(ctx)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "podenv: interrupted; the same command goes on from here")
+		return interrupted
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "podenv: %v\n", err)
+		return 2
+	case errors.Is(err, errReported):
+		return 1
+	default:
+		// A full disk or a port in use can end any step; this adds what to do.
+		fmt.Fprintf(os.Stderr, "podenv: %v\n", engine.Explain(err))
+		return 1
+	}
+}
+
+// errReported ends a verb that has already said what is wrong.
+var errReported = errors.New("already reported")
+
+// usageError is a command line that podenv does not understand.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"podenv": main})
+}
+
+// Each file of testdata is a story of a person at a command line, in a repository
+// that has one series and nothing else.
+func TestCommandLine(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": status, "either": either, "verbs": verbs,
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SERIES", "")
+			for name, text := range map[string]string{
+				"go.mod":               "module podenv.dev\n\ngo 1.26.0\n",
+				"patches/v1.33/go.mod": "module podenv.dev/patches/v1.33\n\nrequire k8s.io/kubernetes v1.33.13\n",
+				"patches/v1.33/go.sum": "",
+			} {
+				path := filepath.Join(env.WorkDir, "repo", name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					return err
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+// exitStatus runs a command and returns its exit status.
+func exitStatus(ts *testscript.TestScript, args []string) int {
+	err := ts.Exec(args[0], args[1:]...)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ts.Fatalf("%v", err)
+	}
+	if exit != nil {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// status runs a command and checks its exit status: status 2 podenv frobnicate.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := exitStatus(ts, args[1:]); got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// either runs a command that may exit with 0 or 1.
+func either(ts *testscript.TestScript, _ bool, args []string) {
+	if got := exitStatus(ts, args); got > 1 {
+		ts.Fatalf("exit status %d, want 0 or 1", got)
+	}
+}
+
+// verbs checks that podenv has just the verbs named, each with a text and an example.
+func verbs(ts *testscript.TestScript, _ bool, names []string) {
+	var have []string
+	for _, cmd := range newRoot(os.Stdout, os.Stderr).Commands() {
+		have = append(have, cmd.Name())
+		if cmd.Short == "" || !strings.Contains(cmd.Example, "podenv "+cmd.Name()) {
+			ts.Fatalf("%s has no description or no example of itself", cmd.Name())
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(names)
+	if !slices.Equal(have, names) {
+		ts.Fatalf("podenv has the verbs %q, want %q", have, names)
+	}
+}

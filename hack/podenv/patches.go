@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/source"
+)
+
+func newPatches(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "patches",
+		Short: "Write the tree's commits back to patches/<series>",
+		Long: `patches makes the series' files from the tree's commits: those of the series, in
+whatever order and form a rebase left them, and those that you added on top.
+Generated code stays out; edits of the new files go back to pkg/ and staging/.
+The files that changed are printed.`,
+		Example: `  cd "$(podenv tree)" && git commit -am 'kubelet: …'
+  podenv patches && git diff patches/`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.pipeline()
+			if err != nil {
+				return err
+			}
+			step := p.Reporter.Step("patches")
+			changed, err := source.WritePatches(cmd.Context(), a.layout, p.Series, step)
+			if err := step.End(err); err != nil {
+				return err
+			}
+			for _, file := range changed {
+				fmt.Fprintln(a.out, file)
+			}
+			return nil
+		},
+	}
+}
+
+func newExport(a *app) *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the whole series for git am upstream: new files, patches, generated code",
+		Long: `export writes the series as git format-patch does, new files and generated code
+included. In a kubernetes/kubernetes checkout at the release's tag, git am takes
+them, and the result builds without podenv.`,
+		Example: `  podenv export
+  cd kubernetes && git checkout v1.33.13 && git am …/_output/export/v1.33/*.patch`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.pipeline()
+			if err != nil {
+				return err
+			}
+			if dir == "" {
+				dir = a.layout.Export(p.Series.Name)
+			}
+			step := p.Reporter.Step("export")
+			files, err := source.Export(cmd.Context(), a.layout, p.Series, dir, step)
+			if err := step.End(err); err != nil {
+				return err
+			}
+			for _, file := range files {
+				fmt.Fprintln(a.out, file)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "to", "", "the folder to write to (default _output/export/<series>)")
+	return cmd
+}

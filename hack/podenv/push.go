@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/source"
+)
+
+func newPush(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "push <component>...",
+		Short: "Rebuild components from the tree as it is, edits included, and swap them on the nodes",
+		Long: `push is the contributor's loop: edit the tree, push, see it run. It rebuilds the
+components named, swaps them on every node that runs them, and waits until they
+serve. Where a build does not come up, the one before it is put back.
+
+Components: ` + strings.Join(build.Components, ", "),
+		Example: `  $EDITOR _output/trees/v1.33/pkg/kubelet/kubelet_pods.go
+  podenv push kubelet`,
+		ValidArgs: build.Components,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{fmt.Errorf("which component? choose of %s", strings.Join(build.Components, ", "))}
+			}
+			return componentArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, components []string) error {
+			return a.push(cmd, components)
+		},
+	}
+	a.nameFlag(cmd)
+	a.stockFlag(cmd)
+	return cmd
+}
+
+func (a *app) push(cmd *cobra.Command, components []string) error {
+	ctx := cmd.Context()
+	p, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	t, err := source.Open(a.layout, p.Series, a.stock)
+	if err != nil {
+		return err
+	}
+	e, err := p.Engine(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	if err != nil {
+		return err
+	}
+	r, err := p.Binaries(ctx, t, components)
+	if err != nil {
+		return err
+	}
+	if err := p.Images(ctx, r); err != nil {
+		return err
+	}
+	for _, component := range components {
+		step := p.Reporter.Step("push " + component)
+		if err := step.End(c.Push(ctx, component, r.Binaries[component], r.Images[component], step)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

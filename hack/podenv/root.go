@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
+)
+
+// app is what every verb needs.
+type app struct {
+	out, errs io.Writer
+
+	series string // --series
+	name   string // --name
+	plain  bool   // --plain
+	stock  bool   // --stock
+
+	layout layout.Layout
+}
+
+const (
+	defaultSeries  = "v1.33"
+	defaultCluster = "podenv"
+)
+
+// clusterName is what kind takes.
+var clusterName = regexp.MustCompile(`^[a-z0-9.-]+$`)
+
+func newRoot(out, errs io.Writer) *cobra.Command {
+	a := &app{out: out, errs: errs}
+	root := &cobra.Command{
+		Use:   "podenv",
+		Short: "Build, run and test a Kubernetes with this branch's pod-environment features",
+		Long: `podenv takes a Kubernetes release, applies this branch's patches, builds it, and
+runs it as a kind cluster with the feature gates on. Each step is a verb of its
+own; up joins them.
+
+Everything it makes goes under _output, which is safe to delete. A step whose
+inputs have not changed costs nothing.`,
+		Example: `  podenv doctor                     # can this host do it?
+  podenv up                         # from a release tag to a running cluster
+  podenv push kubelet               # after an edit in the tree: onto the nodes
+  podenv e2e --focus 'story 1'      # run specs on the cluster
+  podenv down                       # and leave nothing behind`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unknown verb %q: see podenv --help", args[0])}
+			}
+			return nil
+		},
+	}
+	root.SetOut(out)
+	root.SetErr(errs)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.series, "series", envOr("SERIES", defaultSeries), "the Kubernetes minor whose patches to use; SERIES sets the default")
+	flags.BoolVar(&a.plain, "plain", false, "print plain lines, as it does where there is no terminal")
+
+	root.AddCommand(
+		newDoctor(a), newTree(a), newPatches(a), newBuild(a), newImage(a), newUp(a),
+		newDown(a), newPush(a), newE2E(a), newExport(a), newTest(a), newBench(a),
+	)
+	return root
+}
+
+func envOr(name, fallback string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return fallback
+}
+
+// prepare checks what all verbs share.
+func (a *app) prepare() (err error) {
+	if a.name != "" && !clusterName.MatchString(a.name) {
+		return &usageError{fmt.Errorf("--name %q: a cluster's name is lower-case letters, digits, dots and dashes", a.name)}
+	}
+	a.layout, err = layout.Find(".")
+	return err
+}
+
+// nameFlag gives a verb the flag that says which cluster it is about.
+func (a *app) nameFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.name, "name", defaultCluster, "the cluster's name")
+}
+
+// stockFlag gives a verb the flag that leaves the patches out.
+func (a *app) stockFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.stock, "stock", false, "the release without patches")
+}
+
+// reporter shows progress on standard error, so that output can be piped.
+func (a *app) reporter() *progress.Reporter {
+	width, live := 0, false
+	if f, ok := a.errs.(*os.File); ok && !a.plain && os.Getenv("TERM") != "dumb" {
+		if live = term.IsTerminal(int(f.Fd())); live {
+			width, _, _ = term.GetSize(int(f.Fd()))
+		}
+	}
+	return progress.New(a.errs, live, width, a.layout.Logs())
+}
+
+// pipeline returns the steps for the series asked for.
+func (a *app) pipeline() (*pipeline.Pipeline, error) {
+	s, err := series.Load(a.layout, a.series)
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline.Pipeline{Layout: a.layout, Series: s, Reporter: a.reporter(), Stock: a.stock}, nil
+}
+
+// noArgs refuses arguments as a wrong command line.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no arguments, got %q: see %[1]s --help", cmd.CommandPath(), args)}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/stories"
+)
+
+func newUp(a *app) *cobra.Command {
+	var workers int
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "From a release tag to a running cluster, with the KEP's stories run on it",
+		Long: `up installs what is missing, assembles and builds the patched release, builds a
+kind node image, creates a cluster with the gates on, waits until it serves, and
+runs KEP-3721's two user stories as pods. Run again with nothing changed, it only
+checks and runs the stories.`,
+		Example: `  podenv up
+  podenv up --name other --workers 2
+  podenv up --stock --name stock    # the release without patches`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if workers < 0 {
+				return &usageError{fmt.Errorf("--workers %d: a cluster has 0 or more", workers)}
+			}
+			p, err := a.pipeline()
+			if err != nil {
+				return err
+			}
+			r, c, err := a.up(cmd.Context(), p, workers)
+			if err != nil {
+				return err
+			}
+			if !a.stock {
+				if err := a.runStories(cmd.Context(), p, c); err != nil {
+					return err
+				}
+			}
+			a.whatNext(r, c)
+			return nil
+		},
+	}
+	a.nameFlag(cmd)
+	a.stockFlag(cmd)
+	cmd.Flags().IntVar(&workers, "workers", 1, "how many nodes beside the control plane")
+	return cmd
+}
+
+// up makes the cluster.
+func (a *app) up(ctx context.Context, p *pipeline.Pipeline, workers int) (*pipeline.Result, *cluster.Cluster, error) {
+	gates, err := p.Gates()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := p.NodeImage(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := p.Cluster(ctx, r, a.name, workers, gates)
+	return r, c, err
+}
+
+// runStories runs the KEP's stories and prints what their containers saw.
+func (a *app) runStories(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
+	step := p.Reporter.Step("KEP-3721 stories")
+	results, err := stories.Run(ctx, stories.Options{Kubeconfig: c.Kubeconfig()}, step)
+	if err := step.End(err); err != nil {
+		return err
+	}
+	stories.Print(a.out, results)
+	return nil
+}
+
+// whatNext ends up with what to type.
+func (a *app) whatNext(r *pipeline.Result, c *cluster.Cluster) {
+	kubectl := r.Build.Binaries["kubectl"]
+	if rel, err := filepath.Rel(a.layout.Root, kubectl); err == nil {
+		kubectl = rel
+	}
+	down := "make down"
+	if a.name != defaultCluster {
+		down += " NAME=" + a.name
+	}
+	fmt.Fprintf(a.out, `
+The cluster %s runs %s.
+  %s --context %s get pods --all-namespaces
+  %s --context %s explain pod.spec.containers.env.valueFrom.fileKeyRef
+  %s
+`, a.name, r.Build.Version, kubectl, c.Context(), kubectl, c.Context(), down)
+}
+
+func newDown(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Delete the cluster: no container, network or kubeconfig entry of ours is left",
+		Example: `  podenv down
+  podenv down --name other`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := a.reporter()
+			step := r.Step("down " + a.name)
+			return step.End(a.down(cmd.Context(), step))
+		},
+	}
+	a.nameFlag(cmd)
+	return cmd
+}
+
+// down deletes the cluster; a cluster that does not exist is none left.
+func (a *app) down(ctx context.Context, step *progress.Step) error {
+	e, err := engine.Ensure(ctx, a.layout, step)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	if errors.Is(err, cluster.ErrNotFound) {
+		step.Cached("there is none")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.Delete(ctx, step)
+}
+
+// kubectl is the path of the kubectl that was built for the series, or empty.
+func (a *app) kubectl() string {
+	path := filepath.Join(a.layout.Build(a.series), "bin", "kubectl")
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
