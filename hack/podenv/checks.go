@@ -132,7 +132,8 @@ func (t *testRun) clusterOperations(ctx context.Context, step *progress.Step) ([
 	}
 	return verify.GoTest{
 		Layout: t.app.layout, Name: "cluster-operations", Dir: t.app.layout.Root,
-		Env: []string{"PODENV_NODE_IMAGE=" + t.result.Image.Ref, "PODENV_GATES=" + strings.Join(flags, ",")},
+		Env:   []string{"PODENV_NODE_IMAGE=" + t.result.Image.Ref, "PODENV_GATES=" + strings.Join(flags, ",")},
+		Flags: []string{"-count=1", "-timeout=20m", "-run=^TestLive$", "podenv.dev/hack/internal/cluster"},
 	}.Run(ctx, step)
 }
 

@@ -30,6 +30,9 @@ type GoTest struct {
 // Run returns every test that ran. Failed tests are no error: only what keeps
 // tests from being counted is.
 func (g GoTest) Run(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	if len(g.Flags) == 0 {
+		return nil, fmt.Errorf("%s names no package to test", g.Name)
+	}
 	tool, err := g.tool(ctx)
 	if err != nil {
 		return nil, err
