@@ -1,0 +1,75 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// applyConfigurations makes client-go's apply configurations from the types and the
+// schemas that the command schema prints. All are made at once: some files list them all.
+func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schema string) (outputs, error) {
+	defer p.log.start("apply configurations")()
+	models, err := p.command(ctx, v, schema).Log(io.Discard).Output()
+	if err != nil {
+		return nil, fmt.Errorf("generating apply configurations: %w", err)
+	}
+	schemaFile := filepath.Join(p.work, "models.json")
+	if err := os.WriteFile(schemaFile, []byte(models), 0o644); err != nil {
+		return nil, err
+	}
+	before, err := listGo(v, applyConfigurations)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.remove(before...); err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--openapi-schema=" + schemaFile,
+		"--go-header-file=" + boilerplate,
+		"--output-dir=" + v.path(applyConfigurations),
+		"--output-pkg=" + importPath(applyConfigurations),
+	}
+	types, err := externalTypes(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.command(ctx, v, "applyconfiguration-gen", append(args, types...)...).Run(); err != nil {
+		return nil, fmt.Errorf("generating apply configurations: %w", err)
+	}
+	after, err := listGo(v, applyConfigurations)
+	if err != nil {
+		return nil, err
+	}
+	return v.collect(append(before, after...)...)
+}
+
+// externalTypes lists the packages that have apply configurations.
+func externalTypes(v *view) ([]string, error) {
+	const api = stagingRoot + "k8s.io/api"
+	var packages []string
+	err := fs.WalkDir(os.DirFS(v.path(api)), ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == "types.go" {
+			packages = append(packages, importPath(path.Join(api, path.Dir(file))))
+		}
+		return err
+	})
+	return append(packages, "k8s.io/apimachinery/pkg/apis/meta/v1"), err
+}
+
+// listGo lists the generated Go files below dir.
+func listGo(v *view, dir string) ([]string, error) {
+	var files []string
+	err := fs.WalkDir(os.DirFS(v.path(dir)), ".", func(name string, entry fs.DirEntry, err error) error {
+		if file := path.Join(dir, name); err == nil && !entry.IsDir() && IsGenerated(file) {
+			files = append(files, file)
+		}
+		return err
+	})
+	return files, err
+}

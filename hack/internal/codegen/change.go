@@ -1,0 +1,170 @@
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// generatorSources are the folders and files of the tree that every generated file
+// depends on.
+var generatorSources = []string{
+	"cmd/genswaggertypedocs/",
+	"hack/boilerplate/boilerplate.generatego.txt",
+	"pkg/generated/openapi/cmd/",
+	"staging/src/k8s.io/apimachinery/pkg/api/apitesting/",
+	"staging/src/k8s.io/code-generator/",
+}
+
+// change is what differs between the release and the tree.
+type change struct {
+	repo *repository
+	// before and after are the changed files that generators read, by path. A file that
+	// is new or gone is in one of them only.
+	before, after map[string][]byte
+	// stale are generated files that differ from the release.
+	stale []string
+	// everything is set if the generators themselves changed.
+	everything bool
+}
+
+func findChange(ctx context.Context, o Options) (*change, error) {
+	repo, err := openRepository(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := repo.changed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{repo: repo, after: map[string][]byte{}, everything: o.All}
+	var sources []string
+	for _, file := range paths {
+		switch {
+		case IsGenerated(file):
+			c.stale = append(c.stale, file)
+		case isGeneratorSource(file):
+			c.everything = true
+			sources = append(sources, file)
+		case isSource(file):
+			sources = append(sources, file)
+		}
+	}
+	if c.before, err = repo.released(ctx, sources); err != nil {
+		return nil, err
+	}
+	for _, file := range sources {
+		data, err := os.ReadFile(filepath.Join(repo.dir, file))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.after[file] = data
+	}
+	return c, c.keepInputs()
+}
+
+func isGeneratorSource(file string) bool {
+	for _, source := range generatorSources {
+		if strings.HasPrefix(file, source) {
+			return true
+		}
+	}
+	return false
+}
+
+// marker asks for a generator, in a comment of its own.
+var marker = regexp.MustCompile(`(?m)^// *\+k8s:([a-z0-9-]+-gen(?:-[a-z-]+)?)=(.*)$`)
+
+// keepInputs forgets the changed files of packages that no generator reads: in such a
+// package no file, changed or not, has a marker.
+func (c *change) keepInputs() error {
+	read := map[string]bool{}
+	for _, file := range c.paths() {
+		dir := path.Dir(file)
+		if _, known := read[dir]; !known {
+			marked, err := hasMarker(filepath.Join(c.repo.dir, dir))
+			if err != nil {
+				return err
+			}
+			read[dir] = marked
+		}
+		if marker.Match(c.before[file]) {
+			read[dir] = true
+		}
+	}
+	for _, file := range c.paths() {
+		if !read[path.Dir(file)] && !isGeneratorSource(file) {
+			delete(c.before, file)
+			delete(c.after, file)
+		}
+	}
+	return nil
+}
+
+func hasMarker(dir string) (bool, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return false, err
+		}
+		if marker.Match(data) && isSource(filepath.Base(file)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// paths lists the changed inputs, sorted.
+func (c *change) paths() []string {
+	return sortedKeys(c.before, c.after)
+}
+
+func (c *change) needsGeneration() bool {
+	return c.everything || len(c.before)+len(c.after) > 0
+}
+
+// restoreStale adds the release's content of those generated files that differ from it
+// although nothing that was generated now says so.
+func (c *change) restoreStale(ctx context.Context, made outputs) error {
+	var stale []string
+	for _, file := range c.stale {
+		if _, ok := made[file]; !ok {
+			stale = append(stale, file)
+		}
+	}
+	released, err := c.repo.released(ctx, stale)
+	if err != nil {
+		return err
+	}
+	for _, file := range stale {
+		made[file] = released[file]
+	}
+	return nil
+}
+
+var genclient = []byte("+genclient")
+
+// checkSupported refuses changes that need generators which are not run here, rather
+// than to leave their output behind.
+func (c *change) checkSupported() error {
+	for _, file := range c.paths() {
+		if bytes.Count(c.before[file], genclient) != bytes.Count(c.after[file], genclient) {
+			return fmt.Errorf("%s adds or removes an API resource (+genclient): clients, listers, informers and OpenAPI paths are %w; "+
+				"run the tree's hack/update-codegen.sh and hack/update-openapi-spec.sh and keep their output in the patch", file, ErrUnsupported)
+		}
+	}
+	return nil
+}

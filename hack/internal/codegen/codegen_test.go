@@ -1,0 +1,136 @@
+package codegen
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"podenv.dev/hack/internal/progress"
+)
+
+const coreDeepCopy = "staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go"
+
+// fakeSet makes one file for each affected package, and counts how often it runs.
+type fakeSet struct {
+	runs int
+	err  error
+}
+
+func (f *fakeSet) generate(_ context.Context, _ Options, r *reach, _ *progress.Step) (outputs, error) {
+	f.runs++
+	made := outputs{}
+	for _, p := range r.marked("deepcopy-gen", r.isAffected) {
+		made[p.dir+"/zz_generated.deepcopy.go"] = []byte("package v1\n\n// generated\n")
+	}
+	return made, f.err
+}
+
+func TestGenerateWritesTheFilesOfAffectedPackages(t *testing.T) {
+	tree := fakeTree(t, fakeRelease())
+	set := &fakeSet{}
+	editPodSpec(t, tree)
+	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"staging/src/k8s.io/api/apps/v1/zz_generated.deepcopy.go",
+		coreTypes,
+		coreDeepCopy,
+	}
+	if got := strings.Fields(git(t, tree, "diff", "--name-only")); !slices.Equal(got, want) {
+		t.Errorf("changed: %q, want %q", got, want)
+	}
+}
+
+func TestGenerateRunsNothingWithoutAChangeOfAPITypes(t *testing.T) {
+	tree := fakeTree(t, fakeRelease())
+	set := &fakeSet{}
+	write(t, tree, map[string]string{kubelet: "package kubelet\n"})
+	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set, nil); err != nil {
+		t.Fatal(err)
+	}
+	if set.runs != 0 {
+		t.Errorf("generators ran %d times, want 0", set.runs)
+	}
+}
+
+func TestGenerateOfAllRunsWithoutAChange(t *testing.T) {
+	tree := fakeTree(t, fakeRelease())
+	set := &fakeSet{}
+	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir(), All: true}, set, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(git(t, tree, "diff", "--name-only")); set.runs != 1 || len(got) != 3 {
+		t.Errorf("generators ran %d times and changed %q, want the files of all three packages", set.runs, got)
+	}
+}
+
+func TestGenerateGivesStaleFilesBackToTheRelease(t *testing.T) {
+	tree := fakeTree(t, fakeRelease())
+	o := Options{Tree: tree, Work: t.TempDir()}
+	set := &fakeSet{}
+	editPodSpec(t, tree)
+	write(t, tree, map[string]string{"staging/src/k8s.io/api/rbac/v1/zz_generated.defaults.go": "package v1\n"})
+	if err := generate(context.Background(), o, set, nil); err != nil {
+		t.Fatal(err)
+	}
+	git(t, tree, "checkout", "--quiet", "--", coreTypes)
+	if err := generate(context.Background(), o, set, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := git(t, tree, "status", "--porcelain"); got != "" {
+		t.Errorf("once the edit is undone, the tree differs from the release:\n%s", got)
+	}
+}
+
+func TestGenerateLeavesFilesAloneThatAreTheSame(t *testing.T) {
+	tree := fakeTree(t, fakeRelease())
+	o := Options{Tree: tree, Work: t.TempDir()}
+	editPodSpec(t, tree)
+	if err := generate(context.Background(), o, &fakeSet{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour).Truncate(time.Second)
+	file := filepath.Join(tree, coreDeepCopy)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := generate(context.Background(), o, &fakeSet{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || !info.ModTime().Equal(old) {
+		t.Errorf("the file was written again: %v, %v", info.ModTime(), err)
+	}
+}
+
+func TestGenerateLeavesTheTreeAloneAfterAnError(t *testing.T) {
+	tree := fakeTree(t, fakeRelease())
+	editPodSpec(t, tree)
+	failure := errors.New("no generator today")
+	err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, &fakeSet{err: failure}, nil)
+	if !errors.Is(err, failure) {
+		t.Errorf("got %v, want %v", err, failure)
+	}
+	if got := git(t, tree, "diff", "--name-only"); got != coreTypes {
+		t.Errorf("changed: %q, want the edit only", got)
+	}
+}
+
+func TestGenerateOfAReleaseThatIsNotKnown(t *testing.T) {
+	err := Generate(context.Background(), Options{Tree: t.TempDir(), Work: t.TempDir(), Release: "v1.12.0"}, nil)
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "v1.12.0") || !strings.Contains(err.Error(), "v1.33") {
+		t.Errorf("got %v, want ErrUnsupported that names the release and those that are known", err)
+	}
+}
+
+func editPodSpec(t *testing.T, tree string) {
+	t.Helper()
+	edited := replaceOnce(t, fakeRelease()[coreTypes], "Name string", "Name, Other string")
+	write(t, tree, map[string]string{coreTypes: edited})
+}

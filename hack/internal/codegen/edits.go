@@ -1,0 +1,142 @@
+package codegen
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strings"
+)
+
+// edits are the differences of a file that generators can tell.
+type edits struct {
+	// types read differently before and after, comments included. A function that is
+	// new, gone, or has another signature counts for the types in its signature:
+	// generators look for SetDefaults_X, Convert_X_To_Y and methods such as DeepCopyInto.
+	types []typeName
+	// reshaped are those types that are of another kind, or gone.
+	reshaped []typeName
+	// markers are the generators that edited declarations, or the package, ask for.
+	markers map[string]bool
+}
+
+// findEdits compares a file of the package pkg before and after. Either may be nil.
+func findEdits(pkg string, before, after []byte) (*edits, error) {
+	was, err := declarationsOf(pkg, before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := declarationsOf(pkg, after)
+	if err != nil {
+		return nil, err
+	}
+	found := &edits{markers: map[string]bool{}}
+	for _, source := range [][]byte{before, after} {
+		for _, name := range markerNames(source) {
+			if countMarkers(before, name) != countMarkers(after, name) {
+				found.markers[name] = true
+			}
+		}
+	}
+	for _, name := range sortedKeys(was, is) {
+		a, existed := was[name]
+		b, exists := is[name]
+		if a.text == b.text {
+			continue
+		}
+		found.types = append(found.types, a.types...)
+		found.types = append(found.types, b.types...)
+		if a.isType && existed && (!exists || a.kind != b.kind) {
+			found.reshaped = append(found.reshaped, a.types...)
+		}
+		for _, name := range markerNames([]byte(a.text + "\n" + b.text)) {
+			found.markers[name] = true
+		}
+	}
+	return found, nil
+}
+
+// anyMarker is a marker of a package or of a type, with a value or without.
+var anyMarker = regexp.MustCompile(`(?m)^\s*// *\+k8s:([a-z0-9-]+-gen)\b`)
+
+func markerNames(source []byte) []string {
+	var names []string
+	for _, match := range anyMarker.FindAllSubmatch(source, -1) {
+		names = append(names, string(match[1]))
+	}
+	return names
+}
+
+func countMarkers(source []byte, name string) int {
+	count := 0
+	for _, found := range markerNames(source) {
+		if found == name {
+			count++
+		}
+	}
+	return count
+}
+
+// declaration is a type, or the signature of a function.
+type declaration struct {
+	text   string // with what stands before it: comments hold markers
+	types  []typeName
+	isType bool
+	kind   string
+}
+
+func declarationsOf(pkg string, source []byte) (map[string]declaration, error) {
+	found := map[string]declaration{}
+	if source == nil {
+		return found, nil
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, pkg, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API types: %w", err)
+	}
+	imports := importNames(file)
+	text := func(from, to token.Pos) string {
+		return strings.TrimSpace(string(source[fset.Position(from).Offset:fset.Position(to).Offset]))
+	}
+	last := file.Name.End()
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			to := decl.End()
+			if decl.Body != nil {
+				to = decl.Body.Lbrace
+			}
+			name := "func " + decl.Name.Name
+			types := mentions(pkg, imports, decl.Type)
+			if decl.Recv != nil {
+				receiver := mentions(pkg, imports, decl.Recv)
+				types = append(types, receiver...)
+				name = fmt.Sprint("method ", receiver, decl.Name.Name)
+			}
+			found[name] = declaration{text: text(last, to), types: types}
+		case *ast.GenDecl:
+			if decl.Tok != token.TYPE {
+				break
+			}
+			from := last
+			for _, s := range decl.Specs {
+				spec := s.(*ast.TypeSpec)
+				d := declaration{
+					text:   text(from, spec.End()),
+					types:  []typeName{{pkg, spec.Name.Name}},
+					isType: true,
+					kind:   fmt.Sprintf("%T", spec.Type),
+				}
+				if ident, ok := spec.Type.(*ast.Ident); ok {
+					d.kind = ident.Name
+				}
+				found["type "+spec.Name.Name] = d
+				from = spec.End()
+			}
+		}
+		last = decl.End()
+	}
+	return found, nil
+}

@@ -1,0 +1,82 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// fixtures makes the files that upstream's round-trip tests compare serialized objects
+// with. The tests write them, in a folder of their own; a second run proves them.
+func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
+	made := outputs{}
+	for _, set := range fixtureSets {
+		if !p.reaches(set) {
+			continue
+		}
+		files, err := p.fixtureSet(ctx, v, set)
+		if err != nil {
+			return nil, fmt.Errorf("generating the round-trip fixtures of %s: %w", set.pkg, err)
+		}
+		made.add(files)
+	}
+	return made, nil
+}
+
+func (p *pipeline) reaches(set fixtureSet) bool {
+	for pkg := range p.affected {
+		if strings.HasPrefix(pkg, set.pkg+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (outputs, error) {
+	defer p.log.start("round-trip fixtures")()
+	dir := filepath.Join(p.work, "fixtures", path.Base(set.pkg))
+	head := filepath.Join(dir, "testdata", "HEAD")
+	if err := os.MkdirAll(head, 0o755); err != nil {
+		return nil, err
+	}
+	test := filepath.Join(dir, "fixtures.test")
+	if err := p.command(ctx, v, "go", "test", "-c", "-o", test, set.pkg).Run(); err != nil {
+		return nil, err
+	}
+	args := []string{"-test.run", "^TestCompatibility$//^HEAD$"}
+	// This run fails, as the files that it compares with are not there.
+	p.command(ctx, v, test, args...).Dir(dir).Env("UPDATE_COMPATIBILITY_FIXTURE_DATA=true").Run() //nolint:errcheck // see above
+	if err := p.command(ctx, v, test, args...).Dir(dir).Run(); err != nil {
+		return nil, err
+	}
+	return readFixtures(head, filepath.Join(p.tree, set.dir, "testdata", "HEAD"), path.Join(set.dir, "testdata/HEAD"))
+}
+
+// readFixtures returns the files of made, and the names of those that only old has.
+func readFixtures(made, old, dir string) (outputs, error) {
+	files := outputs{}
+	stale, err := os.ReadDir(old)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range stale {
+		if file := path.Join(dir, entry.Name()); IsGenerated(file) {
+			files[file] = nil
+		}
+	}
+	entries, err := os.ReadDir(made)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(made, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files[path.Join(dir, entry.Name())] = data
+	}
+	return files, nil
+}

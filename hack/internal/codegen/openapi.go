@@ -1,0 +1,125 @@
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// foreignDefinitions are packages with OpenAPI definitions of their own, in
+// pkg/generated/openapi of these modules, which are not generated here.
+var foreignDefinitions = []string{"k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/", "k8s.io/kube-aggregator/"}
+
+// checkOpenAPI refuses changes to packages whose definitions are also elsewhere.
+func (p *pipeline) checkOpenAPI() error {
+	if len(p.touched) == len(p.packages) {
+		return nil // everything: the release itself is the reference
+	}
+	for _, pkg := range p.marked("openapi-gen", p.isAffected) {
+		for _, foreign := range foreignDefinitions {
+			if strings.HasPrefix(pkg.path, foreign) {
+				return fmt.Errorf("types of %s change, and OpenAPI definitions of kube-aggregator and apiextensions-apiserver with them, which are %w; "+
+					"run the tree's hack/update-codegen.sh and keep their output in the patch", pkg.path, ErrUnsupported)
+			}
+		}
+	}
+	return nil
+}
+
+const openAPIMarker = "openapi-gen"
+
+// definitions makes the OpenAPI definitions of all types, which are in one file. They are
+// nil if the change reaches none. Making those of the affected packages and merging them
+// into the release's file takes a third of the time of making them all.
+func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
+	const file = openAPIDefinitions + "/" + definitionsName
+	affected := p.marked(openAPIMarker, p.isAffected)
+	all := p.marked(openAPIMarker, func(*goPackage) bool { return true })
+	if len(affected) == 0 {
+		return nil, nil
+	}
+	v, err := p.view("openapi")
+	if err != nil {
+		return nil, err
+	}
+	defer p.log.start("OpenAPI definitions")()
+	if err := v.remove(file); err != nil {
+		return nil, err
+	}
+	if len(affected) < len(all) {
+		merged, err := p.mergedDefinitions(ctx, v, file, affected)
+		if err == nil || !errors.Is(err, errNotMerged) {
+			return outputs{file: merged}, err
+		}
+		p.log.now("generating all OpenAPI definitions: %v", err)
+	}
+	made, err := p.runOpenAPIGen(ctx, v, all)
+	return outputs{file: made}, err
+}
+
+// mergedDefinitions makes the definitions of packages and merges them into the release's
+// file.
+func (p *pipeline) mergedDefinitions(ctx context.Context, v *view, file string, packages []*goPackage) ([]byte, error) {
+	released, err := p.repo.released(ctx, []string{file})
+	if err != nil {
+		return nil, err
+	}
+	part, err := p.runOpenAPIGen(ctx, v, packages)
+	if err != nil {
+		return nil, err
+	}
+	return mergeDefinitions(released[file], part, func(pkg string) bool {
+		return slices.ContainsFunc(packages, func(p *goPackage) bool { return p.path == pkg })
+	})
+}
+
+// runOpenAPIGen makes the definitions of packages.
+func (p *pipeline) runOpenAPIGen(ctx context.Context, v *view, packages []*goPackage) ([]byte, error) {
+	out, report := filepath.Join(p.work, "definitions"), filepath.Join(p.work, "violations")
+	args := []string{
+		"--go-header-file=" + boilerplate,
+		"--output-file=" + definitionsName,
+		"--output-dir=" + out,
+		"--output-pkg=" + importPath(openAPIDefinitions),
+		"--report-filename=" + report,
+	}
+	for _, pkg := range packages {
+		args = append(args, pkg.path)
+	}
+	if err := p.command(ctx, v, "openapi-gen", args...).Run(); err != nil {
+		return nil, fmt.Errorf("generating OpenAPI definitions: %w", err)
+	}
+	if err := p.checkViolations(report); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(out, definitionsName))
+}
+
+// checkViolations compares the breaches of the API rules with those that the release
+// has agreed to.
+func (p *pipeline) checkViolations(report string) error {
+	const agreed = "api/api-rules/violation_exceptions.list"
+	want, err := os.ReadFile(filepath.Join(p.tree, agreed))
+	if err != nil {
+		return err
+	}
+	got, err := os.ReadFile(report)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for line := range bytes.Lines(want) {
+		known[string(line)] = true
+	}
+	for line := range bytes.Lines(got) {
+		if !known[string(line)] {
+			return fmt.Errorf("%s: correct the type, or add the line to %s (see api/api-rules/README.md)", strings.TrimSpace(string(line)), agreed)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const stagingRoot = "staging/src/"
+
+// goPackage is a package of the tree that asks for generators.
+type goPackage struct {
+	dir     string // in the tree
+	path    string // import path
+	markers map[string][]string
+}
+
+// peers are the packages whose types p's generators read as if they were its own.
+func (p *goPackage) peers() []string {
+	var peers []string
+	for _, name := range []string{"conversion-gen", "conversion-gen-external-types", "defaulter-gen-input", "validation-gen-input"} {
+		for _, value := range p.markers[name] {
+			if strings.Contains(value, "/") {
+				peers = append(peers, value)
+			}
+		}
+	}
+	return peers
+}
+
+// importPath is the import path of a folder of the tree.
+func importPath(dir string) string {
+	if staged, ok := strings.CutPrefix(dir, stagingRoot); ok {
+		return staged
+	}
+	return path.Join("k8s.io/kubernetes", dir)
+}
+
+// findPackages finds the packages that ask for generators, by import path.
+func findPackages(ctx context.Context, repo *repository) (map[string]*goPackage, error) {
+	out, err := repo.git(ctx, "grep", "--untracked", "-z", "-I", "-E", `^// *\+k8s:[a-z-]+-gen(-[a-z-]+)?=`, "--", "*.go")
+	if err != nil {
+		return nil, fmt.Errorf("looking for the packages that ask for generators: %w", err)
+	}
+	packages := map[string]*goPackage{}
+	for line := range strings.Lines(out) {
+		file, text, _ := strings.Cut(line, "\x00")
+		match := marker.FindStringSubmatch(strings.TrimRight(text, "\n"))
+		if match == nil || !isSource(file) {
+			continue
+		}
+		dir := path.Dir(file)
+		p := packages[importPath(dir)]
+		if p == nil {
+			p = &goPackage{dir: dir, path: importPath(dir), markers: map[string][]string{}}
+			packages[p.path] = p
+		}
+		if value := strings.TrimSpace(match[2]); !slices.Contains(p.markers[match[1]], value) {
+			p.markers[match[1]] = append(p.markers[match[1]], value)
+		}
+	}
+	return packages, nil
+}

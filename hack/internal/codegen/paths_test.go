@@ -1,0 +1,68 @@
+package codegen
+
+import "testing"
+
+func TestIsGenerated(t *testing.T) {
+	tests := []struct {
+		path string
+		want bool
+	}{
+		{"staging/src/k8s.io/api/core/v1/generated.pb.go", true},
+		{"staging/src/k8s.io/api/core/v1/generated.proto", true},
+		{"staging/src/k8s.io/api/core/v1/types_swagger_doc_generated.go", true},
+		{"staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go", true},
+		{"staging/src/k8s.io/api/core/v1/zz_generated.prerelease-lifecycle.go", true},
+		{"pkg/apis/core/zz_generated.deepcopy.go", true},
+		{"pkg/apis/core/v1/zz_generated.conversion.go", true},
+		{"pkg/apis/core/v1/zz_generated.defaults.go", true},
+		{"pkg/apis/core/v1/zz_generated.validations.go", true},
+		{"pkg/generated/openapi/zz_generated.openapi.go", true},
+		{"api/openapi-spec/swagger.json", true},
+		{"api/openapi-spec/v3/apis__apps__v1_openapi.json", true},
+		{"staging/src/k8s.io/client-go/applyconfigurations/core/v1/envvarsource.go", true},
+		{"staging/src/k8s.io/client-go/applyconfigurations/internal/internal.go", true},
+		{"staging/src/k8s.io/client-go/applyconfigurations/utils.go", true},
+		{"staging/src/k8s.io/api/testdata/HEAD/core.v1.Pod.json", true},
+		{"staging/src/k8s.io/api/testdata/HEAD/core.v1.Pod.pb", true},
+		{"staging/src/k8s.io/api/testdata/HEAD/core.v1.Pod.yaml", true},
+
+		{"staging/src/k8s.io/api/core/v1/types.go", false},
+		{"staging/src/k8s.io/api/testdata/v1.32.0/core.v1.Pod.json", false},
+		{"staging/src/k8s.io/api/testdata/HEAD/README.md", false},
+		{"staging/src/k8s.io/client-go/applyconfigurations/doc.go", false},
+		{"staging/src/k8s.io/client-go/applyconfigurations/meta/v1/unstructured.go", false},
+		{"staging/src/k8s.io/client-go/applyconfigurations/OWNERS", false},
+		{"staging/src/k8s.io/cri-api/pkg/apis/runtime/v1/api.pb.go", false},
+		{"staging/src/k8s.io/code-generator/examples/crd/apis/example/v1/zz_generated.deepcopy.go", false},
+		{"api/api-rules/violation_exceptions.list", false},
+		{"api/openapi-spec/README.md", false},
+		{"pkg/kubelet/envfile/envfile.go", false},
+		{"generated.go", false},
+		{"", false},
+	}
+	for _, tt := range tests {
+		if got := IsGenerated(tt.path); got != tt.want {
+			t.Errorf("IsGenerated(%q) = %t, want %t", tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestOutputsCoverWhatIsGenerated(t *testing.T) {
+	generated := []string{
+		"pkg/apis/core/zz_generated.deepcopy.go",
+		"staging/src/k8s.io/api/core/v1/generated.proto",
+		"staging/src/k8s.io/client-go/applyconfigurations/core/v1/pod.go",
+		"staging/src/k8s.io/api/testdata/HEAD/core.v1.Pod.pb",
+		"api/openapi-spec/swagger.json",
+	}
+	files := map[string]string{"pkg/kubelet/kubelet.go": "package kubelet\n"}
+	for _, file := range generated {
+		files[file] = "made\n"
+	}
+	tree := fakeTree(t, files)
+	listed := git(t, tree, append([]string{"ls-files", "--"}, Outputs()...)...)
+	want := git(t, tree, "ls-files", "--", ".", ":!pkg/kubelet")
+	if listed != want {
+		t.Errorf("the pathspecs list\n%s\nwant\n%s", listed, want)
+	}
+}

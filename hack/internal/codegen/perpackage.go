@@ -1,0 +1,120 @@
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+)
+
+// boilerplate is the licence header of generated files.
+const boilerplate = "hack/boilerplate/boilerplate.generatego.txt"
+
+// methods makes the methods of the API types, with which they compile.
+func (p *pipeline) methods(ctx context.Context) (outputs, error) {
+	v, err := p.view("methods")
+	if err != nil {
+		return nil, err
+	}
+	made, err := p.perPackage(ctx, v, func(g packageGenerator) bool { return g.methods })
+	if err != nil {
+		return nil, err
+	}
+	docs, err := p.swaggerDocs(ctx, v)
+	made.add(docs)
+	return made, err
+}
+
+// functions makes the functions that take API types.
+func (p *pipeline) functions(ctx context.Context) (outputs, error) {
+	v, err := p.view("functions")
+	if err != nil {
+		return nil, err
+	}
+	return p.perPackage(ctx, v, func(g packageGenerator) bool { return !g.methods })
+}
+
+// perPackage runs those generators that are wanted and write one Go file per package.
+func (p *pipeline) perPackage(ctx context.Context, v *view, wanted func(packageGenerator) bool) (outputs, error) {
+	made := outputs{}
+	for _, g := range p.packageGenerators {
+		if !wanted(g) {
+			continue
+		}
+		files, err := p.runPackageGenerator(ctx, v, g)
+		if err != nil {
+			return nil, err
+		}
+		made.add(files)
+	}
+	return made, nil
+}
+
+func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGenerator) (outputs, error) {
+	reached := p.isAffected
+	if g.markedOnly {
+		reached = func(pkg *goPackage) bool { return p.isMarked(pkg, g.marker) }
+	}
+	packages := p.marked(g.marker, reached)
+	if len(packages) == 0 {
+		return nil, nil
+	}
+	defer p.log.start(g.file)()
+	var files []string
+	args := append([]string{"--go-header-file=" + boilerplate, "--output-file=" + g.file}, g.flags...)
+	for _, pkg := range packages {
+		files = append(files, path.Join(pkg.dir, g.file))
+		args = append(args, pkg.path)
+	}
+	if err := v.remove(files...); err != nil {
+		return nil, err
+	}
+	if err := p.command(ctx, v, g.tool, args...).Run(); err != nil {
+		return nil, fmt.Errorf("generating %s: %w", g.file, err)
+	}
+	return v.collect(files...)
+}
+
+// swaggerDocs makes the descriptions that API types carry at run time. Which packages
+// have them is listed nowhere but by the files themselves.
+func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
+	const name = "types_swagger_doc_generated.go"
+	made := outputs{}
+	for _, touched := range sortedKeys(p.touched) {
+		pkg := p.packages[touched]
+		if pkg == nil {
+			continue
+		}
+		file := path.Join(pkg.dir, name)
+		old, err := os.ReadFile(v.path(file))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if made[file], err = p.swaggerDoc(ctx, v, pkg.dir, old); err != nil {
+			return nil, fmt.Errorf("generating %s: %w", file, err)
+		}
+	}
+	return made, nil
+}
+
+// swaggerDoc makes one such file anew between the comments that frame the old one.
+func (p *pipeline) swaggerDoc(ctx context.Context, v *view, dir string, old []byte) ([]byte, error) {
+	start, end := []byte("// AUTO-GENERATED FUNCTIONS START HERE"), []byte("// AUTO-GENERATED FUNCTIONS END HERE")
+	head, rest, found := bytes.Cut(old, start)
+	rule, _, _ := bytes.Cut(rest, []byte("\n"))
+	if !found {
+		return nil, fmt.Errorf("the file has no line %q", start)
+	}
+	functions, err := p.command(ctx, v, "genswaggertypedocs", "-s", path.Join(dir, "types.go"), "-f", "-").Output()
+	if err != nil {
+		return nil, err
+	}
+	text := bytes.Join([][]byte{head, start, rule, []byte("\n"), []byte(functions), []byte("\n\n"), end, []byte("\n")}, nil)
+	formatted, err := p.command(ctx, v, "gofmt", "-s").Stdin(bytes.NewReader(text)).Output()
+	return []byte(formatted + "\n"), err
+}

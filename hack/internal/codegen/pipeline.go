@@ -1,0 +1,149 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// pipeline is one run of a minor's generators.
+type pipeline struct {
+	*kubernetes
+	*reach
+	tools *toolbox
+	log   *logger
+	tree  string
+	work  string // of this run
+}
+
+// generate runs the generators side by side, each as soon as what it reads is there.
+func (k *kubernetes) generate(ctx context.Context, o Options, r *reach, step *progress.Step) (outputs, error) {
+	log := newLogger(step)
+	tools, err := buildTools(ctx, o, k, log)
+	if err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp(o.Work, "run-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	p := &pipeline{kubernetes: k, reach: r, tools: tools, log: log, tree: o.Tree, work: work}
+	return p.run(ctx)
+}
+
+func (p *pipeline) run(ctx context.Context) (outputs, error) {
+	if err := p.checkOpenAPI(); err != nil {
+		return nil, err
+	}
+	// What is compiled below sees the tree with what is generated before.
+	compiled, err := p.view("compiled")
+	if err != nil {
+		return nil, err
+	}
+	made := &collected{files: outputs{}, view: compiled}
+	group, ctx := errgroup.WithContext(ctx)
+	methods := inBackground(group, func() error {
+		inner, ctx := errgroup.WithContext(ctx)
+		inner.Go(func() error { return made.add(p.protobuf(ctx)) })
+		inner.Go(func() error { return made.add(p.methods(ctx)) })
+		return inner.Wait()
+	})
+	group.Go(func() error { return made.keep(p.functions(ctx)) })
+	group.Go(func() error {
+		definitions, err := p.definitions(ctx)
+		if err != nil || !wait(ctx, methods) {
+			return err
+		}
+		if err := made.add(definitions, nil); err != nil || definitions == nil {
+			return err
+		}
+		return made.keep(p.fromSchemas(ctx, compiled))
+	})
+	group.Go(func() error {
+		if !wait(ctx, methods) {
+			return nil
+		}
+		return made.keep(p.fixtures(ctx, compiled))
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return made.files, nil
+}
+
+// view makes a view for the generator called name.
+func (p *pipeline) view(name string) (*view, error) {
+	v, err := newView(p.tree, filepath.Join(p.work, name))
+	if err != nil {
+		return nil, fmt.Errorf("copying the tree for the generators: %w", err)
+	}
+	return v, nil
+}
+
+// inBackground runs f in group. The channel is closed when f has succeeded.
+func inBackground(group *errgroup.Group, f func() error) <-chan struct{} {
+	done := make(chan struct{})
+	group.Go(func() error {
+		if err := f(); err != nil {
+			return err
+		}
+		close(done)
+		return nil
+	})
+	return done
+}
+
+// wait waits until done is closed. It returns false if ctx ended first, for which whoever
+// ended it has the error.
+func wait(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// collected gathers what the generators make.
+type collected struct {
+	mu    sync.Mutex
+	files outputs
+	view  *view
+}
+
+// add keeps files, and puts them into the view for the generators that follow.
+func (c *collected) add(files outputs, err error) error {
+	if err := c.keep(files, err); err != nil {
+		return err
+	}
+	return c.view.put(files)
+}
+
+// keep keeps files that no other generator reads.
+func (c *collected) keep(files outputs, err error) error {
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files.add(files)
+	return nil
+}
+
+// command runs one of the tools in v.
+func (p *pipeline) command(ctx context.Context, v *view, name string, args ...string) *run.Cmd {
+	if tool := filepath.Join(p.tools.dir, "bin", name); !filepath.IsAbs(name) {
+		if _, err := os.Stat(tool); err == nil {
+			name = tool
+		}
+	}
+	return p.log.command(ctx, name, args...).Env(p.tools.env...).Dir(v.dir)
+}

@@ -1,0 +1,155 @@
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// protobuf makes the protobuf definitions of the touched packages, and their code.
+func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
+	const marker = "protobuf-gen"
+	packages := p.marked(marker, func(pkg *goPackage) bool { return p.touched[pkg.path] || p.reshaped[pkg.path] })
+	if len(packages) == 0 {
+		return nil, nil
+	}
+	if err := needProtoc(); err != nil {
+		return nil, err
+	}
+	v, err := p.view("protobuf")
+	if err != nil {
+		return nil, err
+	}
+	defer p.log.start("protobuf")()
+	var files []string
+	for _, pkg := range packages {
+		files = append(files, path.Join(pkg.dir, "generated.pb.go"), path.Join(pkg.dir, "generated.proto"))
+		if err := v.own(pkg.dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.remove(files...); err != nil {
+		return nil, err
+	}
+	gogo := filepath.Join(p.work, "gogo")
+	if err := copyGogo(ctx, p.tree, gogo); err != nil {
+		return nil, err
+	}
+	machinery, others := p.protobufPackages(packages, marker)
+	err = p.command(ctx, v, "go-to-protobuf",
+		"--go-header-file="+boilerplate,
+		"--output-dir="+v.path(stagingRoot),
+		"--proto-import="+v.path(stagingRoot),
+		"--proto-import="+gogo,
+		"--proto-import="+v.path("third_party/protobuf"),
+		"--apimachinery-packages="+strings.Join(machinery, ","),
+		"--packages="+strings.Join(others, ","),
+	).Run()
+	if err != nil {
+		return nil, fmt.Errorf("generating protobuf code: %w", err)
+	}
+	if err := v.checkTags(packages); err != nil {
+		return nil, err
+	}
+	return v.collect(files...)
+}
+
+// protobufPackages are go-to-protobuf's two lists. A leading "-" marks packages that
+// others refer to and that are not generated.
+func (p *pipeline) protobufPackages(packages []*goPackage, marker string) (machinery, others []string) {
+	wanted := map[string]bool{}
+	for _, pkg := range packages {
+		wanted[pkg.path] = true
+	}
+	isMachinery := map[string]bool{}
+	for _, listed := range p.machinery {
+		name := strings.TrimLeft(listed, "+-")
+		isMachinery[name] = true
+		if !wanted[name] {
+			listed = "-" + name
+		}
+		machinery = append(machinery, listed)
+	}
+	imported := p.types.importedBy(wanted)
+	for _, pkg := range p.marked(marker, func(pkg *goPackage) bool { return imported[pkg.path] && !isMachinery[pkg.path] }) {
+		if wanted[pkg.path] {
+			others = append(others, pkg.path)
+		} else {
+			others = append(others, "-"+pkg.path)
+		}
+	}
+	return machinery, others
+}
+
+// checkTags fails if the generator wrote protobuf tags into the types: they are part of
+// the API, chosen by a person, and belong into the patch that adds the field.
+func (v *view) checkTags(packages []*goPackage) error {
+	for _, pkg := range packages {
+		sources, err := filepath.Glob(filepath.Join(v.tree, pkg.dir, "*.go"))
+		if err != nil {
+			return err
+		}
+		for _, source := range sources {
+			file := path.Join(pkg.dir, filepath.Base(source))
+			if !isSource(file) {
+				continue
+			}
+			written, err := os.ReadFile(source)
+			if err != nil {
+				return err
+			}
+			tagged, err := os.ReadFile(v.path(file))
+			if err != nil {
+				return err
+			}
+			if line, text := firstDifference(written, tagged); line > 0 {
+				return fmt.Errorf("%s:%d: the generator of protobuf code would make this line %q: write it so, with gofmt and the protobuf tag that every field has", file, line, text)
+			}
+		}
+	}
+	return nil
+}
+
+// firstDifference is the first line, from 1, that b has otherwise than a, and its text;
+// 0 if there is none.
+func firstDifference(a, b []byte) (int, string) {
+	if bytes.Equal(a, b) {
+		return 0, ""
+	}
+	was, is := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range is {
+		if i >= len(was) || !bytes.Equal(was[i], is[i]) {
+			return i + 1, strings.TrimSpace(string(is[i]))
+		}
+	}
+	return len(is), ""
+}
+
+// copyGogo puts gogo.proto, which generated.proto files import, where protoc finds it.
+func copyGogo(ctx context.Context, tree, dir string) error {
+	const module, file = "github.com/gogo/protobuf", "gogoproto/gogo.proto"
+	from, err := run.Command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Env(goEnv...).Dir(tree).Output()
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(dir, module, file)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return copyFile(filepath.Join(from, file), to)
+}
+
+// needProtoc says how to get protoc if there is none.
+func needProtoc() error {
+	if _, err := exec.LookPath("protoc"); err != nil {
+		return fmt.Errorf("protobuf code needs protoc: %w; run `apt-get install protobuf-compiler`", err)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package codegen
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+)
+
+// reach says which packages a change can make generators write something else for.
+type reach struct {
+	repo     *repository
+	packages map[string]*goPackage // all that ask for generators, by import path
+	// touched are the packages that the change edits.
+	touched map[string]bool
+	// affected are those and the packages whose types contain, at any depth, a type
+	// that the change edits.
+	affected map[string]bool
+	// markers are the generators that edited declarations ask for, by package; nil if
+	// all of them count as edited.
+	markers map[string]map[string]bool
+	// reshaped are the packages whose types contain a type that the change gives
+	// another kind, say a struct that was a string, or takes away.
+	reshaped map[string]bool
+	// types tells which packages a type's fields come from.
+	types *typeGraph
+}
+
+func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
+	if err := c.checkSupported(); err != nil {
+		return nil, err
+	}
+	packages, err := findPackages(ctx, c.repo)
+	if err != nil {
+		return nil, err
+	}
+	r := &reach{repo: c.repo, packages: packages, touched: map[string]bool{}}
+	if r.types, err = readTypes(o.Tree, packages); err != nil {
+		return nil, err
+	}
+	if c.everything {
+		for p := range packages {
+			r.touched[p] = true
+		}
+		r.affected, r.reshaped = r.touched, r.touched
+		return r, nil
+	}
+	var edited, reshaped []typeName
+	r.markers = map[string]map[string]bool{}
+	for _, file := range c.paths() {
+		pkg := importPath(path.Dir(file))
+		r.touched[pkg] = true
+		e, err := findEdits(pkg, c.before[file], c.after[file])
+		if err != nil {
+			return nil, err
+		}
+		edited, reshaped = append(edited, e.types...), append(reshaped, e.reshaped...)
+		if r.markers[pkg] == nil {
+			r.markers[pkg] = map[string]bool{}
+		}
+		maps.Copy(r.markers[pkg], e.markers)
+	}
+	r.affected = r.types.containing(edited)
+	r.reshaped = r.types.containing(reshaped)
+	for pkg := range r.touched {
+		r.affected[pkg] = true
+	}
+	return r, nil
+}
+
+// marked lists the packages with the marker that match, by import path.
+func (r *reach) marked(name string, match func(*goPackage) bool) []*goPackage {
+	var found []*goPackage
+	for _, p := range sortedKeys(r.packages) {
+		pkg := r.packages[p]
+		if len(pkg.markers[name]) > 0 && match(pkg) {
+			found = append(found, pkg)
+		}
+	}
+	return found
+}
+
+// isAffected tells whether p, or a package whose types it generates code for, is.
+func (r *reach) isAffected(p *goPackage) bool {
+	return r.affected[p.path] || slices.ContainsFunc(p.peers(), func(peer string) bool { return r.affected[peer] })
+}
+
+// isMarked tells whether p has edited declarations that ask for the generator of marker.
+func (r *reach) isMarked(p *goPackage, marker string) bool {
+	return r.touched[p.path] && (r.markers == nil || r.markers[p.path][marker])
+}

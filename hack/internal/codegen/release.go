@@ -1,0 +1,117 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
+
+// kubernetes says how the generators of one Kubernetes minor are run. What differs
+// between minors is data here; the order of things is in pipeline.go.
+type kubernetes struct {
+	// tools are the packages of the commands, built in the tree.
+	tools []string
+	// packageGenerators write one file per package.
+	packageGenerators []packageGenerator
+	// machinery are the packages that every protobuf definition may refer to, as
+	// go-to-protobuf's --apimachinery-packages names them.
+	machinery []string
+	// specGates are the feature gates of the API server that publishes
+	// api/openapi-spec.
+	specGates string
+}
+
+// packageGenerator is a command that is given packages and writes file into each.
+type packageGenerator struct {
+	tool   string
+	file   string
+	flags  []string
+	marker string // asks for it
+	// methods says that it writes methods of the types, which must be there when the
+	// types are compiled.
+	methods bool
+	// markedOnly says that it reads no types but those that have the marker too.
+	markedOnly bool
+}
+
+// fixtureSet is a package whose TestCompatibility keeps the serialized form of all types
+// below pkg in dir/testdata/HEAD.
+type fixtureSet struct{ pkg, dir string }
+
+var fixtureSets = []fixtureSet{
+	{pkg: "k8s.io/api", dir: "staging/src/k8s.io/api"},
+	{pkg: "k8s.io/apiextensions-apiserver/pkg/apis", dir: "staging/src/k8s.io/apiextensions-apiserver/pkg/apis"},
+}
+
+func isFixtureTest(file string) bool {
+	return slices.ContainsFunc(fixtureSets, func(f fixtureSet) bool {
+		name, ok := strings.CutPrefix(file, f.dir+"/")
+		return ok && !strings.Contains(name, "/")
+	})
+}
+
+// minors are the minors whose generators are known.
+var minors = map[string]*kubernetes{
+	"v1.33": {
+		tools: []string{
+			"golang.org/x/tools/cmd/goimports",
+			"k8s.io/code-generator/cmd/applyconfiguration-gen",
+			"k8s.io/code-generator/cmd/conversion-gen",
+			"k8s.io/code-generator/cmd/deepcopy-gen",
+			"k8s.io/code-generator/cmd/defaulter-gen",
+			"k8s.io/code-generator/cmd/go-to-protobuf",
+			"k8s.io/code-generator/cmd/go-to-protobuf/protoc-gen-gogo",
+			"k8s.io/code-generator/cmd/prerelease-lifecycle-gen",
+			"k8s.io/code-generator/cmd/validation-gen",
+			"k8s.io/kube-openapi/cmd/openapi-gen",
+			"k8s.io/kubernetes/cmd/genswaggertypedocs",
+		},
+		packageGenerators: []packageGenerator{
+			{
+				tool: "deepcopy-gen", marker: "deepcopy-gen", file: "zz_generated.deepcopy.go", methods: true,
+				flags: []string{"--bounding-dirs=k8s.io/kubernetes,k8s.io/api"},
+			},
+			{
+				tool: "conversion-gen", marker: "conversion-gen", file: "zz_generated.conversion.go",
+				flags: []string{"--extra-peer-dirs=k8s.io/kubernetes/pkg/apis/core,k8s.io/kubernetes/pkg/apis/core/v1,k8s.io/api/core/v1"},
+			},
+			{tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go"},
+			{
+				tool: "validation-gen", marker: "validation-gen", file: "zz_generated.validations.go",
+				flags: []string{"--readonly-pkg=" + strings.Join([]string{
+					"k8s.io/apimachinery/pkg/apis/meta/v1",
+					"k8s.io/apimachinery/pkg/api/resource",
+					"k8s.io/apimachinery/pkg/runtime",
+					"k8s.io/apimachinery/pkg/types",
+					"k8s.io/apimachinery/pkg/util/intstr",
+					"time",
+				}, ",")},
+			},
+			{
+				tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go",
+				methods: true, markedOnly: true,
+			},
+		},
+		machinery: []string{
+			"+k8s.io/apimachinery/pkg/util/intstr",
+			"+k8s.io/apimachinery/pkg/api/resource",
+			"+k8s.io/apimachinery/pkg/runtime/schema",
+			"+k8s.io/apimachinery/pkg/runtime",
+			"k8s.io/apimachinery/pkg/apis/meta/v1",
+			"k8s.io/apimachinery/pkg/apis/meta/v1beta1",
+			"k8s.io/apimachinery/pkg/apis/testapigroup/v1",
+		},
+		specGates: "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+	},
+}
+
+// generatorsOf returns the generators of release's minor.
+func generatorsOf(release string) (*kubernetes, error) {
+	if k, ok := minors[semver.MajorMinor(release)]; ok {
+		return k, nil
+	}
+	return nil, fmt.Errorf("the generators of %s are %w: say in hack/internal/codegen/release.go how its hack/update-codegen.sh runs them (known: %s)",
+		release, ErrUnsupported, strings.Join(sortedKeys(minors), ", "))
+}

@@ -1,0 +1,91 @@
+package codegen
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// toolbox holds the generators, built from a tree.
+type toolbox struct {
+	dir string // with the commands in bin/
+	env []string
+}
+
+// goEnv is how the go command is used in a tree: its go.mod rules, not its workspace,
+// and objects are shared in the build cache with every other tree.
+var goEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0", "LC_ALL=C"}
+
+// buildTools builds the commands of k in o.Tree, once per content of their sources.
+func buildTools(ctx context.Context, o Options, k *kubernetes, log *logger) (*toolbox, error) {
+	goRoot, err := run.Command(ctx, "go", "env", "GOROOT", "GOVERSION").Env(goEnv...).Dir(o.Tree).Output()
+	if err != nil {
+		return nil, err
+	}
+	goRoot, goVersion, _ := strings.Cut(goRoot, "\n")
+	key, err := toolsKey(o, k, goVersion)
+	if err != nil {
+		return nil, err
+	}
+	t := &toolbox{dir: filepath.Join(o.Work, "tools", key)}
+	t.env = append(goEnv, "PATH="+strings.Join([]string{
+		filepath.Join(t.dir, "bin"), filepath.Join(goRoot, "bin"), os.Getenv("PATH"),
+	}, string(os.PathListSeparator)))
+	if _, err := os.Stat(t.dir); err == nil {
+		return t, nil
+	}
+	return t, t.build(ctx, o, k, log)
+}
+
+// build makes t.dir, beside it first and then renamed.
+func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, log *logger) error {
+	log.now("building the generators")
+	if err := os.MkdirAll(filepath.Dir(t.dir), 0o755); err != nil {
+		return err
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(t.dir), "building-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(beside)
+	args := append([]string{"build", "-o", filepath.Join(beside, "bin") + "/"}, k.tools...)
+	if err := log.command(ctx, "go", args...).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
+		return fmt.Errorf("building the generators of %s: %w", o.Release, err)
+	}
+	if err := os.Chmod(beside, 0o755); err != nil {
+		return err
+	}
+	err = os.Rename(beside, t.dir)
+	if _, statErr := os.Stat(t.dir); statErr == nil {
+		return nil // ours, or that of another run that was quicker
+	}
+	return err
+}
+
+// toolsKey is a hash of what the commands are built from.
+func toolsKey(o Options, k *kubernetes, goVersion string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, o.Release, goVersion, k.tools)
+	for _, root := range []string{"go.mod", "go.sum", "cmd/genswaggertypedocs", stagingRoot + "k8s.io/code-generator/cmd", stagingRoot + "k8s.io/code-generator/pkg"} {
+		err := filepath.WalkDir(filepath.Join(o.Tree, root), func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(name)
+			rel, _ := filepath.Rel(o.Tree, name)
+			fmt.Fprintf(h, "%s %x\n", rel, sha256.Sum256(data))
+			return err
+		})
+		if err != nil {
+			return "", fmt.Errorf("looking for the generators' sources: %w; is %s an assembled tree?", err, o.Tree)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32], nil
+}

@@ -1,0 +1,95 @@
+package codegen
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// realTree clones the release of the assembled tree that PODENV_TREE names. The tests
+// that use it run Kubernetes' own generators, for minutes.
+func realTree(t *testing.T) Options {
+	t.Helper()
+	tree := os.Getenv("PODENV_TREE")
+	if tree == "" {
+		t.Skip("PODENV_TREE names no assembled tree: `podenv tree --stock` makes one")
+	}
+	release := os.Getenv("PODENV_RELEASE")
+	if release == "" {
+		release = "v1.33.13"
+	}
+	repo, err := openRepository(context.Background(), Options{Tree: tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "tree")
+	git(t, tree, "clone", "--quiet", "--shared", "--no-checkout", tree, dir)
+	git(t, dir, "config", "core.autocrlf", "false")
+	git(t, dir, "checkout", "--quiet", "--detach", repo.base)
+	return Options{Tree: dir, Release: release, Base: repo.base, Work: t.TempDir()}
+}
+
+func TestAllGeneratorsLeaveTheReleaseAsItIs(t *testing.T) {
+	o := realTree(t)
+	o.All = true
+	if err := Generate(context.Background(), o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := git(t, o.Tree, "status", "--porcelain"); got != "" {
+		t.Errorf("generators changed files of the release:\n%s", got)
+	}
+}
+
+func TestReachedPackagesAreAllThatChange(t *testing.T) {
+	o := realTree(t)
+	addField(t, o.Tree)
+	if err := Generate(context.Background(), o, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, made := range []string{
+		"api/openapi-spec/v3/apis__batch__v1_openapi.json",
+		"pkg/apis/core/v1/zz_generated.conversion.go",
+		"pkg/apis/core/zz_generated.deepcopy.go",
+		"pkg/generated/openapi/zz_generated.openapi.go",
+		"staging/src/k8s.io/api/core/v1/generated.pb.go",
+		"staging/src/k8s.io/api/core/v1/types_swagger_doc_generated.go",
+		"staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go",
+		"staging/src/k8s.io/api/testdata/HEAD/apps.v1.Deployment.json",
+		"staging/src/k8s.io/client-go/applyconfigurations/core/v1/envvarsource.go",
+	} {
+		if data, err := os.ReadFile(filepath.Join(o.Tree, made)); err != nil || !strings.Contains(strings.ToLower(string(data)), "probefield") {
+			t.Errorf("%s does not have the new field (%v)", made, err)
+		}
+	}
+	commit(t, o.Tree, "what the change reaches")
+	if err := Generate(context.Background(), o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := git(t, o.Tree, "status", "--porcelain"); got != "" {
+		t.Errorf("the second run changed the result of the first:\n%s", got)
+	}
+	if testing.Short() {
+		t.Skip("-short: not comparing with what all generators make")
+	}
+	o.All = true
+	if err := Generate(context.Background(), o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := git(t, o.Tree, "status", "--porcelain"); got != "" {
+		t.Errorf("all generators together make other files than those of the reached packages:\n%s", got)
+	}
+}
+
+// addField gives EnvVarSource a field, in the API and internally.
+func addField(t *testing.T, tree string) {
+	t.Helper()
+	const start = "type EnvVarSource struct {\n"
+	for file, field := range map[string]string{
+		coreTypes:                "\t// probeField is new.\n\t// +optional\n\tProbeField *string `json:\"probeField,omitempty\" protobuf:\"bytes,99,opt,name=probeField\"`\n",
+		"pkg/apis/core/types.go": "\tProbeField *string\n",
+	} {
+		write(t, tree, map[string]string{file: replaceOnce(t, read(t, tree, file), start, start+field)})
+	}
+}

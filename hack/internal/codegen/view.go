@@ -1,0 +1,146 @@
+package codegen
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// view is a private copy of the tree's sources for one generator. Its files are hard
+// links, so that it takes a fraction of a second; what a generator may write is made the
+// view's own first. Generators that run side by side in one folder would see each
+// other's half-written files.
+type view struct{ tree, dir string }
+
+// unseen are the tree's top folders that no generator reads.
+var unseen = map[string]bool{
+	".git": true, "_output": true, "vendor": true, "test": true, "docs": true, "logo": true,
+	"build": true, "cluster": true, "CHANGELOG": true, "LICENSES": true,
+}
+
+// newView makes a view of tree in the new folder dir.
+func newView(tree, dir string) (*view, error) {
+	v := &view{tree: tree, dir: dir}
+	return v, filepath.WalkDir(tree, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(tree, name)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if unseen[rel] || entry.Name() == "testdata" {
+				return filepath.SkipDir
+			}
+			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
+		}
+		if !entry.Type().IsRegular() || !isSeen(rel) {
+			return nil
+		}
+		return v.link(rel)
+	})
+}
+
+func isSeen(file string) bool {
+	if strings.HasSuffix(file, "_test.go") {
+		return isFixtureTest(file)
+	}
+	return path.Ext(file) != ".md" && path.Base(file) != "OWNERS"
+}
+
+func (v *view) link(file string) error {
+	from, to := filepath.Join(v.tree, file), filepath.Join(v.dir, file)
+	// The go command rewrites these in place.
+	if base := path.Base(file); base != "go.mod" && base != "go.sum" {
+		if err := os.Link(from, to); err == nil {
+			return nil
+		}
+	}
+	return copyFile(from, to)
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644)
+}
+
+// path is the place of the tree's file in the view.
+func (v *view) path(file string) string { return filepath.Join(v.dir, file) }
+
+// own makes the Go files of dir the view's own, so that a generator may rewrite them.
+func (v *view) own(dir string) error {
+	files, err := filepath.Glob(v.path(dir + "/*.go"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.Remove(file), os.WriteFile(file, data, 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove takes files away that a generator is to make anew.
+func (v *view) remove(files ...string) error {
+	for _, file := range files {
+		if err := removeIfExists(v.path(file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect returns files as the view has them.
+func (v *view) collect(files ...string) (outputs, error) {
+	out := outputs{}
+	for _, file := range files {
+		data, err := os.ReadFile(v.path(file))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		out[file] = data
+	}
+	return out, nil
+}
+
+// put gives the view generated files.
+func (v *view) put(files outputs) error {
+	for file, data := range files {
+		if err := v.remove(file); err != nil {
+			return err
+		}
+		if err := writeIfChanged(v.path(file), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeIfChanged makes file contain data, or be gone if data is nil.
+func writeIfChanged(file string, data []byte) error {
+	if data == nil {
+		return removeIfExists(file)
+	}
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(file, data, 0o644)
+}
