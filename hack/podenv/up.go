@@ -118,7 +118,7 @@ func newDown(a *app) *cobra.Command {
 
 // down deletes the cluster; a cluster that does not exist is none left.
 func (a *app) down(ctx context.Context, step *progress.Step) error {
-	e, err := engine.Ensure(ctx, a.layout, step)
+	e, err := engine.Ensure(ctx, a.layout, nil)
 	if err != nil {
 		return err
 	}
