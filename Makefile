@@ -8,7 +8,7 @@ export SERIES
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test doctor tree patches build image e2e export push lint unit bench bench-harness verify clean
+.PHONY: help up down test doctor tree patches build image e2e export push lint unit bench bench-harness clean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

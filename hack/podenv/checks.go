@@ -42,6 +42,7 @@ func (t *testRun) checks() []verify.Check {
 		after(verify.Unit(l), "setup"),
 		mine("build", "setup", t.build, "setup"),
 		mine("generators leave the release as it is", "source", t.generators, "setup"),
+		after(verify.Gates(t.p.Series.Name, func() map[string]string { return t.result.Build.Binaries }), "build"),
 		after(verify.RoundTrip(l, t.p.Series), "build"),
 		after(verify.Upstreamable(l, t.openTree), "build"),
 		after(verify.EachPatch(l, t.openTree), "build"),
