@@ -189,6 +189,25 @@ func shell(line string) (string, error) {
 	return string(out), err
 }
 
+func TestPatchWhoseOldLinesWereEditedIsResolvedByTheCommandsOfItsError(t *testing.T) {
+	w := newWorldWithHunks(t)
+	breakPatch(w)
+	_, err := w.assemble(Options{})
+	conflictOf(t, err)
+	commands := regexp.MustCompile(`git -C .*`).FindAllString(err.Error(), -1)
+	shell(commands[0]) //nolint:errcheck // it fails, for there is something to resolve
+	if _, err := os.Stat(w.dir() + "/pkg/kubelet/kubelet.go.rej"); err != nil {
+		t.Fatalf("%s left nothing to resolve: %v", commands[0], err)
+	}
+	w.ok(os.Remove(w.dir() + "/pkg/kubelet/kubelet.go.rej"))
+	w.edit("pkg/kubelet/kubelet.go", "return 30 }", "return 3131 }")
+	if out, err := shell(commands[1]); err != nil {
+		t.Fatalf("%s: %v\n%s", commands[1], err, out)
+	}
+	w.mustWritePatches()
+	w.mustAssemble()
+}
+
 func TestPatchCorrectedInsteadIsTriedAgain(t *testing.T) {
 	w := newWorldWithHunks(t)
 	want := w.git("rev-parse", "HEAD")

@@ -32,7 +32,7 @@ func Upstream(l layout.Layout, tree, stock func(context.Context) (*source.Tree, 
 			return nil, err
 		}
 		step.Now("%d packages", len(packages))
-		cases, err := upstreamTests(ctx, l, "upstream-"+t.Series.Name, t.Dir, packages, nil, step)
+		cases, err := upstreamTests(ctx, l, "upstream-"+t.Series.Name, t.Dir, packages, step)
 		if err != nil || junit.Count(cases).Failed == 0 {
 			return cases, err
 		}
@@ -45,10 +45,10 @@ func Upstream(l layout.Layout, tree, stock func(context.Context) (*source.Tree, 
 	}}
 }
 
-func upstreamTests(ctx context.Context, l layout.Layout, name, dir string, packages, flags []string, step *progress.Step) ([]junit.Case, error) {
+func upstreamTests(ctx context.Context, l layout.Layout, name, dir string, packages []string, step *progress.Step) ([]junit.Case, error) {
 	return GoTest{
 		Layout: l, Name: name, Dir: dir, Env: treeEnv,
-		Packages: packages, Flags: append(flags, "-timeout=20m"),
+		Packages: packages, Flags: []string{"-timeout=20m"},
 	}.Run(ctx, step)
 }
 
