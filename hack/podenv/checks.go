@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -211,5 +212,24 @@ func (t *testRun) down(ctx context.Context, step *progress.Step) ([]junit.Case, 
 	if _, err := os.Stat(kubeconfig); err == nil {
 		return nil, fmt.Errorf("the kubeconfig is left: %s", kubeconfig)
 	}
-	return nil, noContext(name)
+	return nil, errors.Join(noContext(name), t.noNetwork(ctx))
+}
+
+// noNetwork returns an error if there is a network of podenv's that nobody uses.
+func (t *testRun) noNetwork(ctx context.Context) error {
+	e := t.result.Engine
+	ids, err := e.Docker(ctx, "network", "ls", "--quiet", "--filter", "label=podenv.dev/network").Output()
+	if err != nil {
+		return err
+	}
+	for _, id := range strings.Fields(ids) {
+		users, err := e.Docker(ctx, "ps", "--all", "--quiet", "--filter", "network="+id).Output()
+		if err != nil {
+			return err
+		}
+		if users == "" {
+			return fmt.Errorf("the network %s is left", id)
+		}
+	}
+	return nil
 }

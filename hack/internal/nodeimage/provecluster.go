@@ -2,6 +2,7 @@ package nodeimage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -122,7 +123,31 @@ func (p *proof) deleteAll(ctx context.Context) error {
 	if err == nil && left != "" {
 		err = fmt.Errorf("broken promise: kind delete cluster leaves nothing: containers %s are left", strings.Fields(left))
 	}
-	return err
+	return errors.Join(err, p.deleteNetwork(ctx))
+}
+
+// kindNetwork is the network that kind makes for its clusters, and never deletes.
+const kindNetwork = "kind"
+
+func (p *proof) hasNetwork(ctx context.Context) (bool, error) {
+	id, err := p.engine.Docker(ctx, "network", "ls", "--quiet", "--filter", "name=^"+kindNetwork+"$").Output()
+	return id != "", err
+}
+
+// deleteNetwork deletes kind's network unless it was there before, or somebody has
+// come to use it.
+func (p *proof) deleteNetwork(ctx context.Context) error {
+	if p.hadNetwork {
+		return nil
+	}
+	if there, err := p.hasNetwork(ctx); err != nil || !there {
+		return err
+	}
+	users, err := p.engine.Docker(ctx, "ps", "--all", "--quiet", "--filter", "network="+kindNetwork).Output()
+	if err != nil || users != "" {
+		return err
+	}
+	return p.engine.Docker(ctx, "network", "rm", kindNetwork).Run()
 }
 
 func (p *proof) delete(ctx context.Context) error {
