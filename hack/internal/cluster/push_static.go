@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -59,7 +61,7 @@ func (s *staticSwap) put(ctx context.Context) error {
 	s.before, s.after = make(map[string]string), make(map[string]string)
 	s.uids = make(map[string]string)
 	for _, node := range s.nodes {
-		pod, err := client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, s.component+"-"+node.Name, metav1.GetOptions{})
+		pod, err := s.mirrorPod(ctx, client, node)
 		if err != nil {
 			return err
 		}
@@ -76,6 +78,16 @@ func (s *staticSwap) put(ctx context.Context) error {
 	}
 	s.leader, err = s.holder(ctx, client)
 	return err
+}
+
+// mirrorPod returns the pod that the API shows for the component on node. An earlier
+// push deleted it for the kubelet to write anew, which takes a moment.
+func (s *staticSwap) mirrorPod(ctx context.Context, client kubernetes.Interface, node Node) (pod *v1.Pod, err error) {
+	err = poll(ctx, swapTime, func(ctx context.Context) error {
+		pod, err = client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, s.component+"-"+node.Name, metav1.GetOptions{})
+		return err
+	})
+	return pod, err
 }
 
 func (s *staticSwap) turn(ctx context.Context) error { return s.writeManifests(ctx, s.after) }
@@ -186,8 +198,12 @@ func (s *staticSwap) healthy(ctx context.Context, client kubernetes.Interface, n
 // anew: they do so for another UID, but not for another image.
 func (s *staticSwap) mirror(ctx context.Context, client kubernetes.Interface) error {
 	return s.each(ctx, func(ctx context.Context, node Node) error {
-		return client.CoreV1().Pods(metav1.NamespaceSystem).Delete(ctx, s.component+"-"+node.Name,
+		err := client.CoreV1().Pods(metav1.NamespaceSystem).Delete(ctx, s.component+"-"+node.Name,
 			metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+		if apierrors.IsNotFound(err) {
+			return nil // the kubelet is about to write it
+		}
+		return err
 	})
 }
 
