@@ -11,6 +11,7 @@ import (
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/doctor"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/nodeimage"
@@ -46,7 +47,7 @@ type Result struct {
 func (p *Pipeline) step(name string, f func(*progress.Step) error) error {
 	s := p.Reporter.Step(name)
 	if err := s.End(f(s)); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return doctor.ExplainDisk(p.Layout, fmt.Errorf("%s: %w", name, err))
 	}
 	return nil
 }

@@ -29,10 +29,11 @@ func outside(ctx context.Context, log io.Writer, args ...string) error {
 }
 
 // cloneOf makes r a repository with the release checked out, and returns its commit.
-// The pack is shared by hard link, which is safe as git never writes to one: each tree
-// stands on its own and the cache may be deleted.
+// The pack is shared by hard link where the file system allows it, which is safe as git
+// never writes to one: each tree stands on its own and the cache may be deleted. With
+// --local git would not fall back to a copy.
 func (r repo) cloneOf(ctx context.Context, release repo) (string, error) {
-	if err := outside(ctx, r.log, "clone", "--quiet", "--local", "--no-checkout", "--template=", release.dir, r.dir); err != nil {
+	if err := outside(ctx, r.log, "clone", "--quiet", "--no-checkout", "--template=", release.dir, r.dir); err != nil {
 		return "", err
 	}
 	for _, c := range treeConfig {
