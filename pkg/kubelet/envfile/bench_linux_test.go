@@ -35,14 +35,6 @@ func fileOf(lines int) []byte {
 	return []byte(file.String())
 }
 
-func keysOf(n int) []string {
-	keys := make([]string, n)
-	for i := range keys {
-		keys[i] = fmt.Sprint("KEY", i)
-	}
-	return keys
-}
-
 func BenchmarkParse(b *testing.B) {
 	for _, lines := range []int{2, 100, 1000, 4000} {
 		data := fileOf(lines)
@@ -78,14 +70,16 @@ func BenchmarkRead(b *testing.B) {
 		}
 	})
 	for _, keys := range [][]string{{fmt.Sprint("KEY", lines-1)}, keysOf(100), keysOf(lines)} {
-		b.Run(fmt.Sprintf("%d_keys", len(keys)), func(b *testing.B) {
-			b.SetBytes(MaxFileBytes)
-			b.ReportAllocs()
-			for i := 0; i < b.N; i++ {
-				if _, err := Read(v.root, "config.env", keys, Options{}); err != nil {
-					b.Fatal(err)
+		for name, reader := range map[string]*Credentials{"": nil, "_for_a_user": stranger} {
+			b.Run(fmt.Sprintf("%d_keys%s", len(keys), name), func(b *testing.B) {
+				b.SetBytes(MaxFileBytes)
+				b.ReportAllocs()
+				for i := 0; i < b.N; i++ {
+					if _, err := Read(v.root, "config.env", keys, Options{Reader: reader}); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

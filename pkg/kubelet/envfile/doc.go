@@ -22,6 +22,9 @@ limitations under the License.
 // blocking, and what is read is one state of the file, never a mix of two. No
 // error carries a byte of the file or a path of the node.
 //
+// The kubelet's root may read what the container's user may not. Options.Reader
+// makes the read fail where the kernel would have refused it to that user.
+//
 // The syntax is RFC 2, .env file
 // (https://smartmob-rfc.readthedocs.io/en/latest/2-dotenv.html), see Parse.
 package envfile

@@ -37,7 +37,8 @@ const (
 	ReasonNotRegular Reason = "not_regular"
 	// ReasonOutsideVolume: the path leaves the volume.
 	ReasonOutsideVolume Reason = "outside_volume"
-	// ReasonPermissionDenied: the node does not allow the read.
+	// ReasonPermissionDenied: the container's user, or the kubelet itself, may
+	// not read the file or search a directory on the way to it.
 	ReasonPermissionDenied Reason = "permission_denied"
 	// ReasonUnstable: the file kept changing while it was read.
 	ReasonUnstable Reason = "unstable"

@@ -39,23 +39,22 @@ func (l *lines) next() bool {
 		return false
 	}
 	l.number++
-	l.start = l.following
-	if length := bytes.IndexByte(l.data[l.start:], '\n'); length < 0 {
-		l.end = len(l.data)
-		l.following = l.end
-	} else {
-		l.end = l.start + length
-		l.following = l.end + 1
-		if length > 0 && l.data[l.end-1] == '\r' {
-			l.end--
+	start, end := l.following, len(l.data)
+	l.following = end
+	if length := bytes.IndexByte(l.data[start:], '\n'); length >= 0 {
+		end = start + length
+		l.following = end + 1
+		if length > 0 && l.data[end-1] == '\r' {
+			end--
 		}
 	}
-	for l.start < l.end && isSpace(l.data[l.start]) {
-		l.start++
+	for start < end && class[l.data[start]]&space != 0 {
+		start++
 	}
-	for l.start < l.end && isSpace(l.data[l.end-1]) {
-		l.end--
+	for start < end && class[l.data[end-1]]&space != 0 {
+		end--
 	}
+	l.start, l.end = start, end
 	return true
 }
 
@@ -72,17 +71,37 @@ func (l *lines) join() error {
 	}
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
+var oneSpace = []byte{' '}
 
-func trimLeft(s []byte) []byte {
-	for len(s) > 0 && isSpace(s[0]) {
-		s = s[1:]
+// eachPiece yields the pieces that the value of joined lines is made of.
+func eachPiece(raw []byte, yield func(piece []byte)) {
+	first := true
+	for l := (lines{data: raw}); l.next(); {
+		piece := l.text()
+		if l.following < len(raw) {
+			piece = trimRight(piece[:len(piece)-1])
+		}
+		// Nothing but a backslash adds nothing: the white space around a join
+		// includes the space that the join before it left.
+		if len(piece) == 0 {
+			continue
+		}
+		if !first {
+			yield(oneSpace)
+		}
+		yield(piece)
+		first = false
 	}
-	return s
+}
+
+func joinedSize(raw []byte) int {
+	size := 0
+	eachPiece(raw, func(piece []byte) { size += len(piece) })
+	return size
 }
 
 func trimRight(s []byte) []byte {
-	for len(s) > 0 && isSpace(s[len(s)-1]) {
+	for len(s) > 0 && class[s[len(s)-1]]&space != 0 {
 		s = s[:len(s)-1]
 	}
 	return s

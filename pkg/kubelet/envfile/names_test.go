@@ -25,11 +25,14 @@ import (
 // The API server decides with apimachinery which names a container's variables
 // may have: the names in a file follow the same two rules.
 func TestValidNameIsTheRuleForAPIDefinedNames(t *testing.T) {
+	valid := func(name string, relaxed bool) bool {
+		return nameBytes([]byte(name), relaxed) == len(name) && validName([]byte(name), relaxed)
+	}
 	check := func(name string) {
-		if want, got := len(validation.IsEnvVarName(name)) == 0, validName([]byte(name), false); got != want {
+		if want, got := len(validation.IsEnvVarName(name)) == 0, valid(name, false); got != want {
 			t.Errorf("strict, %q: want %v, got %v", name, want, got)
 		}
-		if want, got := len(validation.IsRelaxedEnvVarName(name)) == 0, validName([]byte(name), true); got != want {
+		if want, got := len(validation.IsRelaxedEnvVarName(name)) == 0, valid(name, true); got != want {
 			t.Errorf("relaxed, %q: want %v, got %v", name, want, got)
 		}
 	}

@@ -25,13 +25,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resolver finds what path names beneath the directory root, following
-// symbolic links, and returns it as an O_PATH descriptor: nothing is opened
-// yet, so a FIFO, socket or device takes no notice.
-type resolver func(root int, path string) (int, error)
-
-// open opens the regular file at path beneath the volume's directory for reading.
-func open(volume, path string, resolve resolver) (int, error) {
+// open opens the regular file at path beneath the volume's directory for
+// reading, if the reader may read it.
+func open(volume, path string, r *reader, resolve resolver) (int, error) {
 	if path == "" || path[0] == '/' || strings.IndexByte(path, 0) >= 0 || hasStepBack(path) {
 		return -1, ErrOutsideVolume
 	}
@@ -45,16 +41,15 @@ func open(volume, path string, resolve resolver) (int, error) {
 	if err != nil {
 		return -1, reasonOf(err)
 	}
-	defer unix.Close(found)
+	defer unix.Close(found.fd)
 
-	var st unix.Stat_t
-	if err := retryEINTR(func() error { return unix.Fstat(found, &st) }); err != nil {
-		return -1, reasonOf(err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if !found.is(unix.S_IFREG) {
 		return -1, ErrNotRegular
 	}
-	return reopen(found)
+	if err := r.check(found, toRead); err != nil {
+		return -1, reasonOf(err)
+	}
+	return reopen(found.fd)
 }
 
 func hasStepBack(path string) bool {

@@ -16,10 +16,7 @@ limitations under the License.
 
 package envfile
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "bytes"
 
 // The limits of an env file, all in bytes. Going over one is an error.
 const (
@@ -33,6 +30,11 @@ type Options struct {
 	// RelaxedNames allows every printable ASCII character but = in a name, as
 	// the gate RelaxedEnvironmentVariableValidation does for API-defined names.
 	RelaxedNames bool
+	// Reader are the credentials that must be allowed to read the file, as the
+	// kernel would decide it, and to search every directory from the volume's
+	// root to it. If they are nil, whoever may read it; UID 0 passes. Parse does
+	// not look at them.
+	Reader *Credentials
 }
 
 const (
@@ -60,84 +62,57 @@ const (
 //   - the last definition of a name wins.
 //
 // The error is an *Error with the line at fault. It allocates for keys only, not for
-// what else the file defines, and the values share no memory with data.
+// what else the file defines, and the values share no memory with data. They
+// keep keys, which must not be changed any more.
 func Parse(data []byte, keys []string, opts Options) (*Values, error) {
 	if err := checkText(data); err != nil {
 		return nil, err
 	}
-	found := newSelection(keys)
+	found := newSelection(data, keys)
 	for l := (lines{data: data}); l.next(); {
-		line := l.text()
-		if len(line) == 0 || line[0] == '#' {
+		if l.start == l.end || data[l.start] == '#' {
 			continue
 		}
-		name, val, err := l.declaration(opts)
+		name, at, err := l.declaration(opts.RelaxedNames)
 		if err != nil {
 			return nil, err
 		}
-		found.set(name, val)
+		found.set(name, at)
 	}
 	return found.values(), nil
 }
 
 // declaration reads VAR=VALUE from the current line, and from those joined to it.
-func (l *lines) declaration(opts Options) (name []byte, val value, err error) {
+func (l *lines) declaration(relaxed bool) (name []byte, at place, err error) {
 	line, number := l.text(), l.number
-	equals := bytes.IndexByte(line, '=')
+	valid := nameBytes(line, relaxed)
+	equals := valid
+	if equals == len(line) || line[equals] != '=' {
+		equals = bytes.IndexByte(line, '=')
+	}
 	if equals <= 0 {
-		return nil, value{}, ErrInvalidSyntax.atLine(number, "")
+		return nil, undefined, ErrInvalidSyntax.atLine(number, "")
 	}
 	name = trimRight(line[:equals])
 	if len(name) > MaxNameBytes {
-		return nil, value{}, ErrLimitExceeded.atLine(number, ruleNameBytes)
+		return nil, undefined, ErrLimitExceeded.atLine(number, ruleNameBytes)
 	}
-	if !validName(name, opts.RelaxedNames) {
-		return nil, value{}, ErrInvalidName.atLine(number, "")
+	if len(name) > valid || !validName(name, relaxed) {
+		return nil, undefined, ErrInvalidName.atLine(number, "")
 	}
-	val.raw = trimLeft(line[equals+1:])
+	start := l.start + equals + 1
+	for start < l.end && class[l.data[start]]&space != 0 {
+		start++
+	}
 	if line[len(line)-1] == '\\' {
-		val.joined = true
-		start := l.end - len(val.raw)
 		if err := l.join(); err != nil {
-			return nil, value{}, err
+			return nil, undefined, err
 		}
-		val.raw = l.data[start:l.end]
+		at = joined
 	}
-	if val.size() > MaxValueBytes {
-		return nil, value{}, ErrLimitExceeded.atLine(number, ruleValueBytes)
+	at |= placeOf(start, l.end)
+	if at.len() > MaxValueBytes && (at&joined == 0 || joinedSize(l.data[start:l.end]) > MaxValueBytes) {
+		return nil, undefined, ErrLimitExceeded.atLine(number, ruleValueBytes)
 	}
-	return name, val, nil
-}
-
-// checkText checks what holds for every byte of a file, ahead of its lines.
-func checkText(data []byte) error {
-	if len(data) > MaxFileBytes {
-		return ErrLimitExceeded.atLine(0, ruleFileBytes)
-	}
-	if bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")) {
-		return ErrInvalidSyntax.atLine(1, ruleByteOrder)
-	}
-	if at := bytes.IndexByte(data, 0); at >= 0 {
-		return ErrInvalidSyntax.atLine(lineOf(data, at), ruleNUL)
-	}
-	if !utf8.Valid(data) {
-		return ErrInvalidSyntax.atLine(lineOf(data, invalidUTF8(data)), ruleUTF8)
-	}
-	return nil
-}
-
-func lineOf(data []byte, at int) int {
-	return 1 + bytes.Count(data[:at], []byte{'\n'})
-}
-
-func invalidUTF8(data []byte) int {
-	at := 0
-	for at < len(data) {
-		r, size := utf8.DecodeRune(data[at:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		at += size
-	}
-	return at
+	return name, at, nil
 }

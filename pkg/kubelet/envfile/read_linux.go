@@ -28,14 +28,15 @@ import (
 // *Error.
 //
 // It opens the file once, never waits for whoever else uses it, and reads one
-// state of it. It takes some tens of milliseconds more if the file was changed
-// just now.
+// state of it. It takes some tens of milliseconds more if someone has the file
+// open for writing and has changed it just now.
 func Read(root, path string, keys []string, opts Options) (*Values, error) {
 	return read(root, path, keys, opts, beneath)
 }
 
-func read(root, path string, keys []string, opts Options, resolve resolver) (*Values, error) {
-	fd, err := open(root, path, resolve)
+func read(root, path string, keys []string, opts Options, resolverFor func(*reader) resolver) (*Values, error) {
+	r := newReader(opts.Reader)
+	fd, err := open(root, path, r, resolverFor(r))
 	if err != nil {
 		return nil, err
 	}
@@ -50,22 +51,21 @@ func read(root, path string, keys []string, opts Options, resolve resolver) (*Va
 	return Parse(data, keys, opts)
 }
 
-// buffer holds two readings of a file. One byte over the limit is read, so that
-// a file over the limit is known whatever its size is said to be.
+// buffer holds a reading of a file, and a piece of a second one that is compared
+// with it. One byte over the limit is read, so that a file over the limit is
+// known whatever its size is said to be.
 type buffer struct {
-	first, second [MaxFileBytes + 1]byte
-	used          int
+	data  [MaxFileBytes + 1]byte
+	used  int
+	again [8 << 10]byte
 }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // release wipes the buffer: an env file may hold secrets.
 func (b *buffer) release() {
-	for _, s := range [][]byte{b.first[:b.used], b.second[:b.used]} {
-		for i := range s {
-			s[i] = 0
-		}
-	}
+	clear(b.data[:b.used])
+	clear(b.again[:])
 	b.used = 0
 	buffers.Put(b)
 }
@@ -87,6 +87,19 @@ func (d descriptor) state() (state, error) {
 		return state{}, err
 	}
 	return state{size: st.Size, mtime: st.Mtim, ctime: st.Ctim}, nil
+}
+
+func (d descriptor) keepWriters() bool {
+	_, err := unix.FcntlInt(uintptr(d), unix.F_SETLEASE, unix.F_RDLCK)
+	return err == nil
+}
+
+// letWriters finds out by the way whether the lease was still there: without
+// one there is none to give back. Should someone have been kept waiting, the
+// kernel has sent SIGIO, which the Go runtime ignores.
+func (d descriptor) letWriters() bool {
+	_, err := unix.FcntlInt(uintptr(d), unix.F_SETLEASE, unix.F_UNLCK)
+	return err == nil
 }
 
 func retryEINTR(call func() error) error {

@@ -35,19 +35,38 @@ const (
 type source interface {
 	readAt(p []byte, offset int) (int, error)
 	state() (state, error)
+	// keepWriters reports whether the file has no writer, and gets none until
+	// letWriters, which reports whether that held to the end.
+	keepWriters() bool
+	letWriters() bool
 }
 
-// readStable reads all of a file until it has surely seen one state of it: two
-// readings are the same, and no write began from before the first to after the
-// second. Neither alone is enough. A write that had begun before does not show
-// in the file's times any more, but makes the readings differ; and two equal
-// readings can be of a file that was changed and changed back in between.
+// readStable reads all of a file until it has surely seen one state of it.
+//
+// One reading is enough while nobody can write: with a read lease on the file,
+// which the kernel grants only if no descriptor and no mapping of any process
+// can write to it, and which makes an open for writing, or a truncation, wait
+// until it is given back. That is a matter of microseconds, so the wait does
+// not show; an open with O_NONBLOCK would fail with EWOULDBLOCK in that time.
+// No age of the file's times could replace it: a write sets them as it begins
+// and may then wait, for memory or for the disk, longer than any limit we set.
+//
+// Where there is no lease to be had, because someone has the file open for
+// writing, the file system has none, or the kubelet lacks CAP_LEASE, it takes
+// two readings that are the same, and no write that began from before the
+// first to after the second. Neither alone is enough. A write that had begun
+// before does not show in the file's times any more, but makes the readings
+// differ; and two equal readings can be of a file that was changed and changed
+// back in between.
 func (b *buffer) readStable(file source) ([]byte, error) {
 	for attempt := 0; attempt < attempts; attempt++ {
 		if attempt > 0 {
 			time.Sleep(pause)
 		}
-		data, stable, err := b.readTwice(file)
+		data, stable, err := b.readOnce(file)
+		if err == nil && !stable {
+			data, stable, err = b.readTwice(file)
+		}
 		if err != nil {
 			return nil, reasonOf(err)
 		}
@@ -58,43 +77,67 @@ func (b *buffer) readStable(file source) ([]byte, error) {
 	return nil, ErrUnstable
 }
 
+func (b *buffer) readOnce(file source) (data []byte, stable bool, err error) {
+	if !file.keepWriters() {
+		return nil, false, nil
+	}
+	data, err = b.readAll(file)
+	// The kernel takes the lease back from who keeps it too long, for example
+	// because the kubelet was stopped.
+	if !file.letWriters() {
+		return nil, false, nil
+	}
+	return data, true, err
+}
+
 func (b *buffer) readTwice(file source) (data []byte, stable bool, err error) {
 	before, err := file.state()
 	if err != nil || before.fresh(time.Now()) {
 		return nil, false, err
 	}
-	first, err := b.readAll(file, b.first[:])
+	data, err = b.readAll(file)
 	if err != nil {
 		return nil, false, err
 	}
-	second, err := b.readAll(file, b.second[:])
-	if err != nil {
+	same, err := b.readAgain(file, data)
+	if err != nil || !same {
 		return nil, false, err
 	}
 	after, err := file.state()
-	if err != nil {
-		return nil, false, err
-	}
-	return first, before == after && bytes.Equal(first, second), nil
+	return data, before == after, err
 }
 
 // readAll reads the file from its start to its end.
-func (b *buffer) readAll(file source, into []byte) ([]byte, error) {
-	n := 0
-	for n < len(into) {
-		got, err := file.readAt(into[n:], n)
+func (b *buffer) readAll(file source) ([]byte, error) {
+	for n := 0; n < len(b.data); {
+		got, err := file.readAt(b.data[n:], n)
 		if err != nil {
 			return nil, err
 		}
 		if got == 0 {
-			return into[:n], nil
+			return b.data[:n], nil
 		}
 		n += got
-		if n > b.used {
-			b.used = n
-		}
+		b.used = max(b.used, n)
 	}
 	return nil, ErrLimitExceeded.atLine(0, ruleFileBytes)
+}
+
+// readAgain reports whether the file is data and nothing else.
+func (b *buffer) readAgain(file source, data []byte) (same bool, err error) {
+	for n := 0; ; {
+		got, err := file.readAt(b.again[:], n)
+		if err != nil {
+			return false, err
+		}
+		if got == 0 {
+			return n == len(data), nil
+		}
+		if !bytes.HasPrefix(data[n:], b.again[:got]) {
+			return false, nil
+		}
+		n += got
+	}
 }
 
 // state is what the kernel changes as a write begins.

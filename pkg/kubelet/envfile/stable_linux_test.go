@@ -36,6 +36,9 @@ type writtenFile struct {
 	calls   int
 	write   func(f *writtenFile, call int)
 	failure error
+	// unwritable says that writers can be kept away, and lost that they were not
+	// to the end.
+	unwritable, lost bool
 }
 
 func (f *writtenFile) turn() error {
@@ -51,6 +54,10 @@ func (f *writtenFile) state() (state, error) {
 	changed := unix.NsecToTimespec(f.changed.UnixNano())
 	return state{size: int64(len(f.content)), mtime: changed, ctime: changed}, err
 }
+
+func (f *writtenFile) keepWriters() bool { return f.unwritable }
+
+func (f *writtenFile) letWriters() bool { return !f.lost }
 
 // readAt gives no more than 4 bytes at once, so that a writer gets in between.
 func (f *writtenFile) readAt(p []byte, offset int) (int, error) {
@@ -155,6 +162,78 @@ func TestReadStable(t *testing.T) {
 	}
 }
 
+func TestReadStableReadsOnceWhatNobodyCanWrite(t *testing.T) {
+	// 14 bytes in pieces of 4, and then the end of the file.
+	const reading = 5
+	testCases := []struct {
+		name  string
+		file  writtenFile
+		calls int
+		err   *Error
+	}{
+		{name: "one reading, however new the file is", calls: reading, file: writtenFile{unwritable: true, changed: time.Now()}},
+		{name: "two more, and the state before and after, if it could be written after all", calls: 3*reading + 2, file: writtenFile{unwritable: true, lost: true}},
+		{name: "two, and the state before and after, if it can be written", calls: 2*reading + 2},
+		{name: "an error is one at once", calls: 1, file: writtenFile{unwritable: true, failure: unix.EIO}, err: ErrReadFailed},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.file.content = "A=old-old-old\n"
+			got, err := newBuffer(t).readStable(&tc.file)
+			if tc.err != nil {
+				wantError(t, err, tc.err, 0)
+			} else if err != nil || string(got) != tc.file.content {
+				t.Errorf("want %q, got %q, %v", tc.file.content, got, err)
+			}
+			if tc.file.calls != tc.calls {
+				t.Errorf("want %d calls, got %d", tc.calls, tc.file.calls)
+			}
+		})
+	}
+}
+
+func TestKeepWriters(t *testing.T) {
+	v := newVolume(t)
+	v.file("f", inside)
+	opened := v.open("f", unix.O_RDONLY)
+	defer unix.Close(opened)
+	file := descriptor(opened)
+	if !file.keepWriters() {
+		t.Skip("the file system for temporary files has no leases")
+	}
+	if fd, err := unix.Open(v.path("f"), unix.O_WRONLY|unix.O_NONBLOCK, 0); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("the file could be opened for writing: %d, %v", fd, err)
+	}
+	if !file.letWriters() {
+		t.Error("the writers were not kept away to the end")
+	}
+	if file.letWriters() {
+		t.Error("there was nothing any more to keep the writers away")
+	}
+
+	written := v.open("f", unix.O_RDWR)
+	if file.keepWriters() {
+		t.Error("there is a writer")
+	}
+	mapped, err := unix.Mmap(written, 0, len(inside), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	v.check(err)
+	v.check(unix.Close(written))
+	if file.keepWriters() {
+		t.Error("there is a mapping that can be written")
+	}
+	v.check(unix.Munmap(mapped))
+	if !file.keepWriters() || !file.letWriters() {
+		t.Error("there is no writer any more")
+	}
+}
+
+func (v volume) open(name string, flags int) int {
+	v.Helper()
+	fd, err := unix.Open(v.path(name), flags|unix.O_CLOEXEC, 0)
+	v.check(err)
+	return fd
+}
+
 func newBuffer(t testing.TB) *buffer {
 	b := buffers.Get().(*buffer)
 	t.Cleanup(b.release)
@@ -200,6 +279,19 @@ func TestReadWhileTheFileIsRewritten(t *testing.T) {
 			_, err = io.WriteString(f, content(i))
 			return err
 		},
+		"in place, without ever closing it": func() func(v volume, i int) error {
+			var f *os.File
+			return func(v volume, i int) (err error) {
+				if f == nil {
+					if f, err = os.OpenFile(v.path("f"), os.O_WRONLY, 0); err != nil {
+						return err
+					}
+					v.Cleanup(func() { f.Close() })
+				}
+				_, err = f.WriteAt([]byte(content(i)), 0)
+				return err
+			}
+		}(),
 		"truncated first": func(v volume, i int) error {
 			return os.WriteFile(v.path("f"), []byte(content(i)), 0o600)
 		},
@@ -232,15 +324,18 @@ func TestReadWhileTheFileIsRewritten(t *testing.T) {
 					}
 				}
 			}()
-			values := 0
-			for deadline := time.Now().Add(10 * time.Second); values < 20; {
+			changes, last := 0, ""
+			for deadline := time.Now().Add(20 * time.Second); changes < 20; {
 				if time.Now().After(deadline) {
-					t.Fatalf("waited for 20 values, got %d", values)
+					t.Fatalf("waited for 20 changes of the value, saw %d", changes)
 				}
-				got, err := v.lookup("f", beneath)
+				got, err := v.lookup("f", byKernel)
 				switch {
 				case err == nil && got == strings.Repeat(got[:1], MaxValueBytes):
-					values++
+					if got != last {
+						changes++
+					}
+					last = got
 				case errors.Is(err, ErrUnstable):
 				case name == "truncated first" && errors.Is(err, ErrKeyNotFound):
 					// The empty file is a state too.
@@ -255,17 +350,23 @@ func TestReadWhileTheFileIsRewritten(t *testing.T) {
 }
 
 func TestReadWipesItsBuffer(t *testing.T) {
-	v := newVolume(t)
-	v.file("f", inside)
-	fd, err := open(v.root, "f", beneath)
-	v.check(err)
-	defer unix.Close(fd)
-	b := new(buffer)
-	if _, err := b.readStable(descriptor(fd)); err != nil {
-		t.Fatal(err)
-	}
-	b.release()
-	if *b != (buffer{}) {
-		t.Error("there is something left of the file")
+	for name, flags := range map[string]int{"one reading": unix.O_RDONLY, "two readings": unix.O_RDWR} {
+		t.Run(name, func(t *testing.T) {
+			v := newVolume(t)
+			v.file("f", inside)
+			// With a writer around, the file is read twice.
+			defer unix.Close(v.open("f", flags))
+			fd, err := open(v.root, "f", nil, wholePath)
+			v.check(err)
+			defer unix.Close(fd)
+			b := new(buffer)
+			if _, err := b.readStable(descriptor(fd)); err != nil {
+				t.Fatal(err)
+			}
+			b.release()
+			if *b != (buffer{}) {
+				t.Error("there is something left of the file")
+			}
+		})
 	}
 }

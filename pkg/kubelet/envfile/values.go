@@ -20,105 +20,107 @@ import "strings"
 
 // Values are the variables that a file defines, of those that were asked for.
 type Values struct {
-	index  map[string]int
-	values []string
-	// defined tells an empty value from none.
-	defined []bool
+	keys keyIndex
+	// text has all values, and places says which part of it is a key's.
+	text   string
+	places []place
 }
 
 // Lookup returns the value of key. If the file does not define it, or Parse was
 // not asked for it, the error is ErrKeyNotFound.
 func (v *Values) Lookup(key string) (string, error) {
-	if i, ok := v.index[key]; ok && v.defined[i] {
-		return v.values[i], nil
+	i, ok := v.keys.find([]byte(key))
+	if !ok || v.places[i] == undefined {
+		return "", ErrKeyNotFound
 	}
-	return "", ErrKeyNotFound
+	return v.text[v.places[i].start():v.places[i].end()], nil
 }
 
-// selection keeps the last definition of each key asked for, in the file's
-// memory, until the file is known to be right to its end.
+// place is where a value stands: its start, its end, and whether it is joined,
+// that is several lines, all but the last with a backslash at the end. It is
+// small because there is one for each key.
+type place uint64
+
+// undefined tells no value from an empty one: no value starts at 0.
+const undefined place = 0
+
+const joined place = 1 << 63
+
+func placeOf(start, end int) place { return place(start)<<32 | place(end) }
+
+func (p place) start() int { return int(p &^ joined >> 32) }
+
+func (p place) end() int { return int(uint32(p)) }
+
+func (p place) len() int { return p.end() - p.start() }
+
+// selection keeps where the last definition of each key asked for stands in the
+// file, until the file is known to be right to its end.
 type selection struct {
-	index   map[string]int
-	found   []value
-	defined []bool
+	data   []byte
+	keys   keyIndex
+	places []place
+	// next is the key after the one found last: files mostly have the order in
+	// which a container asks for their keys.
+	next int
 }
 
-func newSelection(keys []string) *selection {
-	s := &selection{index: make(map[string]int, len(keys))}
-	for _, key := range keys {
-		if _, ok := s.index[key]; !ok {
-			s.index[key] = len(s.index)
-		}
-	}
-	s.found = make([]value, len(s.index))
-	s.defined = make([]bool, len(s.index))
+func newSelection(data []byte, keys []string) *selection {
+	s := &selection{data: data, keys: newKeyIndex(keys)}
+	s.places = make([]place, len(s.keys.keys))
 	return s
 }
 
-func (s *selection) set(name []byte, val value) {
-	if i, ok := s.index[string(name)]; ok {
-		s.found[i], s.defined[i] = val, true
+func (s *selection) set(name []byte, at place) {
+	i := s.next
+	if i >= len(s.keys.keys) || s.keys.keys[i] != string(name) {
+		var ok bool
+		if i, ok = s.keys.find(name); !ok {
+			return
+		}
 	}
+	s.places[i] = at
+	s.next = i + 1
 }
 
 // values copies the values out of the file's memory, all into one string.
 func (s *selection) values() *Values {
-	size := 0
-	for _, val := range s.found {
-		size += val.size()
-	}
-	var text strings.Builder
-	text.Grow(size)
-	values := make([]string, len(s.found))
-	for i, val := range s.found {
-		start := text.Len()
-		val.each(func(piece []byte) { text.Write(piece) })
-		values[i] = text.String()[start:]
-	}
-	return &Values{index: s.index, values: values, defined: s.defined}
-}
-
-// value is where a value stands in the file's memory.
-type value struct {
-	raw []byte
-	// joined says that raw is several lines, all but the last with a backslash
-	// at the end.
-	joined bool
-}
-
-// size is the length of the value in bytes.
-func (v value) size() int {
-	if !v.joined {
-		return len(v.raw)
-	}
-	size := 0
-	v.each(func(piece []byte) { size += len(piece) })
-	return size
-}
-
-var oneSpace = []byte{' '}
-
-// each yields the pieces that the value is made of.
-func (v value) each(yield func(piece []byte)) {
-	if !v.joined {
-		yield(v.raw)
-		return
-	}
-	first := true
-	for l := (lines{data: v.raw}); l.next(); {
-		piece := l.text()
-		if l.following < len(v.raw) {
-			piece = trimRight(piece[:len(piece)-1])
-		}
-		// Nothing but a backslash adds nothing: the white space around a join
-		// includes the space that the join before it left.
-		if len(piece) == 0 {
+	v := &Values{keys: s.keys, places: s.places}
+	size, first, last, simple := 0, len(s.data), 0, true
+	for _, at := range s.places {
+		if at == undefined {
 			continue
 		}
-		if !first {
-			yield(oneSpace)
-		}
-		yield(piece)
-		first = false
+		size += at.len()
+		first, last = min(first, at.start()), max(last, at.end())
+		simple = simple && at&joined == 0
 	}
+	// One copy, with what is between them, is faster, if that is at most half as
+	// much again. No value starts at 0 in it either: the = is left in front.
+	if between := last - first - size; simple && size > 0 && between < size/2 {
+		v.text = string(s.data[first-1 : last])
+		for i, at := range s.places {
+			if at != undefined {
+				s.places[i] = placeOf(at.start()-first+1, at.end()-first+1)
+			}
+		}
+		return v
+	}
+	var text strings.Builder
+	text.Grow(1 + size)
+	text.WriteByte(0)
+	for i, at := range s.places {
+		if at == undefined {
+			continue
+		}
+		start, raw := text.Len(), s.data[at.start():at.end()]
+		if at&joined == 0 {
+			text.Write(raw)
+		} else {
+			eachPiece(raw, func(piece []byte) { text.Write(piece) })
+		}
+		s.places[i] = placeOf(start, text.Len())
+	}
+	v.text = text.String()
+	return v
 }

@@ -34,29 +34,14 @@ const (
 	maxTarget = 4096
 )
 
-// walk does what openat2 does, one element of the path at a time.
-func walk(root int, path string) (int, error) {
-	if len(path) >= maxTarget {
-		return -1, unix.ENAMETOOLONG
+// walkAs does what openat2 does, one element of the path at a time, and on the
+// way what the kernel would do for the reader: it must be allowed to search
+// each directory in which an element is looked up.
+func walkAs(r *reader) resolver {
+	return func(root int, path string) (node, error) {
+		w := walker{reader: r}
+		return w.walk(root, path)
 	}
-	mount, err := mountOf(root)
-	if err != nil {
-		return -1, err
-	}
-	w := walker{root: root, mount: mount, at: -1, todo: strings.Split(path, "/")}
-	err = w.restart()
-	for steps := 0; err == nil && len(w.todo) > 0; steps++ {
-		if steps == maxSteps || w.links > maxLinks {
-			err = unix.ELOOP
-			break
-		}
-		err = w.step()
-	}
-	if err != nil {
-		w.moveTo(-1)
-		return -1, err
-	}
-	return w.at, nil
 }
 
 // walker stands at a file beneath root. No element is ever opened as anything
@@ -64,48 +49,138 @@ func walk(root int, path string) (int, error) {
 // symbolic links are read and their targets walked in turn, and ".." starts
 // again at root with one element less.
 type walker struct {
-	root  int
+	reader *reader
+
+	root node
+	// mount is the ID of root's mount, once the kernel turned out to be too old
+	// to stay in it by itself.
 	mount string
-	at    int
+	at    node
+	// searchable says that the reader may search at.
+	searchable bool
 	// passed are the directories from root to at; a way back is taken in them.
 	passed []string
 	todo   []string
 	links  int
 }
 
+func (w *walker) walk(root int, path string) (node, error) {
+	if len(path) >= maxTarget {
+		return node{}, unix.ENAMETOOLONG
+	}
+	var err error
+	if w.root, err = inspect(root); err != nil {
+		return node{}, err
+	}
+	w.at = w.root
+	w.todo = strings.Split(path, "/")
+	for steps := 0; err == nil && len(w.todo) > 0; steps++ {
+		if steps == maxSteps {
+			err = unix.ELOOP
+			break
+		}
+		err = w.step()
+	}
+	if err == nil && w.at.fd == root {
+		// The caller closes both.
+		w.at.fd, err = openPath(root, ".", unix.O_DIRECTORY)
+	}
+	if err != nil {
+		w.restart()
+		return node{}, err
+	}
+	return w.at, nil
+}
+
 func (w *walker) step() error {
 	element := w.todo[0]
 	w.todo = w.todo[1:]
-	switch element {
-	case "", ".":
-		// Stays where it is, which must be a directory.
-		fd, err := openPath(w.at, ".", unix.O_DIRECTORY)
-		if err != nil {
+	if !w.at.is(unix.S_IFDIR) {
+		return unix.ENOTDIR
+	}
+	if element == "" {
+		return nil
+	}
+	// The kernel asks for every element, a dot too.
+	if !w.searchable {
+		if err := w.reader.check(w.at, toSearch); err != nil {
 			return err
 		}
-		w.moveTo(fd)
+		w.searchable = true
+	}
+	switch element {
+	case ".":
 		return nil
 	case "..":
-		// Fails where the walk stands at a file.
-		fd, err := openPath(w.at, ".", unix.O_DIRECTORY)
-		if err != nil {
-			return err
-		}
-		w.moveTo(fd)
 		if len(w.passed) == 0 {
 			return unix.EXDEV
 		}
 		w.todo = append(w.passed[:len(w.passed)-1], w.todo...)
-		return w.restart()
+		w.restart()
+		return nil
 	}
 	return w.enter(element)
 }
 
 // enter goes to the file of that name, or to where the symbolic link of that name points.
 func (w *walker) enter(name string) error {
-	fd, err := openPath(w.at, name, 0)
+	fd, err := w.open(name)
 	if err != nil {
 		return err
+	}
+	next, err := inspect(fd)
+	if err == nil && !next.is(unix.S_IFLNK) {
+		w.moveTo(next)
+		w.passed = append(w.passed, name)
+		return nil
+	}
+	defer unix.Close(fd)
+	if err != nil {
+		return err
+	}
+	if w.links == maxLinks {
+		return unix.ELOOP
+	}
+	w.links++
+	if w.isTrailing() && !w.reader.mayFollow(next, w.at) {
+		return ErrPermissionDenied.atLine(0, ruleMayNotFollow)
+	}
+	target, err := readLink(fd)
+	if err != nil {
+		return err
+	}
+	if target[0] == '/' {
+		return unix.EXDEV
+	}
+	w.todo = append(strings.Split(target, "/"), w.todo...)
+	return nil
+}
+
+// isTrailing reports whether the element just taken is the last of the whole path.
+func (w *walker) isTrailing() bool {
+	for _, element := range w.todo {
+		if element != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// open opens a file of the directory that the walk stands at, unless another
+// file system is mounted there.
+func (w *walker) open(name string) (int, error) {
+	if w.mount == "" {
+		fd, err := openat2(w.at.fd, name, unix.O_NOFOLLOW)
+		if !isUnknown(err) {
+			return fd, err
+		}
+		if w.mount, err = mountOf(w.root.fd); err != nil {
+			return -1, err
+		}
+	}
+	fd, err := openPath(w.at.fd, name, 0)
+	if err != nil {
+		return -1, err
 	}
 	// Before anything is asked of a file system that is not the volume's.
 	if mount, err := mountOf(fd); err != nil || mount != w.mount {
@@ -113,58 +188,33 @@ func (w *walker) enter(name string) error {
 		if err == nil {
 			err = unix.EXDEV
 		}
-		return err
+		return -1, err
 	}
-	target, err := readLink(fd)
-	if err != nil {
-		unix.Close(fd)
-		return err
-	}
-	if target == "" {
-		w.moveTo(fd)
-		w.passed = append(w.passed, name)
-		return nil
-	}
-	unix.Close(fd)
-	if target[0] == '/' {
-		return unix.EXDEV
-	}
-	w.links++
-	w.todo = append(strings.Split(target, "/"), w.todo...)
-	return nil
+	return fd, nil
 }
 
-func (w *walker) restart() error {
-	fd, err := openPath(w.root, ".", unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	w.moveTo(fd)
+func (w *walker) restart() {
+	w.moveTo(w.root)
 	w.passed = nil
-	return nil
 }
 
-func (w *walker) moveTo(fd int) {
-	if w.at >= 0 {
-		unix.Close(w.at)
+func (w *walker) moveTo(n node) {
+	if w.at.fd != w.root.fd {
+		unix.Close(w.at.fd)
 	}
-	w.at = fd
+	w.at = n
+	w.searchable = false
 }
 
-// readLink returns the target of the symbolic link that fd stands for, or
-// nothing if fd is no symbolic link.
+// readLink returns the target of the symbolic link that fd stands for.
 func readLink(fd int) (string, error) {
-	var st unix.Stat_t
-	if err := retryEINTR(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return "", err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
-		return "", nil
-	}
 	target := make([]byte, maxTarget)
 	n, err := unix.Readlinkat(fd, "", target)
 	if err != nil {
 		return "", err
+	}
+	if n == 0 {
+		return "", unix.ENOENT
 	}
 	return string(target[:n]), nil
 }

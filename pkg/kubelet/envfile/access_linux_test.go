@@ -1,0 +1,262 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the kernel cannot be asked about: unknown IDs and user namespaces, and
+// what the error says. See TestAccessIsWhatTheKernelDecides for the rest.
+func TestDecideAndRefuse(t *testing.T) {
+	const (
+		user  = "change its owner, group or mode, or set runAsUser, runAsGroup or fsGroup"
+		noUID = "set runAsUser"
+		noGID = "set runAsGroup"
+	)
+	named := aclOf([]aclTestEntry{{1, 6, aclNoID}, {2, 4, 7}, {4, 0, aclNoID}, {8, 4, 8}, {16, 4, aclNoID}, {32, 0, aclNoID}})
+	testCases := []struct {
+		name     string
+		reader   Credentials
+		mode     uint32
+		uid, gid uint32
+		acl      []byte
+		refused  string // what the error ends in, or nothing
+	}{
+		{name: "the owner, by its own bits", reader: Credentials{UID: id(7), GID: id(7)}, uid: 7, gid: 9, mode: 0o400},
+		{name: "the owner, refused though all others may", reader: Credentials{UID: id(7), GID: id(7)}, uid: 7, gid: 7, mode: 0o044, refused: user},
+		{name: "the primary group", reader: Credentials{UID: id(7), GID: id(8)}, uid: 9, gid: 8, mode: 0o040},
+		{name: "a supplementary group", reader: Credentials{UID: id(7), GID: id(7), Groups: []int64{9, 8, 1}}, uid: 9, gid: 8, mode: 0o040},
+		{name: "a group, refused though others may", reader: Credentials{UID: id(7), GID: id(8)}, uid: 9, gid: 8, mode: 0o604, refused: user},
+		{name: "others", reader: Credentials{UID: id(7), GID: id(7)}, uid: 9, gid: 8, mode: 0o004},
+		{name: "others, refused", reader: Credentials{UID: id(7), GID: id(7)}, uid: 9, gid: 8, mode: 0o660, refused: user},
+
+		{name: "unknown UID, and others may", reader: Credentials{GID: id(8)}, uid: 9, gid: 8, mode: 0o004},
+		{name: "unknown UID, and others may not", reader: Credentials{GID: id(8), Groups: []int64{8}}, uid: 9, gid: 8, mode: 0o660, refused: noUID},
+		{name: "unknown UID, and an ACL lets a group only", reader: Credentials{Groups: []int64{8}}, uid: 9, gid: 9, mode: 0o640, acl: named, refused: noUID},
+
+		{name: "unknown GID, and group and others may", reader: Credentials{UID: id(7)}, uid: 9, gid: 8, mode: 0o044},
+		{name: "unknown GID, and only the group may", reader: Credentials{UID: id(7)}, uid: 9, gid: 8, mode: 0o640, refused: noGID},
+		{name: "unknown GID, and all but the group may", reader: Credentials{UID: id(7)}, uid: 9, gid: 8, mode: 0o604, refused: noGID},
+		{name: "unknown GID, and neither may", reader: Credentials{UID: id(7)}, uid: 9, gid: 8, mode: 0o600, refused: user},
+		{name: "unknown GID, and a supplementary group may", reader: Credentials{UID: id(7), Groups: []int64{8}}, uid: 9, gid: 8, mode: 0o640},
+		{name: "unknown GID of the owner", reader: Credentials{UID: id(7)}, uid: 7, gid: 8, mode: 0o400},
+		{name: "unknown GID of a user that an ACL names", reader: Credentials{UID: id(7)}, uid: 9, gid: 9, mode: 0o640, acl: named},
+		{name: "unknown GID, and an ACL lets some group", reader: Credentials{UID: id(6)}, uid: 9, gid: 9, mode: 0o640, acl: named, refused: noGID},
+
+		{name: "root", reader: Credentials{UID: id(0)}, uid: 9, gid: 9, mode: 0},
+		{name: "root of a user namespace, over mapped IDs", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 65535, gid: 65535, mode: 0},
+		{name: "root of a user namespace, over an owner not mapped", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 65536, gid: 9, mode: 0o600, refused: user},
+		{name: "root of a user namespace, over a group not mapped", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 9, gid: 65536, mode: 0o600, refused: user},
+		{name: "root of a user namespace, as one of the others", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 65536, gid: 65536, mode: 0o004},
+		{name: "root of a user namespace, as the owner", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 0, gid: 65536, mode: 0o400},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			for want, file := range map[uint32]string{
+				toRead:   "the container's user may not read the file: ",
+				toSearch: "the container's user may not search a directory on the way to the file: ",
+			} {
+				r := newReader(&tc.reader)
+				if r == nil {
+					if tc.refused != "" {
+						t.Error("nothing is ever refused")
+					}
+					continue
+				}
+				n := node{mode: tc.mode, uid: tc.uid, gid: tc.gid}
+				acl := tc.acl
+				if want == toSearch {
+					// The same with the bits for searching in place of those for reading.
+					n.mode = tc.mode >> 2 & 0o111
+					acl = shiftBits(acl)
+				}
+				allowed, err := r.decide(n, want, func() ([]byte, error) { return acl, nil })
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = r.refusal(allowed, want)
+				if tc.refused == "" {
+					if err != nil {
+						t.Errorf("unexpected error: %v", err)
+					}
+					continue
+				}
+				wantError(t, err, ErrPermissionDenied, 0)
+				if text := err.Error(); !strings.HasPrefix(text, file) || !strings.HasSuffix(text, tc.refused) {
+					t.Errorf("want %q to start with %q and to end in %q", text, file, tc.refused)
+				}
+			}
+		})
+	}
+}
+
+func shiftBits(acl []byte) []byte {
+	acl = append([]byte(nil), acl...)
+	for at := 4; at < len(acl); at += 8 {
+		acl[at+2] >>= 2
+	}
+	return acl
+}
+
+func TestACLThatCannotBeUnderstood(t *testing.T) {
+	valid := aclOf([]aclTestEntry{{1, 6, aclNoID}, {4, 4, aclNoID}, {32, 4, aclNoID}})
+	for name, acl := range map[string][]byte{
+		"another version":   append([]byte{3}, valid[1:]...),
+		"cut short":         valid[:len(valid)-1],
+		"only a version":    valid[:4],
+		"not even that":     valid[:3],
+		"without others":    aclOf([]aclTestEntry{{1, 6, aclNoID}, {4, 4, aclNoID}}),
+		"could not be read": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReader(stranger)
+			_, err := r.decide(node{mode: 0o777}, toRead, func() ([]byte, error) {
+				if acl == nil {
+					return nil, unix.EIO
+				}
+				return acl, nil
+			})
+			wantError(t, reasonOf(err), ErrReadFailed, 0)
+		})
+	}
+}
+
+// What the reader may not search hides what is in it: the answer is not that
+// there is no file, which optional would forgive.
+func TestReadForAReader(t *testing.T) {
+	testCases := []struct {
+		name  string
+		setup func(v volume)
+		path  string
+		err   *Error
+	}{
+		{name: "a file in a directory that may not be searched", path: "dir/f", err: ErrPermissionDenied},
+		{name: "no file in a directory that may not be searched", path: "dir/missing", err: ErrPermissionDenied},
+		{name: "a link out of a directory that may not be searched", path: "dir/link", err: ErrPermissionDenied,
+			setup: func(v volume) { v.link("dir/link", "../f") }},
+		{name: "a step back from a directory that may not be searched", path: "link", err: ErrPermissionDenied,
+			setup: func(v volume) { v.link("link", "dir/../f") }},
+		{name: "a dot in a directory that may not be searched", path: "dir/.", err: ErrPermissionDenied},
+		{name: "a link through a directory that may not be searched", path: "link", err: ErrPermissionDenied,
+			setup: func(v volume) { v.link("link", "dir/f") }},
+		{name: "a directory that may be searched, but not read", path: "dir/f",
+			setup: func(v volume) { v.check(os.Chmod(v.path("dir"), 0o711)) }},
+		{name: "a volume that may not be searched", path: "f", err: ErrPermissionDenied,
+			setup: func(v volume) { v.check(os.Chmod(v.root, 0o700)) }},
+		{name: "a file that may not be read", path: "f", err: ErrPermissionDenied,
+			setup: func(v volume) { v.check(os.Chmod(v.path("f"), 0o600)) }},
+		{name: "a link is never asked, only what it leads to", path: "link",
+			setup: func(v volume) { v.link("link", "f") }},
+		{name: "a FIFO that may not be read", path: "fifo", err: ErrNotRegular,
+			setup: func(v volume) { v.check(unix.Mkfifo(v.path("fifo"), 0o600)) }},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			v := newVolume(t)
+			v.file("f", inside)
+			v.dir("dir")
+			v.file("dir/f", inside)
+			v.check(os.Chmod(v.path("dir"), 0o750))
+			if tc.setup != nil {
+				tc.setup(v)
+			}
+			if _, err := v.lookup("f", byKernel); err != nil {
+				t.Fatalf("without a reader: %v", err)
+			}
+			_, err := v.lookup(tc.path, forStranger)
+			if tc.err == nil {
+				v.check(err)
+				return
+			}
+			wantError(t, err, tc.err, 0)
+		})
+	}
+}
+
+var forStranger = way{resolverFor: beneath, reader: stranger}
+
+// The kernel is asked for the whole ACL, however long it is.
+func TestReadForAReaderWithALongACL(t *testing.T) {
+	v := newVolume(t)
+	v.file("f", inside)
+	entries := []aclTestEntry{{0x01, 6, aclNoID}}
+	for uid := uint32(5000); uid < 5200; uid++ {
+		entries = append(entries, aclTestEntry{0x02, 4, uid})
+	}
+	entries = append(entries, aclTestEntry{0x04, 0, aclNoID}, aclTestEntry{0x10, 4, aclNoID}, aclTestEntry{0x20, 0, aclNoID})
+	v.setACL("f", aclOf(entries))
+	for uid, want := range map[int64]error{5000: nil, 5199: nil, 5200: ErrPermissionDenied} {
+		_, err := v.lookup("f", way{resolverFor: beneath, reader: &Credentials{UID: id(uid), GID: id(uid)}})
+		if !errors.Is(err, want) {
+			t.Errorf("UID %d: want %v, got %v", uid, want, err)
+		}
+	}
+}
+
+// A directory that is swapped for one that the reader may not search, or a file
+// for one that it may not read, is never read through the name that was
+// allowed a moment ago.
+func TestReadForAReaderWhileADirectoryIsSwapped(t *testing.T) {
+	v := newVolume(t)
+	v.dir("open")
+	v.file("open/f", inside)
+	v.dir("closed")
+	v.file("closed/f", outside)
+	v.check(os.Chmod(v.path("closed"), 0o700))
+	v.check(unix.Renameat2(unix.AT_FDCWD, v.path("open"), unix.AT_FDCWD, v.path("closed"), unix.RENAME_EXCHANGE))
+	stop, done := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			if err := unix.Renameat2(unix.AT_FDCWD, v.path("open"), unix.AT_FDCWD, v.path("closed"), unix.RENAME_EXCHANGE); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	seen := map[string]int{}
+	r := rand.New(rand.NewSource(1))
+	for i := 0; i < 2000; i++ {
+		got, err := v.lookup([]string{"open/f", "closed/./f"}[r.Intn(2)], forStranger)
+		switch {
+		case err == nil && got == "inside":
+			seen["inside"]++
+		case errors.Is(err, ErrPermissionDenied):
+			seen["refused"]++
+		default:
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	close(stop)
+	v.check(<-done)
+	if len(seen) < 2 {
+		t.Errorf("want both an error and a value, saw %v", fmt.Sprint(seen))
+	}
+}

@@ -1,0 +1,35 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+// Credentials are what is known of the process that the values are for (KEP-3721,
+// row 7 of its failure table). IDs are the numbers that the volume's files carry.
+type Credentials struct {
+	// UID is the effective user. It is nil where it is not known because the
+	// image names its user: then the file must be readable, and the directories
+	// on the way to it searchable, by others.
+	UID *int64
+	// GID is the primary group. It is nil where it is not known: then access
+	// must be allowed whatever the group is.
+	GID *int64
+	// Groups are the supplementary groups, the pod's fsGroup included.
+	Groups []int64
+	// UserNamespace says that the process is in a user namespace of its own, in
+	// which UID 0 has its power only over files whose owner and group are both
+	// mapped there (0 to 65535).
+	UserNamespace bool
+}

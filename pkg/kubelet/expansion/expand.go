@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package expansion
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	forked "k8s.io/kubernetes/third_party/forked/golang/expansion"
+)
+
+const (
+	operator        = '$'
+	referenceOpener = '('
+	referenceCloser = ')'
+)
+
+// Expand replaces each reference $(NAME) in input by what mapping returns for
+// NAME, and each $$ by one $; the two are told apart from the left. Everything
+// else stays as it is, an unclosed reference included. What mapping returns is
+// not expanded again.
+//
+// Document: Variable expansion, "Syntax".
+func Expand(input string, mapping func(string) string) string {
+	// Most inputs end here, before there is a stack frame to clear.
+	first := strings.IndexByte(input, operator)
+	if first < 0 {
+		return input
+	}
+	return expandFrom(input, first, mapping)
+}
+
+// expandFrom is Expand for an input whose first operator is at first.
+func expandFrom(input string, first int, mapping func(string) string) string {
+	var (
+		// Most results fit, and then the only allocation is the result.
+		space    [128]byte
+		expanded = space[:0]
+		copied   = 0 // input[:copied] is dealt with in expanded
+		unclosed = false
+	)
+	for at := first; at >= 0 && at+1 < len(input); at = indexOperator(input, at) {
+		switch next := input[at+1]; {
+		case next == operator:
+			expanded = append(expanded, input[copied:at+1]...)
+			at += 2
+			copied = at
+		case next == referenceOpener:
+			name := at + 2
+			closer := -1
+			// Without this, a long row of openers would cost its square.
+			if !unclosed {
+				closer = strings.IndexByte(input[name:], referenceCloser)
+			}
+			if closer < 0 {
+				unclosed = true
+				at = name
+				break
+			}
+			expanded = append(expanded, input[copied:at]...)
+			expanded = append(expanded, mapping(input[name:name+closer])...)
+			at = name + closer + 1
+			copied = at
+		case next >= utf8.RuneSelf:
+			return string(append(expanded, input[copied:at]...)) + expandAsReleased(input[at:], mapping)
+		default:
+			at += 2
+		}
+	}
+	if copied == 0 {
+		return input
+	}
+	return string(append(expanded, input[copied:]...))
+}
+
+// indexOperator returns the index of the first operator in input from index from on,
+// or -1.
+func indexOperator(input string, from int) int {
+	if i := strings.IndexByte(input[from:], operator); i >= 0 {
+		return from + i
+	}
+	return -1
+}
+
+// expandAsReleased expands the rest of an input from a $ on that a byte outside
+// of ASCII follows. That is where the releases differ: v1.33 and those before it
+// take the byte for a character of Latin-1, so that "$£" becomes "$Â£"; v1.36
+// leaves it as the document says. Pods exist that were started either way, so the
+// release that this is part of decides.
+func expandAsReleased(rest string, mapping func(string) string) string {
+	return forked.Expand(rest, mapping)
+}

@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package expansion
+
+import (
+	"reflect"
+	"testing"
+
+	forked "k8s.io/kubernetes/third_party/forked/golang/expansion"
+)
+
+// FuzzExpand shows that what a container gets does not depend on this package: the
+// results are those of the release's own expansion package, on every input, with
+// and without a collection of what is left unexpanded. Both ask for the same names
+// in the same order, and the collection has those that were not found.
+func FuzzExpand(f *testing.F) {
+	for _, row := range documentExamples {
+		f.Add(row.input, "VAR_A", "value $(VAR_B) $$")
+	}
+	for _, input := range []string{"", "$", "$()", "\n", "$£", "$\xff$(A)", "$(\xff)", "$$€$€", "$(A)$(B)$(A)", "$(VAR_A $$ $("} {
+		f.Add(input, "A", "$(B")
+	}
+	f.Fuzz(func(t *testing.T, input, name, value string) {
+		container, services := map[string]string{name: value}, documentVariables
+		released := forked.MappingFuncFor(container, services)
+		var want, got []string
+		wantResult := forked.Expand(input, func(name string) string {
+			want = append(want, name)
+			return released(name)
+		})
+
+		if result := Expand(input, MappingFuncFor(nil, container, services)); result != wantResult {
+			t.Fatalf("gate off: %q: want %q, got %q", input, wantResult, result)
+		}
+		references := NewUnexpandedReferences("app", nil)
+		mapping := MappingFuncFor(references.InArgs(), container, services)
+		result := Expand(input, func(name string) string {
+			got = append(got, name)
+			return mapping(name)
+		})
+		if result != wantResult {
+			t.Fatalf("gate on: %q: want %q, got %q", input, wantResult, result)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: want look-ups of %q, got %q", input, want, got)
+		}
+		checkCollected(t, references, want, container, services)
+	})
+}
+
+func checkCollected(t *testing.T, references *UnexpandedReferences, names []string, contexts ...map[string]string) {
+	missing := map[string]bool{}
+	for _, name := range names {
+		found := false
+		for _, context := range contexts {
+			_, ok := context[name]
+			found = found || ok
+		}
+		if !found {
+			missing[name] = true
+		}
+	}
+	if len(references.found) != len(missing) {
+		t.Fatalf("want %d names collected, got %d", len(missing), len(references.found))
+	}
+	for _, found := range references.found {
+		if !missing[found.name] {
+			t.Fatalf("%q was found, but is collected", found.name)
+		}
+	}
+}

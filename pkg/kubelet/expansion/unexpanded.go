@@ -1,0 +1,112 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package expansion
+
+// UnexpandedReferences collects what one start of a container leaves unexpanded,
+// for one event. All methods may be called on nil, which collects nothing: that is
+// the feature turned off. It is not for concurrent use.
+type UnexpandedReferences struct {
+	container string
+	recorder  ObjectEventRecorder
+	// found is in the order in which the names were first met. The order is the
+	// container's, so that a restart makes the same message and its event is
+	// counted with the ones before.
+	found []*unexpandedName
+	known map[string]*unexpandedName
+	// skipped are the optional variables that are not set.
+	skipped map[string]bool
+}
+
+// unexpandedName is a name and the places that refer to it.
+type unexpandedName struct {
+	name   string
+	places []string
+}
+
+// NewUnexpandedReferences returns an empty collection for one start of the
+// container of that name. Its event goes to recorder.
+func NewUnexpandedReferences(container string, recorder ObjectEventRecorder) *UnexpandedReferences {
+	return &UnexpandedReferences{container: container, recorder: recorder}
+}
+
+// InEnv is what to give to MappingFuncFor for the value of the variable called
+// name.
+func (u *UnexpandedReferences) InEnv(name string) ObjectEventRecorder { return u.in("env " + name) }
+
+// InCommand is what to give to MappingFuncFor for the container's command.
+func (u *UnexpandedReferences) InCommand() ObjectEventRecorder { return u.in("command") }
+
+// InArgs is what to give to MappingFuncFor for the container's args.
+func (u *UnexpandedReferences) InArgs() ObjectEventRecorder { return u.in("args") }
+
+func (u *UnexpandedReferences) in(where string) ObjectEventRecorder {
+	// Not a nil *place: MappingFuncFor would take it for a recorder.
+	if u == nil {
+		return nil
+	}
+	return &place{ObjectEventRecorder: u.recorder, references: u, where: where}
+}
+
+// SkipOptional says that the variable called name is not set, because its source is
+// optional and not there. References to it are as their author wanted them, and
+// are not collected.
+func (u *UnexpandedReferences) SkipOptional(name string) {
+	if u == nil {
+		return
+	}
+	if u.skipped == nil {
+		u.skipped = map[string]bool{}
+	}
+	u.skipped[name] = true
+}
+
+// Record raises one event of type Warning for all that was collected, and none if
+// nothing was.
+func (u *UnexpandedReferences) Record() {
+	if u == nil || len(u.found) == 0 {
+		return
+	}
+	u.recorder.Event(eventTypeWarning, UnexpandedReferencesReason, u.message())
+}
+
+// place is a part of a container in which references stand. Its events are the
+// recorder's own.
+type place struct {
+	ObjectEventRecorder
+	references *UnexpandedReferences
+	where      string
+}
+
+func (p *place) add(name string) {
+	u := p.references
+	if u.skipped[name] {
+		return
+	}
+	known, ok := u.known[name]
+	if !ok {
+		if u.known == nil {
+			u.known = map[string]*unexpandedName{}
+		}
+		known = &unexpandedName{name: name}
+		u.known[name] = known
+		u.found = append(u.found, known)
+	}
+	// One place is done before the next begins: a repetition follows at once.
+	if last := len(known.places) - 1; last < 0 || known.places[last] != p.where {
+		known.places = append(known.places, p.where)
+	}
+}
