@@ -40,6 +40,9 @@ Groups for --only: lint, unit, source, upstream, image, e2e.`,
 			if err != nil {
 				return err
 			}
+			// As much as operators run with when they look for something: a suite looks
+			// there for values that must not be logged.
+			p.Verbosity = 4
 			t := &testRun{app: a, p: p, keep: keep}
 			checks, err := choose(t.checks(), only)
 			if err != nil {

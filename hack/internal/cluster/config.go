@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ type Config struct {
 	Workers int
 	// Gates are set on every component. Each must be known to the node image's release.
 	Gates map[string]bool
+	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes'
+	// default.
+	Verbosity int
 	// Kubeconfig is the file that gets the cluster's context; empty for the file
 	// that kubectl would use.
 	Kubeconfig string
@@ -54,6 +58,9 @@ func (c *Config) validate() error {
 	if c.Workers < 0 {
 		return fmt.Errorf("cluster %s cannot have %d workers: ask for 0 or more", c.Name, c.Workers)
 	}
+	if c.Verbosity < 0 {
+		return fmt.Errorf("cluster %s cannot log at verbosity %d: ask for 0 or more", c.Name, c.Verbosity)
+	}
 	return nil
 }
 
@@ -68,6 +75,9 @@ func validateName(name string) error {
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{Name: c.Name, FeatureGates: c.Gates}
 	v1alpha4.SetDefaultsCluster(k)
+	if c.Verbosity > 0 {
+		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
+	}
 	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
 	for i := range k.Nodes {
 		role := v1alpha4.WorkerRole
@@ -83,6 +93,15 @@ func (c *Config) kind() *v1alpha4.Cluster {
 		}
 	}
 	return k
+}
+
+// verbosityPatches are merged into what kind gives kubeadm. Without an apiVersion they
+// are for every version of it: kind converts extraArgs.
+func verbosityPatches(v int) []string {
+	return []string{
+		fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(v)),
+		fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", v),
+	}
 }
 
 // gateFlag renders gates as the value of a --feature-gates flag, sorted.

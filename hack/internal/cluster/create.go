@@ -98,6 +98,7 @@ func (d docker) want(ctx context.Context, cfg *Config) (*record, error) {
 		ImageID:    id,
 		Workers:    cfg.Workers,
 		Gates:      maps.Clone(cfg.Gates),
+		Verbosity:  cfg.Verbosity,
 		Kubeconfig: path,
 	}, nil
 }

@@ -28,6 +28,7 @@ type record struct {
 	ImageID   string          `json:"imageID"`
 	Workers   int             `json:"workers"`
 	Gates     map[string]bool `json:"gates,omitempty"`
+	Verbosity int             `json:"verbosity,omitempty"`
 	// Kubeconfig is the absolute path of the file that has the cluster's context.
 	Kubeconfig string `json:"kubeconfig"`
 	// Pushed has the components whose running build is not the node image's.
@@ -50,6 +51,8 @@ func (r *record) differs(want *record) string {
 		return fmt.Sprintf("it has %d workers, not %d", r.Workers, want.Workers)
 	case !maps.Equal(r.Gates, want.Gates):
 		return fmt.Sprintf("its gates are %q, not %q", gateFlag(r.Gates), gateFlag(want.Gates))
+	case r.Verbosity != want.Verbosity:
+		return fmt.Sprintf("it logs at verbosity %d, not %d", r.Verbosity, want.Verbosity)
 	}
 	for component := range r.Pushed {
 		return fmt.Sprintf("another %s was pushed to it", component)

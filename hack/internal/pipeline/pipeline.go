@@ -32,6 +32,8 @@ type Pipeline struct {
 	Reporter *progress.Reporter
 	// Stock leaves the patches out.
 	Stock bool
+	// Verbosity is klog's -v on the clusters; 0 leaves Kubernetes' default.
+	Verbosity int
 }
 
 // Result is what a finished pipeline made.
@@ -152,7 +154,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, name string, workers int, gates map[string]bool) (c *cluster.Cluster, err error) {
 	err = p.step("cluster "+name, func(s *progress.Step) error {
 		c, err = cluster.Create(ctx, p.Layout, r.Engine, cluster.Config{
-			Name: name, NodeImage: r.Image.Ref, Workers: workers, Gates: gates,
+			Name: name, NodeImage: r.Image.Ref, Workers: workers, Gates: gates, Verbosity: p.Verbosity,
 		}, s)
 		if err != nil {
 			return err

@@ -42,3 +42,17 @@ func list(t *testing.T, archive string) []string {
 	}
 	return names
 }
+
+// userOf returns the user that an image's containers run as, unless told otherwise.
+func userOf(t *testing.T, archive string) string {
+	t.Helper()
+	img, err := tarball.ImageFromPath(archive, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Config.User
+}

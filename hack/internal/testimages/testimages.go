@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -26,13 +27,18 @@ const (
 	// Envdump has one static program and nothing else, no shell in particular.
 	// It prints its environment as JSON; `envdump serve` then waits for SIGTERM.
 	Envdump = "podenv.dev/envdump:1"
+	// EnvdumpNonroot is Envdump run by user 65532, which the image gives as a number.
+	EnvdumpNonroot = "podenv.dev/envdump-nonroot:1"
+	// EnvdumpNamed is Envdump run by the user nobody, 65534, whom only the image's
+	// /etc/passwd knows.
+	EnvdumpNamed = "podenv.dev/envdump-named:1"
 )
 
 // format is part of every image's key. Count it up when the packing changes.
 const format = "1"
 
-// Build returns the docker-archives of Busybox and Envdump, in this order. It packs
-// those whose parts have changed.
+// Build returns the docker-archives of the images, Busybox first. It packs those whose
+// parts have changed.
 func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
 	cached := true
 	for _, image := range []struct {
@@ -41,6 +47,8 @@ func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []st
 	}{
 		{"busybox", busybox},
 		{"envdump", envdump},
+		{"envdump-nonroot", envdumpNonroot},
+		{"envdump-named", envdumpNamed},
 	} {
 		spec, err := image.spec(ctx, l, step)
 		if err != nil {
@@ -70,7 +78,8 @@ func pack(dir, name string, spec build.ImageSpec) (out string, packed bool, err 
 	if _, err := os.Stat(out); err == nil {
 		return out, false, nil
 	}
-	old, err := filepath.Glob(filepath.Join(dir, name+"-*.tar"))
+	// A key, and not the end of another image's name.
+	old, err := filepath.Glob(filepath.Join(dir, name+"-"+strings.Repeat("[0-9a-f]", len(key))+".tar"))
 	if err != nil {
 		return "", false, err
 	}
@@ -117,4 +126,17 @@ func envdump(ctx context.Context, l layout.Layout, step *progress.Step) (build.I
 		Files:  []build.File{{Path: "/envdump", Mode: 0o755, Source: program}},
 		Config: v1.Config{Entrypoint: []string{"/envdump"}, Env: []string{"PATH=/"}},
 	}, nil
+}
+
+func envdumpNonroot(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+	spec, err := envdump(ctx, l, step)
+	spec.Name, spec.Config.User = EnvdumpNonroot, "65532"
+	return spec, err
+}
+
+func envdumpNamed(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+	spec, err := envdump(ctx, l, step)
+	spec.Name, spec.Config.User = EnvdumpNamed, "nobody"
+	spec.Files = append(spec.Files, build.MinimalFiles()...)
+	return spec, err
 }

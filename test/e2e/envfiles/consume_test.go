@@ -5,6 +5,7 @@ import (
 
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
@@ -82,16 +83,27 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 		gomega.Expect(pods.Env(ctx, f, pod.Name, "main")).NotTo(gomega.HaveKey("A"))
 	})
 
-	f.It("the file as it is at each start: a restarted container reads it again", func(ctx context.Context) {
+	f.It("the file as it is at each start: a restarted container reads it again, and a changed file restarts nothing", func(ctx context.Context) {
+		variable := from("A", "config.env", "A")
+		steady := dumps("steady", variable)
+		steady.Args = []string{"serve"}
 		pod := newPod("restarted",
 			[]v1.Container{sidecar("echo A=first > /data/config.env")},
-			dumps(consumer, from("A", "config.env", "A")))
+			dumps(consumer, variable), steady)
 		pod.Spec.RestartPolicy = v1.RestartPolicyAlways // the consumer prints, exits and is restarted
 		pods.Create(ctx, f, pod)
 		awaitValue(ctx, f, pod.Name, "A", "first")
 
 		shell(ctx, f, pod.Name, "echo A=second > /data/new && mv /data/new /data/config.env")
 		awaitValue(ctx, f, pod.Name, "A", "second")
+
+		// The kubelet has looked at the pod since the file changed.
+		now, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, pod.Name, metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		status := pods.Status(now, steady.Name)
+		gomega.Expect(status.State.Running).NotTo(gomega.BeNil(), "the container that nothing restarted")
+		gomega.Expect(status.RestartCount).To(gomega.BeZero())
+		gomega.Expect(pods.Env(ctx, f, pod.Name, steady.Name)).To(gomega.HaveKeyWithValue("A", "first"))
 	})
 })
 

@@ -2,13 +2,13 @@ package envfiles
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
-	e2epod "k8s.io/kubernetes/test/e2e/framework/pod"
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
@@ -122,9 +122,13 @@ func sidecar(script string) v1.Container {
 // shell runs script in the pod's sidecar.
 func shell(ctx context.Context, f *framework.Framework, pod, script string) {
 	ginkgo.GinkgoHelper()
-	_, stderr, err := e2epod.ExecWithOptionsContext(ctx, f, e2epod.ExecOptions{
-		Namespace: f.Namespace.Name, PodName: pod, ContainerName: "sidecar",
-		Command: []string{"sh", "-ec", script}, CaptureStdout: true, CaptureStderr: true, Quiet: true,
-	})
-	framework.ExpectNoError(err, "in the sidecar of pod %s: %s: %s", pod, script, stderr)
+	pods.Exec(ctx, f, pod, "sidecar", "", "sh", "-ec", script)
+}
+
+// replace gives the file at path of the volume other content, at once, through the
+// pod's sidecar, and lets the kubelet know that it is worth a look.
+func replace(ctx context.Context, f *framework.Framework, pod, path, content string) {
+	ginkgo.GinkgoHelper()
+	shell(ctx, f, pod, fmt.Sprintf("echo %s > %s/.new && rm -rf %[2]s/%[3]s && mv %[2]s/.new %[2]s/%[3]s", content, mount, path))
+	pods.Nudge(ctx, f, pod)
 }

@@ -5,6 +5,9 @@ import (
 
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/gates"
@@ -13,13 +16,10 @@ import (
 
 var _ = describeIf(gates.RequireOff, "with the gate off in the API server,", func(f *framework.Framework) {
 	f.It("fileKeyRef is dropped from a new pod", func(ctx context.Context) {
-		pod := unscheduled(newPod("dropped", nil, dumps(consumer, from("A", "config.env", "A"))))
-		// Two sources are an error, unless one of them is dropped before validation.
-		source := pod.Spec.Containers[0].Env[0].ValueFrom
-		source.FieldRef = &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}
-		created := pods.Create(ctx, f, pod)
+		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
+		created := pods.Create(ctx, f, unscheduled(newPod("dropped", nil, dumps(consumer, alsoFrom(source)))))
 
-		gomega.Expect(created.Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(&v1.EnvVarSource{FieldRef: source.FieldRef}))
+		gomega.Expect(created.Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
 	})
 
 	f.It("a variable whose only source was fileKeyRef is refused, not silently left empty", func(ctx context.Context) {
@@ -27,4 +27,50 @@ var _ = describeIf(gates.RequireOff, "with the gate off in the API server,", fun
 
 		expectInvalid(err, firstVariable)
 	})
+
+	forEachWorkload("fileKeyRef is dropped from a new template", func(ctx context.Context, w workload) {
+		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
+		client := w.client(f.DynamicClient, f.Namespace.Name)
+		created, err := client.Create(ctx, w.of("dropped", unscheduled(newPod("", nil, dumps(consumer, alsoFrom(source))))), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		gomega.Expect(w.templateOf(created).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
+	})
+
+	forEachWorkload("fileKeyRef is dropped from an update that adds it to a template", func(ctx context.Context, w workload) {
+		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
+		client := w.client(f.DynamicClient, f.Namespace.Name)
+		without := dumps(consumer, v1.EnvVar{Name: "A", ValueFrom: source})
+		_, err := client.Create(ctx, w.of("dropped", unscheduled(newPod("", nil, without))), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		var object *unstructured.Unstructured
+		// A controller may write to the object meanwhile.
+		framework.ExpectNoError(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			if object, err = client.Get(ctx, "dropped", metav1.GetOptions{}); err != nil {
+				return err
+			}
+			template := w.templateOf(object)
+			template.Spec.Containers[0].Env = []v1.EnvVar{alsoFrom(source)}
+			w.setTemplate(object, template)
+			object, err = client.Update(ctx, object, metav1.UpdateOptions{})
+			return err
+		}))
+		gomega.Expect(w.templateOf(object).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
+	})
+
+	forEachStrictWorkload("a variable whose only source was fileKeyRef is refused, by its own path, in the template", func(ctx context.Context, w workload) {
+		pod := unscheduled(newPod("", nil, dumps(consumer, from("A", "config.env", "A"))))
+		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
+
+		expectInvalid(err, w.at(firstVariable))
+	})
 })
+
+// alsoFrom is a variable with two sources, which is an error, unless fileKeyRef is
+// dropped before validation.
+func alsoFrom(source *v1.EnvVarSource) v1.EnvVar {
+	variable := from("A", "config.env", "A")
+	variable.ValueFrom.FieldRef = source.FieldRef
+	return variable
+}

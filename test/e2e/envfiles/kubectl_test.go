@@ -6,6 +6,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/entry"
@@ -28,6 +29,29 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 		for _, field := range []string{"volumeName", "path", "key", "optional"} {
 			gomega.Expect(text).To(gomega.MatchRegexp(`(?m)^\s+%s\s+<\w+>( -required-)?\n\s+\S+`, field), "documents %s", field)
 		}
+	})
+
+	f.It("set env --list names the file, the volume and the key of each variable", func(ctx context.Context) {
+		pod := unscheduled(newPod("listed", nil, dumps(consumer,
+			from("VARIABLE", "sub/config.env", "KEY"), v1.EnvVar{Name: "LITERAL", Value: "1"})))
+		pods.Create(ctx, f, pod)
+
+		text := kubectl(ctx, "set", "env", "pod/"+pod.Name, "--list", "--namespace", f.Namespace.Name)
+		gomega.Expect(text).To(gomega.MatchRegexp(`(?m)^# VARIABLE from file sub/config\.env in volume config, key KEY$`))
+		gomega.Expect(text).To(gomega.MatchRegexp(`(?m)^LITERAL=1$`))
+	})
+
+	f.It("set env --list --resolve says that only the node knows the value, and resolves the others", func(ctx context.Context) {
+		pod := unscheduled(newPod("resolved", nil, dumps(consumer,
+			from("VARIABLE", "sub/config.env", "KEY"),
+			v1.EnvVar{Name: "NAME", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}})))
+		pods.Create(ctx, f, pod)
+
+		text := kubectl(ctx, "set", "env", "pod/"+pod.Name, "--list", "--resolve", "--namespace", f.Namespace.Name)
+		gomega.Expect(text).To(gomega.MatchRegexp(`(?m)^# VARIABLE from file sub/config\.env in volume config, key KEY$`))
+		gomega.Expect(text).To(gomega.ContainSubstring("is known on the pod's node only"))
+		gomega.Expect(text).To(gomega.MatchRegexp(`(?m)^NAME=resolved$`))
+		gomega.Expect(text).NotTo(gomega.ContainSubstring("invalid valueFrom"))
 	})
 })
 

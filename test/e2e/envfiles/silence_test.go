@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,11 +18,7 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 	f.It("shows in the events and the status of a pod whose file cannot be parsed", func(ctx context.Context) {
 		// The value comes from a Secret, so that it is in no pod's spec either.
 		const secret = "xyzzy-plugh-hunter2"
-		_, err := f.ClientSet.CoreV1().Secrets(f.Namespace.Name).Create(ctx, &v1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "license"},
-			StringData: map[string]string{"LICENSE": secret},
-		}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
+		writeSecret(ctx, f, secret)
 
 		broken := map[string]string{
 			"in-a-value":        "A=$LICENSE\nbroken",
@@ -32,11 +29,7 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 			"in-a-lost-join":    `A=$LICENSE \\`,
 		}
 		for name, content := range broken {
-			writer := runs("setup-envfile", fmt.Sprintf(`printf '%%s\n' "%s" > /data/config.env`, content))
-			writer.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{
-				LocalObjectReference: v1.LocalObjectReference{Name: "license"},
-			}}}
-			pods.Create(ctx, f, newPod(name, []v1.Container{writer}, dumps(consumer, from("A", "config.env", "A"))))
+			pods.Create(ctx, f, newPod(name, []v1.Container{writesSecret(content)}, dumps(consumer, from("A", "config.env", "A"))))
 		}
 		for name := range broken {
 			pods.AwaitConfigError(ctx, f, name, consumer)
@@ -48,3 +41,23 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 		}
 	})
 })
+
+// writeSecret makes the Secret that writesSecret takes LICENSE from.
+func writeSecret(ctx context.Context, f *framework.Framework, value string) {
+	ginkgo.GinkgoHelper()
+	_, err := f.ClientSet.CoreV1().Secrets(f.Namespace.Name).Create(ctx, &v1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "license"},
+		StringData: map[string]string{"LICENSE": value},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+}
+
+// writesSecret is an init container that writes content, a text in a shell's double
+// quotes that may have $LICENSE in it, to the env file.
+func writesSecret(content string) v1.Container {
+	writer := runs("setup-envfile", fmt.Sprintf(`printf '%%s\n' "%s" > /data/config.env`, content))
+	writer.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{
+		LocalObjectReference: v1.LocalObjectReference{Name: "license"},
+	}}}
+	return writer
+}

@@ -91,12 +91,12 @@ var _ = describe("the API server", func(f *framework.Framework) {
 		expectInvalid(err, "spec.initContainers[1].env[1].valueFrom.fileKeyRef.volumeName")
 	})
 
-	f.It("refuses a wrong volume in the template of a Deployment, by its own path", func(ctx context.Context) {
-		deployment := deploymentOf("refused", newPod("", nil, dumps(consumer, from("A", "config.env", "A"))))
-		deployment.Spec.Template.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef.VolumeName = "other"
-		_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, deployment, metav1.CreateOptions{})
+	forEachStrictWorkload("refuses, by its own path, a wrong volume in the template", func(ctx context.Context, w workload) {
+		pod := unscheduled(newPod("", nil, dumps(consumer, from("A", "config.env", "A"))))
+		pod.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef.VolumeName = "other"
+		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
 
-		expectInvalid(err, "spec.template."+fileKeyRef+".volumeName")
+		expectInvalid(err, w.at(fileKeyRef+".volumeName"))
 	})
 })
 
@@ -111,21 +111,38 @@ var _ = describe("the API server", func(f *framework.Framework) {
 		ginkgo.Entry("a key of 128 bytes", "config.env", strings.Repeat("A", 128)),
 		ginkgo.Entry("a key that only the relaxed rule for names allows, whatever the gate of that rule says", "config.env", "1 key, relaxed!"),
 	)
+
+	forEachWorkload("keeps fileKeyRef in the template", func(ctx context.Context, w workload) {
+		variable := optional(from("A", "config.env", "A"))
+		client := w.client(f.DynamicClient, f.Namespace.Name)
+		created, err := client.Create(ctx, w.of("kept", unscheduled(newPod("", nil, dumps(consumer, variable)))), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		gomega.Expect(w.templateOf(created).Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{variable}))
+	})
 })
 
-// expectInvalid checks that err is the API server's answer 422 with an error on field.
+// expectInvalid checks that err is the API server's answer 422 with errors on field,
+// and on no other.
 func expectInvalid(err error, field string) {
+	ginkgo.GinkgoHelper()
+	var fields []string
+	for _, cause := range causesOf(err) {
+		fields = append(fields, cause.Field)
+	}
+	gomega.Expect(fields).NotTo(gomega.BeEmpty())
+	gomega.Expect(fields).To(gomega.HaveEach(field), "fields of %v", err)
+}
+
+// causesOf returns the errors on fields in err, the API server's answer 422.
+func causesOf(err error) []metav1.StatusCause {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(err).To(gomega.HaveOccurred())
 	status, ok := err.(apierrors.APIStatus)
 	gomega.Expect(ok).To(gomega.BeTrueBecause("the API server answers with a status, got %v", err))
 	gomega.Expect(status.Status().Code).To(gomega.BeEquivalentTo(http.StatusUnprocessableEntity))
 	gomega.Expect(status.Status().Details).NotTo(gomega.BeNil())
-	var fields []string
-	for _, cause := range status.Status().Details.Causes {
-		fields = append(fields, cause.Field)
-	}
-	gomega.Expect(fields).To(gomega.HaveEach(field), "fields of %v", err)
+	return status.Status().Details.Causes
 }
 
 func emptyDir() v1.VolumeSource {

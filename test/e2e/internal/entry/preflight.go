@@ -80,14 +80,14 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 func probeOf(node string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "preflight-"},
-		Spec: v1.PodSpec{
-			NodeName:      node,
-			RestartPolicy: v1.RestartPolicyNever,
-			Containers: []v1.Container{
-				{Name: "busybox", Image: pods.Busybox, ImagePullPolicy: v1.PullNever, Command: []string{"true"}},
-				{Name: "envdump", Image: pods.Envdump, ImagePullPolicy: v1.PullNever},
-			},
-		},
+		Spec:       v1.PodSpec{NodeName: node, RestartPolicy: v1.RestartPolicyNever},
+	}
+	for i, image := range pods.Images {
+		container := v1.Container{Name: fmt.Sprintf("image-%d", i), Image: image, ImagePullPolicy: v1.PullNever}
+		if image == pods.Busybox {
+			container.Command = []string{"true"} // its own command is a shell
+		}
+		pod.Spec.Containers = append(pod.Spec.Containers, container)
 	}
 	pods.Quick(&pod.Spec)
 	return pod

@@ -7,7 +7,13 @@ package pods
 const (
 	Busybox = "podenv.dev/busybox:1" // a shell and its applets, as root
 	Envdump = "podenv.dev/envdump:1" // one static program that prints its environment, and nothing else
+
+	EnvdumpNonroot = "podenv.dev/envdump-nonroot:1" // Envdump with USER 65532
+	EnvdumpNamed   = "podenv.dev/envdump-named:1"   // Envdump with USER nobody, which its /etc/passwd knows
 )
+
+// Images are all of them.
+var Images = []string{Busybox, Envdump, EnvdumpNonroot, EnvdumpNamed}
 
 // HowToLoad is the end of an error about a node that lacks a test image.
 const HowToLoad = "podenv loads them into its own clusters; for another one `podenv image` makes them, as _output/cache/testimages/*.tar: " +

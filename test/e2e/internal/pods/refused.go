@@ -21,11 +21,20 @@ const ConfigError = "CreateContainerConfigError"
 // and a Warning event on it says why. It returns the event.
 func AwaitConfigError(ctx context.Context, f *framework.Framework, pod, container string) *v1.Event {
 	ginkgo.GinkgoHelper()
+	event := awaitFailedEvent(ctx, f, pod, container)
+	// The status tells how the last attempt ended only when the kubelet looks at the
+	// pod again.
+	Nudge(ctx, f, pod)
 	Await(ctx, f, pod, fmt.Sprintf("container %s to wait with %s", container, ConfigError), func(pod *v1.Pod) bool {
 		waiting := Status(pod, container).State.Waiting
 		return waiting != nil && waiting.Reason == ConfigError
 	})
-	var found *v1.Event
+	return event
+}
+
+// awaitFailedEvent waits for a Warning event that says why the container cannot start.
+func awaitFailedEvent(ctx context.Context, f *framework.Framework, pod, container string) (found *v1.Event) {
+	ginkgo.GinkgoHelper()
 	list := framework.ListObjects(f.ClientSet.CoreV1().Events(f.Namespace.Name).List, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.name": pod, "type": v1.EventTypeWarning}.String(),
 	})

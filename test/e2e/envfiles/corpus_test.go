@@ -1,0 +1,74 @@
+package envfiles
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/corpus"
+)
+
+// Every rule of the API server, one pod for each. test/upstream asks upstream's
+// validation about the same pods.
+var _ = describe("the API server, asked about the corpus,", func(f *framework.Framework) {
+	// The pods are only tried: server-side dry run is all of a creation but the write.
+	try := func(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
+		return f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+
+	ginkgo.DescribeTable("accepts", func(ctx context.Context, c corpus.Case) {
+		created, err := try(ctx, c.Pod.DeepCopy())
+		framework.ExpectNoError(err)
+
+		gomega.Expect(fileKeyRefsOf(created)).To(gomega.Equal(fileKeyRefsOf(c.Pod)), "the pod as the API server would store it")
+	}, entries(corpus.Accepted))
+
+	ginkgo.DescribeTable("refuses", func(ctx context.Context, c corpus.Case) {
+		_, err := try(ctx, c.Pod.DeepCopy())
+		gomega.Expect(err).To(gomega.HaveOccurred())
+
+		status, ok := err.(apierrors.APIStatus)
+		gomega.Expect(ok).To(gomega.BeTrueBecause("the API server answers with a status, got %v", err))
+		gomega.Expect(status.Status().Code).To(gomega.BeEquivalentTo(http.StatusUnprocessableEntity), "%v", err)
+		gomega.Expect(status.Status().Details).NotTo(gomega.BeNil())
+		var fields []string
+		for _, cause := range status.Status().Details.Causes {
+			fields = append(fields, cause.Field)
+		}
+		gomega.Expect(fields).To(gomega.ConsistOf(c.Fields), "fields of %v", err)
+	}, entries(corpus.Refused))
+})
+
+// entries are a table's entries for the pods that load returns, called as their files.
+func entries(load func(feature string) ([]corpus.Case, error)) []ginkgo.TableEntry {
+	cases, err := load(corpus.EnvFiles)
+	if err != nil {
+		panic(err) // the files are part of this binary, and unit-tested
+	}
+	table := make([]ginkgo.TableEntry, len(cases))
+	for i, c := range cases {
+		table[i] = ginkgo.Entry(c.Name, c)
+	}
+	return table
+}
+
+// fileKeyRefsOf are the references of all containers of pod, in the order of the spec.
+func fileKeyRefsOf(pod *v1.Pod) (refs []v1.FileKeySelector) {
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range containers {
+			for _, env := range c.Env {
+				if env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil {
+					refs = append(refs, *env.ValueFrom.FileKeyRef)
+				}
+			}
+		}
+	}
+	return refs
+}

@@ -1,0 +1,103 @@
+package envfiles
+
+import (
+	"context"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// The rule of KEP-3721's "Container Behavior", 6a: a volume of env files is mounted by
+// init containers only, and a container either mounts it or consumes it. That an object
+// which breaks the rule already can still be updated has its proof in unit tests: an
+// API server with the rule stores none.
+var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
+	variable := from("A", "config.env", "A")
+
+	ginkgo.DescribeTable("refuses", func(ctx context.Context, init, containers []v1.Container, field string) {
+		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("refused", init, containers...)))
+
+		expectForbidden(err, "spec."+field)
+	},
+		ginkgo.Entry("a container that mounts the volume it consumes",
+			nil, []v1.Container{mounting(dumps(consumer, variable))}, "containers[0].volumeMounts[0].name"),
+		ginkgo.Entry("a container that mounts the volume another one consumes",
+			nil, []v1.Container{dumps(consumer, variable), mounting(dumps("main"))}, "containers[1].volumeMounts[0].name"),
+		ginkgo.Entry("a container that mounts the volume which only an init container consumes",
+			append(writes("config.env", "A=1\n"), dumps("second-init", variable)), []v1.Container{mounting(dumps("main"))},
+			"containers[0].volumeMounts[0].name"),
+		ginkgo.Entry("a container that only reads the volume, where it may be optional",
+			nil, []v1.Container{readOnly(mounting(dumps(consumer, optional(from("A", "config.env", "A")))))}, "containers[0].volumeMounts[0].name"),
+		ginkgo.Entry("an init container that mounts the volume it consumes",
+			append(writes("config.env", "A=1\n"), mounting(dumps("second-init", variable))), []v1.Container{dumps("main")},
+			"initContainers[1].volumeMounts[0].name"),
+		ginkgo.Entry("a sidecar that mounts the volume it consumes",
+			[]v1.Container{always(mounting(dumps("aside", variable)))}, []v1.Container{dumps("main")},
+			"initContainers[0].volumeMounts[0].name"),
+	)
+
+	ginkgo.DescribeTable("refuses", func(ctx context.Context, main v1.Container, added v1.EphemeralContainer, field string) {
+		pod := unscheduled(newPod("refused", nil, main))
+		pods.Create(ctx, f, pod)
+
+		expectForbidden(tryAddEphemeral(ctx, f, pod.Name, added), field)
+	},
+		ginkgo.Entry("an ephemeral container that mounts the volume another container consumes",
+			dumps(consumer, variable), mountingToo(ephemeral("debug")), "spec.ephemeralContainers[0].volumeMounts[0].name"),
+		ginkgo.Entry("an ephemeral container that consumes the volume another container mounts",
+			mounting(dumps("main")), ephemeral("debug", variable), "spec.containers[0].volumeMounts[0].name"),
+	)
+
+	forEachWorkload("refuses, by its own path, such a mount in the template", func(ctx context.Context, w workload) {
+		pod := unscheduled(newPod("", nil, dumps("main"), mounting(dumps(consumer, variable))))
+		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
+
+		expectForbidden(err, w.at("spec.containers[1].volumeMounts[0].name"))
+	})
+
+	ginkgo.DescribeTable("accepts", func(ctx context.Context, init []v1.Container, containers ...v1.Container) {
+		pods.Create(ctx, f, unscheduled(newPod("accepted", init, containers...)))
+	},
+		ginkgo.Entry("init containers and sidecars that mount the volume others consume",
+			append(writes("config.env", "A=1\n"), sidecar(""), dumps("third-init", variable)), dumps(consumer, variable)),
+		ginkgo.Entry("containers that mount a volume which none consumes", nil, mounting(dumps("main"))),
+	)
+})
+
+// mounting is container with the volume of env files mounted.
+func mounting(container v1.Container) v1.Container {
+	container.VolumeMounts = []v1.VolumeMount{{Name: volume, MountPath: mount}}
+	return container
+}
+
+func mountingToo(container v1.EphemeralContainer) v1.EphemeralContainer {
+	container.VolumeMounts = []v1.VolumeMount{{Name: volume, MountPath: mount}}
+	return container
+}
+
+func readOnly(container v1.Container) v1.Container {
+	container.VolumeMounts[0].ReadOnly = true
+	return container
+}
+
+// always makes an init container a sidecar.
+func always(container v1.Container) v1.Container {
+	container.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
+	return container
+}
+
+// expectForbidden checks that err is the API server's answer 422 which forbids what is
+// at field, and nothing else.
+func expectForbidden(err error, field string) {
+	ginkgo.GinkgoHelper()
+	expectInvalid(err, field)
+	for _, cause := range causesOf(err) {
+		gomega.Expect(cause.Type).To(gomega.Equal(metav1.CauseTypeForbidden), "%v", err)
+	}
+}

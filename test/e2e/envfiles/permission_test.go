@@ -1,0 +1,176 @@
+package envfiles
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// reader is a container, and what it is to read, of which its user has no permission.
+type reader struct {
+	script string        // makes the file, as root
+	path   string        // of the file; config.env if empty
+	image  string        // of the container; pods.Envdump if empty
+	user   *int64        // runAsUser of the container
+	group  *int64        // runAsGroup of the container
+	pod    func(*v1.Pod) // what the pod is otherwise; nil: nothing
+	says   []string      // in the event, beside the names
+	mend   string        // gives the permission, as root
+}
+
+// Row 7 of KEP-3721's failure table.
+var _ = describe("row 7, the container waits, an event says why, and it starts once the file is right, when its user may not read the file:", func(f *framework.Framework) {
+	ginkgo.DescribeTable("it is the user of", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) },
+		ginkgo.Entry("the container's runAsUser", reader{
+			script: "echo KEY=value > config.env; chmod 600 config.env",
+			user:   ptr.To(int64(1000)),
+			mend:   "chown 1000 config.env",
+		}),
+		ginkgo.Entry("the pod's runAsUser", reader{
+			script: "echo KEY=value > config.env; chmod 600 config.env",
+			pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.RunAsUser = ptr.To(int64(1000)) },
+			mend:   "chmod go+r config.env", // its group is not known: it may be the file's
+		}),
+		ginkgo.Entry("the container's runAsGroup", reader{
+			script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
+			user:   ptr.To(int64(1000)),
+			group:  ptr.To(int64(3000)),
+			mend:   "chgrp 3000 config.env",
+		}),
+		ginkgo.Entry("the pod's fsGroup", reader{
+			script: "echo KEY=value > config.env; chmod 600 config.env", // of group 4000, as the volume
+			user:   ptr.To(int64(1000)),
+			pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.FSGroup = ptr.To(int64(4000)) },
+			mend:   "chmod g+r config.env",
+		}),
+		ginkgo.Entry("the pod's supplementalGroups", reader{
+			script: "echo KEY=value > config.env; chgrp 5001 config.env; chmod 640 config.env",
+			user:   ptr.To(int64(1000)),
+			pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.SupplementalGroups = []int64{5000} },
+			mend:   "chgrp 5000 config.env",
+		}),
+		ginkgo.Entry("the image, a number", reader{
+			script: "echo KEY=value > config.env; chmod 600 config.env",
+			image:  pods.EnvdumpNonroot,
+			mend:   "chown 65532 config.env",
+		}),
+		ginkgo.Entry("the image, a name, which the kubelet cannot know", reader{
+			script: "echo KEY=value > config.env; chown 65534:65534 config.env; chmod 660 config.env",
+			image:  pods.EnvdumpNamed,
+			says:   []string{"runAsUser"},
+			mend:   "chmod o+r config.env",
+		}),
+	)
+
+	ginkgo.DescribeTable("the permission that lacks is", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) },
+		ginkgo.Entry("to search a directory on the way", reader{
+			script: "mkdir -p a/b; echo KEY=value > a/b/config.env; chmod 700 a",
+			path:   "a/b/config.env",
+			user:   ptr.To(int64(1000)),
+			says:   []string{"director"},
+			mend:   "chmod go+x a",
+		}),
+		ginkgo.Entry("the owner's, though all others have it", reader{
+			script: "echo KEY=value > config.env; chown 1000 config.env; chmod 044 config.env",
+			user:   ptr.To(int64(1000)),
+			mend:   "chmod u+r config.env",
+		}),
+		ginkgo.Entry("the group's, though all others have it", reader{
+			script: "echo KEY=value > config.env; chgrp 3000 config.env; chmod 604 config.env",
+			user:   ptr.To(int64(1000)),
+			group:  ptr.To(int64(3000)),
+			mend:   "chmod g+r config.env",
+		}),
+	)
+})
+
+var _ = describe("row 7, a container may read", func(f *framework.Framework) {
+	f.It("as root, a file of mode 0 in a directory of mode 0", func(ctx context.Context) {
+		pod := newPod("root-reads",
+			[]v1.Container{runs("setup-envfile", "cd /data; mkdir sub; echo KEY=value > sub/config.env; chmod 0 sub/config.env sub")},
+			dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))
+		pods.RunToEnd(ctx, f, pod)
+
+		gomega.Expect(pods.Env(ctx, f, pod.Name, consumer)).To(gomega.HaveKeyWithValue("VARIABLE", "value"))
+	})
+
+	f.It("as root of a user namespace, what another user of that namespace owns; and as another user, not what root owns", func(ctx context.Context) {
+		requireUserNamespaces(ctx, f)
+		plain := dumps("plain", from("VARIABLE", "plain.env", "KEY"))
+		plain.SecurityContext = &v1.SecurityContext{RunAsUser: ptr.To(int64(1000))}
+		pod := newPod("user-namespace",
+			[]v1.Container{sidecar(`
+				echo KEY=value > /data/config.env; chown 1000 /data/config.env; chmod 600 /data/config.env
+				echo KEY=value > /data/plain.env; chmod 600 /data/plain.env`)},
+			dumps(consumer, from("VARIABLE", "config.env", "KEY")), plain)
+		pod.Spec.HostUsers = ptr.To(false)
+		pods.Create(ctx, f, pod)
+
+		pods.AwaitConfigError(ctx, f, pod.Name, plain.Name)
+		awaitValue(ctx, f, pod.Name, "VARIABLE", "value")
+	})
+})
+
+// expectRefused checks that r's container does not start until its user may read.
+func expectRefused(ctx context.Context, f *framework.Framework, r reader) {
+	ginkgo.GinkgoHelper()
+	if r.path == "" {
+		r.path = "config.env"
+	}
+	container := dumps(consumer, from("VARIABLE", r.path, "KEY"))
+	if r.image != "" {
+		container.Image = r.image
+	}
+	container.SecurityContext = &v1.SecurityContext{RunAsUser: r.user, RunAsGroup: r.group}
+	writer := sidecar("cd /data; umask 022; " + r.script)
+	writer.SecurityContext = &v1.SecurityContext{RunAsUser: ptr.To(int64(0)), RunAsGroup: ptr.To(int64(0))}
+	pod := newPod("permission", []v1.Container{writer}, container)
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{}
+	if r.pod != nil {
+		r.pod(pod)
+	}
+	pods.Create(ctx, f, pod)
+
+	event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)
+	expectNamed(event, "VARIABLE", r.path, "KEY")
+	for _, says := range append(r.says, "user may not") {
+		gomega.Expect(event.Message).To(gomega.ContainSubstring(says))
+	}
+
+	shell(ctx, f, pod.Name, "cd /data; "+r.mend)
+	pods.Nudge(ctx, f, pod.Name)
+	awaitValue(ctx, f, pod.Name, "VARIABLE", "value")
+}
+
+// requireUserNamespaces skips the running spec unless the runtime of every node that
+// takes pods can give a pod a user namespace.
+func requireUserNamespaces(ctx context.Context, f *framework.Framework) {
+	ginkgo.GinkgoHelper()
+	nodes, err := f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err)
+	for _, node := range nodes.Items {
+		if gates.TakesPods(node) && !supportsUserNamespaces(node) {
+			ginkgo.Skip(fmt.Sprintf("the container runtime of node %s, %s, does not report user namespaces in status.runtimeHandlers",
+				node.Name, node.Status.NodeInfo.ContainerRuntimeVersion))
+		}
+	}
+}
+
+// supportsUserNamespaces looks at the default runtime handler.
+func supportsUserNamespaces(node v1.Node) bool {
+	for _, handler := range node.Status.RuntimeHandlers {
+		if handler.Name == "" && handler.Features != nil && ptr.Deref(handler.Features.UserNamespaces, false) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package envfiles
+
+import (
+	"context"
+	"sync"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/test/e2e/framework"
+)
+
+// noWriter is what the warning says after the path of the reference.
+const noWriter = `: no init container mounts volume "config", so nothing can have written the file; mount it in an init container, or set optional`
+
+var _ = describe("the API server warns of a file that nothing can have written", func(f *framework.Framework) {
+	ginkgo.DescribeTable("in a pod whose volume", func(ctx context.Context, pod *v1.Pod, want ...string) {
+		config := f.ClientConfig()
+		heard := &warnings{}
+		config.WarningHandler = heard
+		client, err := kubernetes.NewForConfig(config)
+		framework.ExpectNoError(err)
+		_, err = client.CoreV1().Pods(f.Namespace.Name).Create(ctx, unscheduled(pod), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		gomega.Expect(heard.all()).To(gomega.ConsistOf(want))
+	},
+		ginkgo.Entry("no init container mounts",
+			newPod("warned", nil, dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))),
+			"spec.containers[0].env[1].valueFrom.fileKeyRef"+noWriter),
+		ginkgo.Entry("no init container mounts, though one consumes it, too",
+			newPod("warned", []v1.Container{dumps("init", from("A", "config.env", "A"))}, dumps(consumer, from("A", "config.env", "A"))),
+			`spec.initContainers[0].env[0].valueFrom.fileKeyRef: no earlier init container mounts volume "config", so nothing can have written the file; mount it in an earlier init container, or set optional`,
+			"spec.containers[0].env[0].valueFrom.fileKeyRef"+noWriter),
+		ginkgo.Entry("no init container mounts, but not where the variable is optional",
+			newPod("silent", nil, dumps(consumer, optional(from("A", "config.env", "A"))))),
+		ginkgo.Entry("an init container mounts: no warning",
+			newPod("silent", writes("config.env", "A=1\n"), dumps(consumer, from("A", "config.env", "A")))),
+	)
+
+	forEachWorkload("in the template", func(ctx context.Context, w workload) {
+		config := f.ClientConfig()
+		heard := &warnings{}
+		config.WarningHandler = heard
+		client, err := dynamic.NewForConfig(config)
+		framework.ExpectNoError(err)
+		pod := unscheduled(newPod("", nil, dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))))
+		_, err = w.client(client, f.Namespace.Name).Create(ctx, w.of("warned", pod), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		gomega.Expect(heard.all()).To(gomega.ConsistOf(w.at("spec.containers[0].env[1].valueFrom.fileKeyRef") + noWriter))
+	})
+})
+
+// warnings collects the Warning headers of a client's answers.
+type warnings struct {
+	mutex sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if code == 299 { // what an API server has to say, see RFC 7234
+		w.texts = append(w.texts, text)
+	}
+}
+
+func (w *warnings) all() []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.texts
+}

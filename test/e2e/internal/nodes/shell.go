@@ -1,0 +1,80 @@
+// Package nodes is what the suites do to and ask of the nodes of a cluster.
+package nodes
+
+import (
+	"context"
+
+	"github.com/onsi/ginkgo/v2"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// Shell is a root shell on a node, in the namespaces of the node's own processes. It
+// works on every node that takes a privileged pod.
+type Shell struct {
+	f    *framework.Framework
+	node string
+}
+
+const container = "shell"
+
+func (s Shell) pod() string { return "shell-on-" + s.node }
+
+// OpenShell makes the pod behind a shell on node, unless f's namespace has it already.
+// The namespace must allow privileged pods, and takes the pod with it when it is
+// deleted.
+func OpenShell(ctx context.Context, f *framework.Framework, node string) Shell {
+	ginkgo.GinkgoHelper()
+	s := Shell{f: f, node: node}
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: s.pod()},
+		Spec: v1.PodSpec{
+			NodeName:    node, // past the scheduler: a control plane is a node, too
+			Tolerations: []v1.Toleration{{Operator: v1.TolerationOpExists}},
+			HostPID:     true,
+			HostNetwork: true,
+			Containers: []v1.Container{{
+				Name: container, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+				Command:         []string{"sleep", "3600"},
+				SecurityContext: &v1.SecurityContext{Privileged: ptr.To(true)},
+			}},
+		},
+	}
+	if _, err := pods.TryCreate(ctx, f, pod); !apierrors.IsAlreadyExists(err) {
+		framework.ExpectNoError(err)
+	}
+	pods.Await(ctx, f, pod.Name, "it to run", func(pod *v1.Pod) bool {
+		return pods.Status(pod, container).State.Running != nil
+	})
+	return s
+}
+
+// Run runs a script on the node and returns what it printed. The script is no secret:
+// the API server may log it.
+func (s Shell) Run(ctx context.Context, script string) string {
+	ginkgo.GinkgoHelper()
+	return s.RunWith(ctx, "", script)
+}
+
+// RunWith is Run for a script that reads stdin, which no component logs.
+func (s Shell) RunWith(ctx context.Context, stdin, script string) string {
+	ginkgo.GinkgoHelper()
+	out, err := s.tryRun(ctx, stdin, script)
+	framework.ExpectNoError(err, "on node %s: %s", s.node, script)
+	return out
+}
+
+// TryRun is Run where the shell, or the script, may fail.
+func (s Shell) TryRun(ctx context.Context, script string) (string, error) {
+	return s.tryRun(ctx, "", script)
+}
+
+func (s Shell) tryRun(ctx context.Context, stdin, script string) (string, error) {
+	return pods.TryExec(ctx, s.f, s.pod(), container, stdin,
+		"nsenter", "-t", "1", "-m", "-u", "-i", "-n", "-p", "--", "sh", "-ec", script)
+}
