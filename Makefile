@@ -8,7 +8,7 @@ export SERIES
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test doctor tree patches build image e2e export push lint unit bench bench-harness clean
+.PHONY: help up down test doctor tree patches build image e2e export push lint unit bench bench-cluster bench-harness fuzz clean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,11 +51,17 @@ e2e: ## run the suites on the cluster
 export: ## write the series for `git am` in a kubernetes checkout, to _output/export
 	@$(PODENV) export
 
-bench: ## benchmarks of the leaf packages
-	@go test -run '^$$' -bench . -benchmem ./pkg/...
+bench: ## reading env files beside upstream and others, and through the kubelet: one table
+	@$(PODENV) bench
+
+bench-cluster: ## start latency and API requests of pods with fileKeyRef beside others
+	@$(PODENV) bench --only cluster --name $(NAME)
 
 bench-harness: ## measure the harness: tree, build, image, cluster, push
-	@$(PODENV) bench
+	@$(PODENV) bench --only harness
+
+fuzz: ## run every fuzz target for 10 million executions (FUZZ chooses some)
+	@$(PODENV) fuzz --target '$(FUZZ)'
 
 clean: ## delete _output
 	rm -rf _output

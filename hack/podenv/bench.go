@@ -4,282 +4,176 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"regexp"
+	"maps"
+	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/nodeimage"
+	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/pipeline"
-	"podenv.dev/hack/internal/run"
-	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
-	"podenv.dev/hack/internal/stories"
 )
 
-// benchCluster keeps measurements away from other clusters.
-const benchCluster = "podenv-bench"
+// treeEnv is how Go commands run in a tree: as a module of its own, with the flags
+// that the builds and the tests use, so that all share the build cache.
+var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
 
 func newBench(a *app) *cobra.Command {
-	var cold bool
+	b := &benchRun{app: a}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the harness: tree, build, image, cluster, an edited patch, push",
-		Long: `bench copies the repository to _output/bench and measures there what a user waits
-for: the first up, one with nothing changed, one after a patch was edited, and a
-push after a one-line edit of the kubelet. It prints one tab-separated line each:
-what, seconds.
+		Short: "Measure: reading env files beside others, the kubelet, pods on a cluster, the harness",
+		Long: `bench measures and prints tables, and last what was asked of the numbers beside
+what was reached. It is about relations: no number of them is a failure.
 
-With --cold the copy starts with empty Go build and module caches and without the
-images made so far: what a fresh machine takes, but for Debian's packages.`,
+Groups for --only, of which the first two are the default:
+
+  envfile  the reader of env files beside upstream's, joho/godotenv, compose-go's
+           and os.ReadFile, all on the same files (test/bench)
+  kubelet  makeEnvironmentVariables in the tree, compiled as it is, your edits
+           included: fileKeyRefs beside literal values
+  cluster  pods with fileKeyRef beside the same with literal values and with a
+           ConfigMap: start latency and API requests. On the cluster called
+           --name; without one, on one that is made for it and deleted after
+  harness  what a user of podenv waits for: the first up, one with nothing
+           changed, one after a patch was edited, and a push after a one-line
+           edit of the kubelet. On a copy of the repository in _output/bench;
+           with --cold the copy starts with empty Go caches and without images
+
+With --output tsv each line begins with the table's name, and a table's first line
+has its headings; numbers are in seconds and bytes.`,
 		Example: `  podenv bench
-  podenv bench --cold`,
+  podenv bench --only envfile --count 1 --output tsv
+  podenv bench --only cluster --name podenv --pods 20
+  podenv bench --only harness --cold`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := &bench{app: a, cold: cold}
+			if err := b.check(); err != nil {
+				return err
+			}
 			return b.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&cold, "cold", false, "begin with empty caches")
+	a.nameFlag(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&b.only, "only", []string{"envfile", "kubelet"}, "measure these groups")
+	flags.StringVarP(&b.format, "output", "o", "table", "table, tsv or json")
+	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (envfile, kubelet)")
+	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster)")
+	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
 	return cmd
 }
 
-// bench is one run of the measurements.
-type bench struct {
-	app     *app
-	cold    bool
-	layout  layout.Layout // of the copy
-	p       *pipeline.Pipeline
-	result  *pipeline.Result
-	cluster *cluster.Cluster
-	timings timings
-	rows    []timing
+// benchRun is one run of podenv bench.
+type benchRun struct {
+	app         *app
+	only        []string
+	format      string
+	count, pods int
+	cold        bool
 }
 
-func (b *bench) run(ctx context.Context) error {
-	if err := b.prepare(ctx); err != nil {
-		return err
-	}
-	defer b.clean(ctx)
-	for _, m := range []struct {
-		what string
-		do   func(context.Context) error
-	}{
-		{"up, first", b.up},
-		{"up, nothing changed", b.up},
-		{"node image from built binaries", b.nodeImage},
-		{"up, one kubelet patch edited", b.upAfterEditedPatch},
-		{"push kubelet, one line edited", b.pushAfterEdit},
-	} {
-		start := time.Now()
-		if err := m.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", m.what, err)
-		}
-		b.rows = append(b.rows, timing{name: m.what, took: time.Since(start)})
-		if len(b.rows) == 1 {
-			for _, step := range []string{"source tree", "go build", "root file system", "cluster " + benchCluster} {
-				b.rows = append(b.rows, timing{name: "  of which " + step, took: b.timings.sum(step)})
-			}
-		}
-	}
-	b.print(b.app.out)
-	return nil
+// group measures one thing.
+type group func(context.Context) (*bench.Report, error)
+
+func (b *benchRun) groups() map[string]group {
+	return map[string]group{"envfile": b.envfile, "kubelet": b.kubelet, "cluster": b.cluster, "harness": b.harness}
 }
 
-// prepare makes the copy.
-func (b *bench) prepare(ctx context.Context) error {
-	b.layout = layout.Layout{Root: filepath.Join(b.app.layout.Output(), "bench", "repo")}
-	scratch := filepath.Dir(b.layout.Root)
-	if err := removeAll(scratch); err != nil {
-		return err
-	}
-	if err := copyTracked(ctx, b.app.layout.Root, b.layout.Root); err != nil {
-		return err
-	}
-	s, err := series.Load(b.layout, b.app.series)
-	if err != nil {
-		return err
-	}
-	reporter := b.app.reporter()
-	reporter.Timings = b.timings.add
-	b.p = &pipeline.Pipeline{Layout: b.layout, Series: s, Reporter: reporter}
-	if !b.cold {
-		return nil
-	}
-	for name, dir := range map[string]string{"GOCACHE": "gocache", "GOMODCACHE": "modcache"} {
-		if err := os.Setenv(name, filepath.Join(scratch, dir)); err != nil {
-			return err
+// check finds what is wrong with the flags.
+func (b *benchRun) check() error {
+	groups := b.groups()
+	for _, name := range b.only {
+		if groups[name] == nil {
+			return &usageError{fmt.Errorf("--only %q: choose of %s", name, strings.Join(slices.Sorted(maps.Keys(groups)), ", "))}
 		}
 	}
-	return b.dropImages(ctx)
-}
-
-// dropImages takes away the names of the node images, and of what they stand on.
-func (b *bench) dropImages(ctx context.Context) error {
-	e, err := b.p.Engine(ctx)
-	if err != nil {
-		return err
-	}
-	refs, err := e.Docker(ctx, "images", "--format", "{{.Repository}}:{{.Tag}}", "--filter", "reference=podenv/*").Output()
-	if err != nil {
-		return err
-	}
-	for _, ref := range strings.Fields(refs) {
-		if err := e.Docker(ctx, "rmi", "--force", ref).Run(); err != nil {
-			return err
-		}
+	switch {
+	case !slices.Contains([]string{"table", "tsv", "json"}, b.format):
+		return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", b.format)}
+	case b.count < 1:
+		return &usageError{fmt.Errorf("--count %d: a benchmark runs 1 time or more", b.count)}
+	case b.pods < 1:
+		return &usageError{fmt.Errorf("--pods %d: there is 1 or more of each kind", b.pods)}
+	case b.cold && !slices.Contains(b.only, "harness"):
+		return &usageError{errors.New("--cold is about --only harness")}
 	}
 	return nil
 }
 
-// up is what podenv up does.
-func (b *bench) up(ctx context.Context) error {
-	gates, err := b.p.Gates()
-	if err != nil {
-		return err
-	}
-	if b.result, err = b.p.NodeImage(ctx); err != nil {
-		return err
-	}
-	if b.cluster, err = b.p.Cluster(ctx, b.result, benchCluster, 1, gates); err != nil {
-		return err
-	}
-	_, err = stories.Run(ctx, stories.Options{Kubeconfig: b.cluster.Kubeconfig()}, nil)
-	return err
-}
-
-// nodeImage builds the node image again.
-func (b *bench) nodeImage(ctx context.Context) error {
-	// The cluster stays on the image's content, only the name goes; the next up makes
-	// it anew.
-	if err := b.result.Engine.Docker(ctx, "rmi", "--force", b.result.Image.Ref).Run(); err != nil {
-		return err
-	}
-	step := b.p.Reporter.Step("node image, again")
-	_, err := nodeimage.Build(ctx, b.layout, b.result.Engine, b.result.Build, step)
-	return step.End(err)
-}
-
-// addedError is where an error is made in a line that a patch adds.
-var addedError = regexp.MustCompile(`(?m)^(\+.*fmt\.Errorf\(")`)
-
-// upAfterEditedPatch edits a patch of the kubelet as a reviewer's remark would make
-// one do, and goes up again.
-func (b *bench) upAfterEditedPatch(ctx context.Context) error {
-	files, err := b.p.Series.Patches()
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+// run measures the groups and prints each as it is done, but JSON, which is one
+// document.
+func (b *benchRun) run(ctx context.Context) error {
+	var tables []bench.Table
+	var relations []bench.Relation
+	for _, name := range b.only {
+		report, err := b.groups()[name](ctx)
 		if err != nil {
 			return err
 		}
-		at := strings.Index(string(data), "+++ b/pkg/kubelet/")
-		if at < 0 {
-			continue
-		}
-		match := addedError.FindIndex(data[at:])
-		if match == nil {
-			continue
-		}
-		edited := fmt.Sprintf("%sat %d: %s", data[:at+match[1]], time.Now().UnixNano(), data[at+match[1]:])
-		if err := os.WriteFile(file, []byte(edited), 0o644); err != nil {
+		tables, relations = append(tables, report.Table), append(relations, report.Relations...)
+		if err := b.print(report.Table); err != nil {
 			return err
 		}
-		return b.up(ctx)
 	}
-	return errors.New("no patch adds an error to the kubelet")
-}
-
-// pushAfterEdit adds a line to the kubelet in the tree and pushes it.
-func (b *bench) pushAfterEdit(ctx context.Context) error {
-	t, err := source.Open(b.layout, b.p.Series, false)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(t.Dir, "pkg/kubelet/kubelet_pods.go"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "\nfunc init() { klog.InfoS(\"podenv bench\", \"at\", %d) }\n", time.Now().UnixNano())
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	r, err := b.p.Binaries(ctx, t, []string{"kubelet"})
-	if err != nil {
-		return err
-	}
-	step := b.p.Reporter.Step("push kubelet")
-	return step.End(b.cluster.Push(ctx, "kubelet", r.Binaries["kubelet"], "", step))
-}
-
-// clean deletes the cluster and the copy, also after Ctrl-C.
-func (b *bench) clean(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	step := b.p.Reporter.Step("clean up")
-	var err error
-	if b.cluster != nil {
-		err = b.cluster.Delete(ctx, step)
-	}
-	step.End(errors.Join(err, removeAll(filepath.Dir(b.layout.Root)))) //nolint:errcheck // it has been shown
-}
-
-func (b *bench) print(w io.Writer) {
-	table := tabwriter.NewWriter(w, 0, 8, 1, '\t', 0)
-	for _, row := range b.rows {
-		fmt.Fprintf(table, "%s\t%.1f\n", row.name, row.took.Seconds())
-	}
-	table.Flush()
-}
-
-// copyTracked copies the files that git tracks or would add.
-func copyTracked(ctx context.Context, from, to string) error {
-	out, err := run.Command(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate").Dir(from).Output()
-	if err != nil {
-		return err
-	}
-	for _, name := range strings.Split(strings.TrimRight(out, "\x00"), "\x00") {
-		info, err := os.Stat(filepath.Join(from, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted, not yet committed
-		}
-		if err != nil {
+	if len(relations) > 0 {
+		table := bench.Relations(relations)
+		tables = append(tables, table)
+		if err := b.print(table); err != nil {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, name), data, info.Mode().Perm()); err != nil {
-			return err
-		}
+	}
+	if b.format == "json" {
+		return bench.WriteJSON(b.app.out, tables)
 	}
 	return nil
 }
 
-// removeAll is os.RemoveAll that also takes a module cache, whose folders are
-// read-only.
-func removeAll(dir string) error {
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return os.Chmod(path, 0o755)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+func (b *benchRun) print(t bench.Table) error {
+	switch b.format {
+	case "table":
+		return bench.WriteTable(b.app.out, t)
+	case "tsv":
+		return bench.WriteTSV(b.app.out, t)
 	}
-	return os.RemoveAll(dir)
+	return nil
+}
+
+func (b *benchRun) envfile(ctx context.Context) (*bench.Report, error) {
+	step := b.app.reporter().Step("bench envfile")
+	report, err := bench.EnvFile(ctx, b.app.layout, b.count, step)
+	return report, step.End(err)
+}
+
+func (b *benchRun) kubelet(ctx context.Context) (*bench.Report, error) {
+	p, err := b.app.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := openOrAssemble(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	step := p.Reporter.Step("bench kubelet")
+	report, err := bench.Kubelet(ctx, tree.Dir, treeEnv, b.count, step)
+	return report, step.End(err)
+}
+
+// openOrAssemble returns the tree as it is, edits included, and makes it where there
+// is none.
+func openOrAssemble(ctx context.Context, p *pipeline.Pipeline) (*source.Tree, error) {
+	t, err := source.Open(p.Layout, p.Series, p.Stock)
+	if !errors.Is(err, source.ErrNoTree) {
+		return t, err
+	}
+	if err := p.Packages(ctx); err != nil {
+		return nil, err
+	}
+	return p.Tree(ctx, source.Options{})
+}
+
+func (b *benchRun) harness(ctx context.Context) (*bench.Report, error) {
+	h := &harnessBench{app: b.app, cold: b.cold}
+	return h.run(ctx)
 }
