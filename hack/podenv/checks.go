@@ -41,6 +41,7 @@ func (t *testRun) checks() []verify.Check {
 		mine("setup", "setup", t.setup),
 		after(verify.Lint(l.Root), "setup"),
 		after(verify.Unit(l), "setup"),
+		after(verify.UpstreamValidation(l), "setup"),
 		mine("build", "setup", t.build, "setup"),
 		mine("generators leave the release as it is", "source", t.generators, "setup"),
 		after(verify.Gates(t.p.Series.Name, func() map[string]string { return t.result.Build.Binaries }), "build"),
@@ -54,6 +55,8 @@ func (t *testRun) checks() []verify.Check {
 		mine("cluster", "setup", t.createCluster, "build"),
 		mine("stories", "e2e", t.stories, "cluster"),
 		mine("e2e", "e2e", t.e2e, "cluster"),
+		mine("e2e relaxed names", "e2e", t.e2eRelaxed, "cluster"),
+		mine("e2e on a kubelet without an API server", "e2e", t.e2eStandalone, "cluster"),
 		mine("e2e with the gate off", "e2e", t.e2eGateOff, "cluster"),
 		mine("down leaves nothing", "e2e", t.down, "cluster"),
 	}
@@ -159,7 +162,17 @@ func (t *testRun) stories(ctx context.Context, step *progress.Step) ([]junit.Cas
 
 // e2e runs the suite with the gates on: no spec may be skipped for want of one.
 func (t *testRun) e2e(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
-	return t.suite(ctx, step, suite.Options{RequireGates: []string{string(featuregates.EnvFiles)}})
+	return t.suite(ctx, step, suite.Options{Suite: "envfiles"})
+}
+
+func (t *testRun) e2eRelaxed(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	return t.suite(ctx, step, suite.Options{Suite: "relaxed"})
+}
+
+// e2eStandalone takes a node away from the API server for a minute, so nothing runs
+// beside it.
+func (t *testRun) e2eStandalone(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	return t.suite(ctx, step, suite.Options{Suite: "standalone"})
 }
 
 // e2eGateOff makes the cluster anew without the gates, and runs the specs that say
@@ -170,13 +183,16 @@ func (t *testRun) e2eGateOff(ctx context.Context, step *progress.Step) ([]junit.
 	if t.cluster, err = t.quiet().Cluster(ctx, t.result, testCluster, 1, off); err != nil {
 		return nil, err
 	}
-	return t.suite(ctx, step, suite.Options{Focus: "with the gate off", JUnit: filepath.Join(t.app.layout.Output(), "e2e", "envfiles-gate-off.xml")})
+	return t.suite(ctx, step, suite.Options{Suite: "envfiles", Focus: "with the gate off", JUnit: filepath.Join(t.app.layout.Output(), "e2e", "envfiles-gate-off.xml")})
 }
 
 // suite returns the specs that ran or were to run; a spec that a filter leaves out
 // is neither.
 func (t *testRun) suite(ctx context.Context, step *progress.Step, o suite.Options) ([]junit.Case, error) {
 	o.Procs = e2eProcs
+	if o.Focus == "" {
+		o.RequireGates = gatesOf(o.Suite)
+	}
 	o.Kubeconfig, o.Kubectl = t.cluster.Kubeconfig(), t.result.Build.Binaries["kubectl"]
 	result, err := suite.Run(ctx, t.app.layout, o, step)
 	if result.JUnit == "" {

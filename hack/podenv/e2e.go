@@ -62,6 +62,15 @@ Exit status: 0 only where a spec ran and none failed.`,
 	return cmd
 }
 
+// gatesOf are the gates that a suite is about. podenv turns them on: a cluster of its
+// own that lost one must not pass by skipping.
+func gatesOf(suite string) []string {
+	if suite == "relaxed" {
+		return []string{string(featuregates.RelaxedEnvironmentVariableValidation)}
+	}
+	return []string{string(featuregates.EnvFiles)}
+}
+
 // ownCluster points o at podenv's cluster.
 func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	e, err := engine.Ensure(ctx, a.layout, nil)
@@ -73,8 +82,7 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 		return err
 	}
 	o.Kubeconfig = c.Kubeconfig()
-	// podenv turned it on: a cluster that lost it must not pass by skipping.
-	o.RequireGates = []string{string(featuregates.EnvFiles)}
+	o.RequireGates = gatesOf(o.Suite)
 	if o.Kubectl == "" {
 		o.Kubectl = a.kubectl()
 	}

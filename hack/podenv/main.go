@@ -17,8 +17,11 @@ func main() { os.Exit(Main()) }
 // interrupted is the exit status after Ctrl-C, as shells have it: 128 + SIGINT.
 const interrupted = 130
 
+// found is the exit status of an audit that found something.
+const found = 3
+
 // Main runs the command line and returns its exit status: 0, 1 for a failure,
-// 2 for a wrong command line, 130 after Ctrl-C.
+// 2 for a wrong command line, 3 for an audit that found something, 130 after Ctrl-C.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -38,6 +41,8 @@ func Main() int {
 		return 2
 	case errors.Is(err, errReported):
 		return 1
+	case errors.Is(err, errFound):
+		return found
 	default:
 		// A full disk or a port in use can end any step; this adds what to do.
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", engine.Explain(err))

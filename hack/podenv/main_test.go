@@ -24,6 +24,7 @@ func TestCommandLine(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": status, "either": either, "verbs": verbs,
+			"apiserver": apiserver,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SERIES", "")

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/hack/internal/audit"
+)
+
+// errFound ends an audit that found something. Its exit status is none that an error
+// or a wrong command line has.
+var errFound = errors.New("found")
+
+// auditOutputs are the forms in which findings are printed.
+var auditOutputs = map[string]func(io.Writer, []audit.Finding) error{
+	"table": audit.WriteTable, "tsv": audit.WriteTSV, "json": audit.WriteJSON,
+}
+
+func newAudit(a *app) *cobra.Command {
+	var o audit.Options
+	var format string
+	cluster := genericclioptions.NewConfigFlags(false)
+	cluster.CacheDir = nil // nothing is cached
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "List the pods and pod templates of any cluster that use the features",
+		Long: `audit answers an operator's question: is the feature in use, and where? It lists the
+variables that come from env files (fileKeyRef, KEP-3721) and the names of variables
+and prefixes of envFrom that strict validation refuses (relaxed name and relaxed
+prefix, KEP-4369), for example before a gate is turned off or a cluster goes back to a
+release without it. It only reads, and needs no checkout of podenv.
+
+It looks at pods, their init and ephemeral containers included, and at the templates of
+CronJobs, DaemonSets, Deployments, Jobs, PodTemplates, ReplicaSets,
+ReplicationControllers and StatefulSets, in all namespaces unless --namespace names
+one. The user needs permission to list these and nothing else; where it is missing, the
+error says which role would give it (the role view has no podtemplates). The audit does
+not see:
+- variables that a container gets through envFrom, but for the prefix: their names are
+  keys of ConfigMaps and Secrets, which an API server takes whatever the gate says;
+- custom resources with a template of their own, but for the pods that they make.
+
+The columns are namespace, kind, name, container, variable (or prefix) and what. The
+table quotes the names that need it; TSV has no heading and prints names as they are;
+JSON has the object's controller besides.
+
+Exit status: 0 when nothing was found, 3 when something was, 1 when an error kept it from
+seeing everything (what it did see is printed), 2 for a wrong command line, 130 after
+Ctrl-C.`,
+		Example: `  podenv audit
+  podenv audit --context production --owners-only
+  podenv audit --output tsv | awk -F '\t' '$6 == "fileKeyRef" { print $1 }' | sort -u
+  podenv audit --namespace shop || test $? = 3`,
+		Args: noArgs,
+		// Not the root's own, which looks for a checkout.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			write, ok := auditOutputs[format]
+			if !ok {
+				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			}
+			if o.PageSize <= 0 {
+				return &usageError{fmt.Errorf("--chunk-size %d: give a positive number of objects", o.PageSize)}
+			}
+			o.Namespace = *cluster.Namespace
+			report, err := runAudit(cmd.Context(), cluster, o)
+			if err != nil {
+				return err
+			}
+			if err := write(a.out, report.Findings); err != nil {
+				return err
+			}
+			return a.concludeAudit(report)
+		},
+	}
+	flags := cmd.Flags()
+	cluster.AddFlags(flags)
+	flags.Lookup("namespace").Usage = "look at this namespace only"
+	flags.StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	flags.BoolVar(&o.OwnersOnly, "owners-only", false, "leave out what an object's controller, a Deployment for one, uses in the same way")
+	flags.Int64Var(&o.PageSize, "chunk-size", 500, "how many objects to ask the API server for at a time")
+	return cmd
+}
+
+// runAudit audits the cluster that the flags choose.
+func runAudit(ctx context.Context, flags *genericclioptions.ConfigFlags, o audit.Options) (*audit.Report, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w; choose a cluster with --kubeconfig and --context", err)
+	}
+	config.UserAgent = "podenv-audit"
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.QPS = -1 // one request at a time; the server itself holds back whom it must
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
+	}
+	report, err := audit.Run(ctx, client, o)
+	if err != nil && !errors.Is(err, audit.ErrNoNamespace) {
+		return nil, fmt.Errorf("API server %s: %w; choose another cluster or user with --kubeconfig, --context and --user", config.Host, err)
+	}
+	return report, err
+}
+
+// concludeAudit says on standard error what the output alone does not, and returns the
+// error whose exit status is the report's.
+func (a *app) concludeAudit(report *audit.Report) error {
+	fmt.Fprintf(a.errs, "podenv: %d uses in %d pods and pod templates\n", len(report.Findings), report.Objects)
+	switch {
+	case slices.ContainsFunc(report.Unread, apierrors.IsForbidden):
+		return fmt.Errorf("%w\nbind the user to the role that `kubectl create clusterrole podenv-audit --verb=list --resource=%s` makes",
+			unread(report), strings.Join(audit.Resources(), ","))
+	case len(report.Unread) > 0:
+		return unread(report)
+	case len(report.Findings) > 0:
+		return errFound
+	}
+	return nil
+}
+
+func unread(report *audit.Report) error {
+	return fmt.Errorf("not everything could be looked at:\n%w", errors.Join(report.Unread...))
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// apiserver serves the lists in a folder, pods.json for /api/v1/pods, for the rest of
+// the story, at $SERVER: apiserver FOLDER. It forbids to list forbidden.json's
+// resource, which that file names, and knows no other.
+func apiserver(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	forbidden, err := os.ReadFile(path.Join(dir, "forbidden"))
+	if err != nil && !os.IsNotExist(err) {
+		ts.Fatalf("%v", err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		resource := path.Base(r.URL.Path)
+		if resource == strings.TrimSpace(string(forbidden)) {
+			refuse(w, http.StatusForbidden, "Forbidden", "you may not list "+resource)
+			return
+		}
+		list, err := os.ReadFile(path.Join(dir, resource+".json"))
+		if err != nil {
+			refuse(w, http.StatusNotFound, "NotFound", "there are no "+resource)
+			return
+		}
+		_, _ = w.Write(list) // a client that went away is no concern of ours
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("SERVER", server.URL)
+}
+
+// refuse answers as an API server does.
+func refuse(w http.ResponseWriter, code int, reason, message string) {
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)
+}

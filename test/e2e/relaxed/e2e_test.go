@@ -1,0 +1,15 @@
+// Package relaxed proves KEP-4369 (every printable ASCII character but "=" in the name
+// of a variable) on a running cluster. It needs a cluster whose API server and kubelets
+// have the gate RelaxedEnvironmentVariableValidation, and breaks nothing on it. Run it
+// with `podenv e2e --suite relaxed --kubeconfig FILE`.
+package relaxed
+
+import (
+	"testing"
+
+	"podenv.dev/test/e2e/internal/entry"
+)
+
+func TestMain(m *testing.M) { entry.Main(m) }
+
+func TestRelaxed(t *testing.T) { entry.Run(t, "Relaxed") }

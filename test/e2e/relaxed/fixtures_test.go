@@ -1,0 +1,117 @@
+package relaxed
+
+import (
+	"context"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+
+	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// gate is the feature gate under test.
+const gate = "RelaxedEnvironmentVariableValidation"
+
+var feature = framework.ValidFeatures.Add(gate)
+
+// consumer is the container whose environment a spec is about.
+const consumer = "app"
+
+// story is the name of the KEP's user story, which only the relaxed rule accepts.
+const story = "Logging:LogLevel:Default"
+
+// describe declares specs that need the gate on; they are skipped, and say so, on a
+// cluster where it is off.
+func describe(theme string, specs func(f *framework.Framework)) bool {
+	ginkgo.GinkgoHelper()
+	return describeIf(gates.Require, theme, specs)
+}
+
+// describeIf declares specs that run where precondition does not skip them.
+func describeIf(precondition func(context.Context, string), theme string, specs func(f *framework.Framework)) bool {
+	ginkgo.GinkgoHelper()
+	return framework.SIGDescribe("node")("Relaxed names", framework.WithFeature(feature),
+		framework.WithLabel("FeatureGate:"+gate), theme, func() {
+			// Ahead of the framework's own BeforeEach, which makes a namespace.
+			ginkgo.BeforeEach(func(ctx context.Context) { precondition(ctx, gate) })
+			f := framework.NewDefaultFramework("relaxed")
+			f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+			specs(f)
+		})
+}
+
+// newPod is a pod that runs containers once.
+func newPod(name string, containers ...v1.Container) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: containers},
+	}
+}
+
+// dumps is a container without a shell that prints its environment.
+func dumps(env ...v1.EnvVar) v1.Container {
+	return v1.Container{Name: consumer, Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env}
+}
+
+// debug creates a pod called debugged and adds an ephemeral container called debug, with
+// env, to it.
+func debug(ctx context.Context, f *framework.Framework, env ...v1.EnvVar) error {
+	ginkgo.GinkgoHelper()
+	serving := dumps()
+	serving.Args = []string{"serve"}
+	pod := pods.Create(ctx, f, newPod("debugged", serving))
+	pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
+		Name: "debug", Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env,
+	}}}
+	_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).UpdateEphemeralContainers(ctx, pod.Name, pod, metav1.UpdateOptions{})
+	return err
+}
+
+// literal is a variable whose value stands for its name and for no other, in characters
+// that nothing on the way expands or quotes.
+func literal(name string) v1.EnvVar {
+	return v1.EnvVar{Name: name, Value: valueOf(name)}
+}
+
+func valueOf(name string) string { return hex.EncodeToString([]byte(name)) }
+
+// printable are the characters that a relaxed name may have.
+var printable = func() (all []string) {
+	for c := ' '; c <= '~'; c++ {
+		if c != '=' {
+			all = append(all, string(c))
+		}
+	}
+	return all
+}()
+
+// everywhere are names that have each printable character alone, first, in the middle
+// and last.
+var everywhere = func() []string {
+	names := map[string]bool{}
+	for _, c := range printable {
+		for _, name := range []string{c, c + "A", "A" + c + "A", "A" + c} {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}()
+
+// seen is the environment of the pod's consumer without what every container has.
+func seen(ctx context.Context, f *framework.Framework, pod string) map[string]string {
+	ginkgo.GinkgoHelper()
+	env := pods.Env(ctx, f, pod, consumer)
+	maps.DeleteFunc(env, func(name, _ string) bool {
+		return name == "PATH" || name == "HOME" || name == "HOSTNAME" || strings.HasPrefix(name, "KUBERNETES_")
+	})
+	return env
+}

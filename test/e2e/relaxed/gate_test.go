@@ -1,0 +1,93 @@
+package relaxed
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// What becomes of objects that were stored while the gate was on needs a cluster whose
+// gate is flipped, and is no part of this suite.
+var _ = describeIf(gates.RequireOff, "with the gate off", func(f *framework.Framework) {
+	for _, kind := range kinds {
+		if kind.path == "" {
+			continue
+		}
+		f.It("a new "+kind.name+" with a special name or prefix is refused, as on every Kubernetes before", func(ctx context.Context) {
+			for _, special := range []string{story, "1ST", " ", `"`, "..", "A\x7f"} {
+				expectInvalid(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named(special)), kind.path+".containers[0].env[1].name")
+				expectInvalid(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, prefixed(special)), kind.path+".containers[0].envFrom[0].prefix")
+			}
+			framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named("a.b-C_1")))
+		})
+	}
+
+	f.It("a special name cannot be brought into a strict Deployment", func(ctx context.Context) {
+		client := f.ClientSet.AppsV1().Deployments(f.Namespace.Name)
+		deployment, err := client.Create(ctx, deploymentOf(named("OTHER")), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		deployment.ResourceVersion = "" // whatever its controller wrote meanwhile
+		container := &deployment.Spec.Template.Spec.Containers[0]
+		container.Env = append(container.Env, literal(story))
+		_, err = client.Update(ctx, deployment, metav1.UpdateOptions{})
+
+		expectInvalid(err, "spec.template.spec.containers[0].env[2].name")
+	})
+
+	// What the KEP says of a rollout: the template is there, and its pods are refused.
+	f.It("a StatefulSet with a special name makes no pod, and an event says why", func(ctx context.Context) {
+		set, err := f.ClientSet.AppsV1().StatefulSets(f.Namespace.Name).Create(ctx, statefulSetOf(named(story)), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		gomega.Eventually(ctx, func(ctx context.Context) []v1.Event { return eventsOf(ctx, f, set.Name) }).
+			WithTimeout(f.Timeouts.PodStartShort).Should(gomega.ContainElement(gomega.SatisfyAll(
+			gomega.HaveField("Reason", "FailedCreate"),
+			gomega.HaveField("Message", gomega.ContainSubstring("spec.containers[0].env[1].name")),
+			gomega.HaveField("Message", gomega.ContainSubstring(story)))))
+		made, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(made.Items).To(gomega.BeEmpty())
+	})
+
+	f.It("an ephemeral container with a special name is refused", func(ctx context.Context) {
+		expectInvalid(debug(ctx, f, literal(story)), "spec.ephemeralContainers[0].env[0].name")
+	})
+
+	f.It("the kubelet leaves out keys that the strict rule refuses, and an event names them", func(ctx context.Context) {
+		createKeys(ctx, f, map[string]string{"1ST": "left out", "KEPT": "kept"}, map[string]string{"2ND": "left out", "a.b": "kept"})
+		container := dumps()
+		container.EnvFrom = []v1.EnvFromSource{fromConfigMap(), fromSecret()}
+		pod := newPod("keys", container)
+		pods.RunToEnd(ctx, f, pod)
+
+		gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(map[string]string{"KEPT": "kept", "a.b": "kept"}))
+		gomega.Eventually(ctx, func(ctx context.Context) []v1.Event { return eventsOf(ctx, f, pod.Name) }).
+			WithTimeout(f.Timeouts.PodStartShort).Should(gomega.SatisfyAll(
+			gomega.ContainElement(gomega.SatisfyAll(gomega.HaveField("Reason", invalidNames), gomega.HaveField("Message", gomega.ContainSubstring("1ST")))),
+			gomega.ContainElement(gomega.SatisfyAll(gomega.HaveField("Reason", invalidNames), gomega.HaveField("Message", gomega.ContainSubstring("2ND"))))))
+	})
+})
+
+// fieldsOf are the fields that the API server's answer 422 complains about.
+func fieldsOf(err error) []string {
+	ginkgo.GinkgoHelper()
+	var status apierrors.APIStatus
+	gomega.Expect(errors.As(err, &status)).To(gomega.BeTrueBecause("the API server refuses it with a status, got %v", err))
+	gomega.Expect(status.Status().Code).To(gomega.BeEquivalentTo(http.StatusUnprocessableEntity))
+	gomega.Expect(status.Status().Details).NotTo(gomega.BeNil())
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		fields = append(fields, cause.Field)
+	}
+	return fields
+}

@@ -1,0 +1,135 @@
+package relaxed
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/manifests"
+)
+
+// The policy of test/manifests, on a cluster whose API server itself allows special
+// names.
+var _ = describe("where the policy strict-env-names chooses a namespace,", func(f *framework.Framework) {
+	var chosen map[string]string // the label that chooses a namespace
+	ginkgo.BeforeEach(func(ctx context.Context) {
+		chosen = applyPolicy(ctx, f)
+	})
+
+	for _, kind := range kinds {
+		f.It("a "+kind.name+" with a special name or prefix is refused, in the chosen namespace only", func(ctx context.Context) {
+			choose(ctx, f, f.Namespace.Name, chosen)
+			other, err := f.CreateNamespace(ctx, "other", nil)
+			framework.ExpectNoError(err)
+			for _, special := range []string{story, "1ST", " ", `say "hi"`} {
+				for _, spec := range []v1.PodSpec{named(special), prefixed(special)} {
+					expectRefused(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, spec), consumer, special)
+					framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, other.Name, spec), "%q", special)
+				}
+			}
+			for _, plain := range []string{"PLAIN", "a.b-C_1", ".a", "-"} {
+				framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named(plain)), "%q", plain)
+			}
+		})
+	}
+
+	f.It("an ephemeral container with a special name is refused", func(ctx context.Context) {
+		choose(ctx, f, f.Namespace.Name, chosen)
+
+		expectRefused(debug(ctx, f, literal(story)), "debug", story)
+	})
+
+	f.It("an object that has a special name already can be updated, and a strict one gets none", func(ctx context.Context) {
+		client := f.ClientSet.AppsV1().Deployments(f.Namespace.Name)
+		special, err := client.Create(ctx, deploymentOf(named(story)), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		choose(ctx, f, f.Namespace.Name, chosen)
+		strict := deploymentOf(named("OTHER"))
+		strict.Name = "strict"
+		strict, err = client.Create(ctx, strict, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		special.ResourceVersion, strict.ResourceVersion = "", "" // whatever the controller wrote meanwhile
+		special.Annotations = map[string]string{"note": "updated"}
+		_, err = client.Update(ctx, special, metav1.UpdateOptions{})
+		framework.ExpectNoError(err)
+		strict.Spec.Template.Spec = special.Spec.Template.Spec
+		_, err = client.Update(ctx, strict, metav1.UpdateOptions{})
+		expectRefused(err, consumer, story)
+	})
+})
+
+// applyPolicy applies the manifest under a name and a label of the spec's own, so that
+// specs can run side by side, and returns the label.
+func applyPolicy(ctx context.Context, f *framework.Framework) map[string]string {
+	ginkgo.GinkgoHelper()
+	requirePolicies(f)
+	policy, binding, err := manifests.Policy()
+	framework.ExpectNoError(err)
+	policy.Name = f.UniqueName
+	binding.Name, binding.Spec.PolicyName = f.UniqueName, f.UniqueName
+	selector := binding.Spec.MatchResources.NamespaceSelector
+	for key := range selector.MatchLabels {
+		selector.MatchLabels[key] = f.UniqueName
+	}
+	client := f.ClientSet.AdmissionregistrationV1()
+	_, err = client.ValidatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	ginkgo.DeferCleanup(framework.IgnoreNotFound(client.ValidatingAdmissionPolicies().Delete), policy.Name, metav1.DeleteOptions{})
+	_, err = client.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	ginkgo.DeferCleanup(framework.IgnoreNotFound(client.ValidatingAdmissionPolicyBindings().Delete), binding.Name, metav1.DeleteOptions{})
+
+	get := framework.GetObject(client.ValidatingAdmissionPolicies().Get, policy.Name, metav1.GetOptions{})
+	gomega.Eventually(ctx, get).WithTimeout(f.Timeouts.PodStartShort).Should(
+		gomega.HaveField("Status.TypeChecking", gomega.Not(gomega.BeNil())), "the type check of the policy")
+	checked, err := get(ctx)
+	framework.ExpectNoError(err)
+	gomega.Expect(checked.Status.TypeChecking.ExpressionWarnings).To(gomega.BeEmpty(), "of the type check")
+	return selector.MatchLabels
+}
+
+// requirePolicies skips the spec where the API server has no ValidatingAdmissionPolicy,
+// which is off by default before v1.30.
+func requirePolicies(f *framework.Framework) {
+	ginkgo.GinkgoHelper()
+	version := admissionv1.SchemeGroupVersion.String()
+	list, err := f.ClientSet.Discovery().ServerResourcesForGroupVersion(version)
+	if err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }) {
+		return
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		framework.ExpectNoError(err)
+	}
+	ginkgo.Skip("the API server does not serve ValidatingAdmissionPolicy in " + version)
+}
+
+// choose gives the namespace the label, and waits until the policy is in force there.
+func choose(ctx context.Context, f *framework.Framework, namespace string, label map[string]string) {
+	ginkgo.GinkgoHelper()
+	for key, value := range label {
+		_, err := f.ClientSet.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value), metav1.PatchOptions{})
+		framework.ExpectNoError(err)
+	}
+	gomega.Eventually(ctx, func(ctx context.Context) error {
+		return kinds[0].dryRun(ctx, f.ClientSet, namespace, named(story))
+	}).WithTimeout(f.Timeouts.PodStartShort).Should(gomega.MatchError(gomega.ContainSubstring(story)), "the policy to be in force")
+}
+
+// expectRefused checks that the policy refuses the name, as validation would.
+func expectRefused(err error, container, name string) {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("container '%s': '%s' is no name", container, name)))
+	gomega.Expect(err.(apierrors.APIStatus).Status().Code).To(gomega.BeEquivalentTo(http.StatusUnprocessableEntity))
+}
