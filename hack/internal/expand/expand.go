@@ -1,0 +1,64 @@
+package expand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Options are what a dry run may use.
+type Options struct {
+	// Client reads ConfigMaps, Secrets and services. Without one those that the
+	// manifest does not have are unknown.
+	Client kubernetes.Interface
+	// Namespace is that of objects that name none.
+	Namespace string
+	// ShowSecrets leaves the values of Secrets as they are.
+	ShowSecrets bool
+}
+
+// mask stands for a Secret's value.
+const mask = "***"
+
+// Pods returns what the pods of m start with, in the manifest's order. It returns
+// an error if m has no pod, or if the cluster does not answer.
+func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
+	if len(m.workloads) == 0 {
+		if len(m.other) == 0 {
+			return nil, errors.New("nothing in it: give a manifest with a pod or a workload")
+		}
+		return nil, fmt.Errorf("no pod or workload in it, only %s: give a manifest with one", strings.Join(m.other, ", "))
+	}
+	objects := newObjects(m, o.Namespace, o.Client)
+	pods := make([]Pod, 0, len(m.workloads))
+	for i := range m.workloads {
+		w := &m.workloads[i]
+		w.meta.Namespace = orDefault(w.meta.Namespace, o.Namespace)
+		links := w.pod.Spec.EnableServiceLinks == nil || *w.pod.Spec.EnableServiceLinks
+		services, err := readServices(ctx, o.Client, w.meta.Namespace, links)
+		if err != nil {
+			return nil, err
+		}
+		pod := Pod{Kind: w.kind, Namespace: w.meta.Namespace, Name: orDefault(w.meta.Name, w.meta.GenerateName)}
+		eachContainer(&w.pod.Spec, func(containerType string, c *corev1.Container) {
+			if err != nil {
+				return
+			}
+			start := &containerStart{
+				workload: w, container: c, objects: objects, services: services, showSecrets: o.ShowSecrets,
+				result: Container{Name: c.Name, Type: containerType, Env: []Variable{}},
+			}
+			err = start.run(ctx)
+			pod.Containers = append(pod.Containers, start.result)
+		})
+		if err != nil {
+			return nil, err
+		}
+		pods = append(pods, pod)
+	}
+	return pods, nil
+}

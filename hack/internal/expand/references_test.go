@@ -1,0 +1,121 @@
+package expand
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEnvWithoutACluster(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		env  string
+		want []string
+	}{
+		{
+			name: "a reference to a variable declared before",
+			env:  `[{name: A, value: a}, {name: B, value: "$(A)b"}, {name: C, value: "$(B)c"}]`,
+			want: []string{"A=a", "B=ab", "C=abc"},
+		},
+		{
+			name: "a reference to a variable declared later",
+			env:  `[{name: B, value: "$(A)"}, {name: A, value: a}]`,
+			want: []string{"B=$(A)", "unexpanded A declared_later", "A=a"},
+		},
+		{
+			name: "a variable that refers to itself",
+			env:  `[{name: PATH, value: "$(PATH):/bin"}]`,
+			want: []string{"PATH=$(PATH):/bin", "unexpanded PATH refers_to_itself"},
+		},
+		{
+			name: "a variable declared twice can refer to its first value",
+			env:  `[{name: A, value: a}, {name: B, value: b}, {name: A, value: "$(A)2"}]`,
+			want: []string{"B=b", "A=a2"},
+		},
+		{
+			name: "a misspelt name, whether the right one comes before or later",
+			env:  `[{name: DATABASE, value: a}, {name: URL, value: "$(DATABSAE) $(PASSWRD)"}, {name: PASSWORD, value: b}]`,
+			want: []string{"DATABASE=a", "URL=$(DATABSAE) $(PASSWRD)", "unexpanded DATABSAE misspeltDATABASE", "unexpanded PASSWRD misspeltPASSWORD", "PASSWORD=b"},
+		},
+		{
+			name: "a name that nothing is close to",
+			env:  `[{name: A, value: "$(DATE) $(DATE)"}]`,
+			want: []string{"A=$(DATE) $(DATE)", "unexpanded DATE not_declared"},
+		},
+		{
+			name: "escapes and what is no reference",
+			env:  `[{name: A, value: "$$(X) $(X ${X} $X"}]`,
+			want: []string{"A=$(X) $(X ${X} $X"},
+		},
+		{
+			name: "a value that looks like a reference is not expanded again",
+			env:  `[{name: A, value: "$$(B)"}, {name: B, value: "$(A)"}]`,
+			want: []string{"A=$(B)", "B=$(B)"},
+		},
+		{
+			name: "what may be a service's variable is not known, and what has it in it is not",
+			env:  `[{name: URL, value: "http://$(GIT_SERVICE_HOST):$(GIT_PORT_80_TCP_PORT)"}, {name: B, value: "$(URL)"}]`,
+			want: []string{
+				"URL=http://<unknown GIT_SERVICE_HOST>:<unknown GIT_PORT_80_TCP_PORT>", "unknown GIT_SERVICE_HOST", "unknown GIT_PORT_80_TCP_PORT",
+				"B=http://<unknown GIT_SERVICE_HOST>:<unknown GIT_PORT_80_TCP_PORT>", "unknown URL",
+			},
+		},
+		{
+			name: "sources that a cluster has",
+			env: `[{name: A, valueFrom: {configMapKeyRef: {name: app, key: k}}}, {name: B, valueFrom: {secretKeyRef: {name: app, key: k, optional: true}}},
+        {name: C, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k}}}, {name: D, value: "$(A)$(B)$(C)"}]`,
+			want: []string{
+				"A=<unknown A>", "unknown A", "B=<unknown B>", "unknown B", "C=<unknown C>", "unknown C",
+				"D=<unknown A><unknown B><unknown C>", "unknown A", "unknown B", "unknown C",
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, container(t, nil, "env: "+tc.env).env()); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCommandAndArgsFindEveryVariable(t *testing.T) {
+	c := container(t, nil, `env: [{name: A, value: "$(B)"}, {name: B, value: b}]`, `command: [run, "$(A)", "$(B)"]`, `args: ["--x=$(C)"]`)
+	want := []Text{{Value: "run"}, {Value: "$(B)"}, {Value: "b"}}
+	if diff := cmp.Diff(want, c.Command); diff != "" {
+		t.Errorf("command: want -, got +:\n%s", diff)
+	}
+	if len(c.Args) != 1 || c.Args[0].Value != "--x=$(C)" || !cmp.Equal(brief(c.Args[0].Findings), []string{"unexpanded C misspeltA"}) {
+		t.Errorf("args: got %+v", c.Args)
+	}
+}
+
+func TestAnEnvFromThatIsNotKnownMaySetAnyNameWithItsPrefix(t *testing.T) {
+	c := container(t, nil, `envFrom: [{prefix: APP_, configMapRef: {name: app}}]`, `args: ["$(APP_HOST)", "$(HOST)"]`)
+	if got := append(brief(c.Args[0].Findings), brief(c.Args[1].Findings)...); !cmp.Equal(got, []string{"unknown APP_HOST", "unexpanded HOST not_declared"}) {
+		t.Errorf("got %q", got)
+	}
+	if !cmp.Equal(brief(c.Findings), []string{"unknown"}) {
+		t.Errorf("the envFrom: got %+v", c.Findings)
+	}
+}
+
+// The kubelet reports a reference even if another declaration takes its place.
+func TestAnOverriddenDeclarationKeepsItsFinding(t *testing.T) {
+	c := container(t, nil, `env: [{name: A, value: "$(DATE)"}, {name: A, value: a}]`)
+	if !cmp.Equal(c.env(), []string{"A=a"}) || !cmp.Equal(brief(c.Findings), []string{"unexpanded DATE not_declared"}) {
+		t.Errorf("got %q, %+v", c.env(), c.Findings)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"HOST", "PORT", "DATABASE_PASSWORD", "MQ_SERVICE_HOST", "x"}
+	for name, want := range map[string]string{
+		"HSOT": "HOST", "host": "HOST", "HOSTS": "HOST", "OST": "HOST", "MOST": "HOST", "COAST": "",
+		"DATABSE_PASWORD": "DATABASE_PASSWORD", "DATABASE_URL": "", "": "x", "POST": "HOST",
+		"DATABSAE_PASWORD": "DATABASE_PASSWORD", "DB_SERVICE_HOST": "", "M_SERVICE_HOST": "MQ_SERVICE_HOST",
+	} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("%q: want %q, got %q", name, want, got)
+		}
+	}
+}
