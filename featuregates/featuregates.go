@@ -20,11 +20,17 @@ const (
 	// RelaxedEnvironmentVariableValidation allows every printable ASCII character
 	// but "=" in the name of a variable (KEP-4369).
 	RelaxedEnvironmentVariableValidation featuregate.Feature = "RelaxedEnvironmentVariableValidation"
+
+	// VariableExpansionEvents makes the kubelet raise an event when a container
+	// starts with $(NAME) references that could not be expanded (the document
+	// "Variable expansion"). The expansion itself has no gate.
+	VariableExpansionEvents featuregate.Feature = "VariableExpansionEvents"
 )
 
 // Gate is one gate of this branch.
 type Gate struct {
-	// KEP is the number of the enhancement that specifies the feature.
+	// KEP is the number of the enhancement that specifies the feature, or 0 where
+	// a document older than KEPs does.
 	KEP int
 	// Components are the binaries that act on the gate.
 	Components []string
@@ -32,7 +38,8 @@ type Gate struct {
 	// change, as component-base's versioned feature gates have them.
 	Specs featuregate.VersionedSpecs
 	// Upstream is the first minor in which Kubernetes itself has the gate. In
-	// older ones it exists only with this branch's patches.
+	// older ones it exists only with this branch's patches, and where Upstream is
+	// nil in every one.
 	Upstream *version.Version
 }
 
@@ -42,7 +49,7 @@ var gates = map[featuregate.Feature]Gate{
 		KEP:        3721,
 		Components: []string{"kube-apiserver", "kubelet"},
 		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.33"), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
 			{Version: version.MustParse("1.35"), Default: true, PreRelease: featuregate.Beta},
 		},
 		Upstream: version.MustParse("1.34"),
@@ -51,11 +58,17 @@ var gates = map[featuregate.Feature]Gate{
 		KEP:        4369,
 		Components: []string{"kube-apiserver", "kubelet"},
 		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.30"), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
 			{Version: version.MustParse("1.32"), Default: true, PreRelease: featuregate.Beta},
 			{Version: version.MustParse("1.34"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},
 		},
 		Upstream: version.MustParse("1.30"),
+	},
+	VariableExpansionEvents: {
+		Components: []string{"kubelet"},
+		Specs: featuregate.VersionedSpecs{
+			{Version: version.MustParse("1.33"), Default: false, PreRelease: featuregate.Alpha},
+		},
 	},
 }
 
@@ -83,7 +96,8 @@ func In(minor string) ([]State, error) {
 		if !ok {
 			continue
 		}
-		states = append(states, State{Name: name, Gate: gate, Spec: spec, Carried: v.LessThan(gate.Upstream)})
+		carried := gate.Upstream == nil || v.LessThan(gate.Upstream)
+		states = append(states, State{Name: name, Gate: gate, Spec: spec, Carried: carried})
 	}
 	return states, nil
 }

@@ -18,10 +18,11 @@ func TestInGivesStageAndDefaultOfTheMinor(t *testing.T) {
 		Carried bool
 	}
 	for minor, want := range map[string][]row{
-		"v1.29": nil,
-		"v1.31": {{RelaxedEnvironmentVariableValidation, "ALPHA", false, false}},
-		"v1.33": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}},
-		"v1.34": {{EnvFiles, "ALPHA", false, false}, {RelaxedEnvironmentVariableValidation, "", true, false}},
+		"v1.28": nil,
+		"v1.29": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, true}},
+		"v1.31": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, false}},
+		"v1.33": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.34": {{EnvFiles, "ALPHA", false, false}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 	} {
 		t.Run(minor, func(t *testing.T) {
 			states, err := In(minor)
@@ -50,7 +51,7 @@ func TestEnabledTurnsEveryGateOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{"EnvFiles": true, "RelaxedEnvironmentVariableValidation": true}
+	want := map[string]bool{"EnvFiles": true, "RelaxedEnvironmentVariableValidation": true, "VariableExpansionEvents": true}
 	if diff := cmp.Diff(want, on); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -69,6 +70,16 @@ func TestUpstreamRowsAgreeWithTheNewestKubernetes(t *testing.T) {
 				t.Errorf("%s in %s: have %q default=%t, Kubernetes has %q default=%t",
 					name, want.Version, got.PreRelease, got.Default, want.PreRelease, want.Default)
 			}
+		}
+	}
+}
+
+// A gate that Kubernetes has by now is no longer only the branch's.
+func TestGatesOfTheBranchAloneAreUnknownToTheNewestKubernetes(t *testing.T) {
+	known := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
+	for name, gate := range gates {
+		if _, ok := known[name]; ok && gate.Upstream == nil {
+			t.Errorf("Kubernetes has the gate %s: say since when", name)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/doctor"
 	"podenv.dev/hack/internal/junit"
@@ -56,6 +55,7 @@ func (t *testRun) checks() []verify.Check {
 		mine("stories", "e2e", t.stories, "cluster"),
 		mine("e2e", "e2e", t.e2e, "cluster"),
 		mine("e2e relaxed names", "e2e", t.e2eRelaxed, "cluster"),
+		mine("e2e variable expansion", "e2e", t.e2eExpansion, "cluster"),
 		mine("e2e on a kubelet without an API server", "e2e", t.e2eStandalone, "cluster"),
 		mine("e2e with the gate off", "e2e", t.e2eGateOff, "cluster"),
 		mine("down leaves nothing", "e2e", t.down, "cluster"),
@@ -169,6 +169,10 @@ func (t *testRun) e2eRelaxed(ctx context.Context, step *progress.Step) ([]junit.
 	return t.suite(ctx, step, suite.Options{Suite: "relaxed"})
 }
 
+func (t *testRun) e2eExpansion(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	return t.suite(ctx, step, suite.Options{Suite: "expansion"})
+}
+
 // e2eStandalone takes a node away from the API server for a minute, so nothing runs
 // beside it.
 func (t *testRun) e2eStandalone(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
@@ -178,12 +182,29 @@ func (t *testRun) e2eStandalone(ctx context.Context, step *progress.Step) ([]jun
 // e2eGateOff makes the cluster anew without the gates, and runs the specs that say
 // what a cluster does then.
 func (t *testRun) e2eGateOff(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
-	var err error
-	off := map[string]bool{string(featuregates.EnvFiles): false}
+	on, err := t.p.Gates()
+	if err != nil {
+		return nil, err
+	}
+	off := map[string]bool{}
+	for gate := range on {
+		off[gate] = false
+	}
 	if t.cluster, err = t.quiet().Cluster(ctx, t.result, testCluster, 1, off); err != nil {
 		return nil, err
 	}
-	return t.suite(ctx, step, suite.Options{Suite: "envfiles", Focus: "with the gate off", JUnit: filepath.Join(t.app.layout.Output(), "e2e", "envfiles-gate-off.xml")})
+	var all []junit.Case
+	for _, name := range []string{"envfiles", "relaxed", "expansion"} {
+		cases, err := t.suite(ctx, step, suite.Options{
+			Suite: name, Focus: "with the gate off",
+			JUnit: filepath.Join(t.app.layout.Output(), "e2e", name+"-gate-off.xml"),
+		})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, cases...)
+	}
+	return all, nil
 }
 
 // suite returns the specs that ran or were to run; a spec that a filter leaves out

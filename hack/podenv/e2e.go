@@ -65,8 +65,11 @@ Exit status: 0 only where a spec ran and none failed.`,
 // gatesOf are the gates that a suite is about. podenv turns them on: a cluster of its
 // own that lost one must not pass by skipping.
 func gatesOf(suite string) []string {
-	if suite == "relaxed" {
+	switch suite {
+	case "relaxed":
 		return []string{string(featuregates.RelaxedEnvironmentVariableValidation)}
+	case "expansion":
+		return []string{string(featuregates.VariableExpansionEvents), string(featuregates.EnvFiles)}
 	}
 	return []string{string(featuregates.EnvFiles)}
 }

@@ -16,6 +16,10 @@ var files embed.FS
 // Stories are the manifests of KEP-3721's user stories, in the KEP's order.
 var Stories = []string{"story-1.yaml", "story-2.yaml"}
 
+// Expansions are the manifests of the two example pods of the document "Variable
+// expansion", in the document's order.
+var Expansions = []string{"expansion-1.yaml", "expansion-2.yaml"}
+
 // Pod returns the pod in the file called name. A field that the v1 API does not
 // know is an error, so that a slip of the pen cannot go unseen.
 func Pod(name string) (*v1.Pod, error) {

@@ -1,9 +1,11 @@
 package manifests
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -30,8 +32,28 @@ func TestStoriesAreTheKEPs(t *testing.T) {
 	}
 }
 
-func TestStoriesPullNothing(t *testing.T) {
-	for _, file := range Stories {
+// TestExpansionsAreTheDocuments holds each manifest to the variables that the document
+// declares, in its order.
+func TestExpansionsAreTheDocuments(t *testing.T) {
+	for file, want := range map[string][]v1.EnvVar{
+		"expansion-1.yaml": {
+			{Name: "PUBLIC_URL", Value: "http://$(GITSERVER_SERVICE_HOST):$(GITSERVER_SERVICE_PORT)"},
+		},
+		"expansion-2.yaml": {
+			{Name: "POD_NAMESPACE", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
+			{Name: "PUBLIC_URL", Value: "http://gitserver.$(POD_NAMESPACE):$(SERVICE_PORT)"},
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			if diff := cmp.Diff(want, read(t, file).Spec.Containers[0].Env); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestManifestsPullNothing(t *testing.T) {
+	for _, file := range slices.Concat(Stories, Expansions) {
 		pod := read(t, file)
 		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
 			if c.ImagePullPolicy != v1.PullNever || !strings.HasPrefix(c.Image, "podenv.dev/") {

@@ -45,7 +45,12 @@ func NewUnexpandedReferences(container string, recorder ObjectEventRecorder) *Un
 
 // InEnv is what to give to MappingFuncFor for the value of the variable called
 // name.
-func (u *UnexpandedReferences) InEnv(name string) ObjectEventRecorder { return u.in("env " + name) }
+func (u *UnexpandedReferences) InEnv(name string) ObjectEventRecorder {
+	if u == nil {
+		return nil // without the work of joining the name
+	}
+	return u.in("env " + name)
+}
 
 // InCommand is what to give to MappingFuncFor for the container's command.
 func (u *UnexpandedReferences) InCommand() ObjectEventRecorder { return u.in("command") }

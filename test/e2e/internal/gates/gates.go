@@ -46,7 +46,7 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// answers remembers, for each gate, what missing said.
+// answers remembers, for each gate, what missing or missingInKubelets said.
 var answers sync.Map
 
 // Require skips the running spec unless the API server and every node that takes pods
@@ -55,10 +55,16 @@ var answers sync.Map
 // per process; a suite that flips gates reads them with OfAPIServer and OfKubelet.
 func Require(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
-	answer, known := answers.Load(gate)
+	require(ctx, gate, gate, missing)
+}
+
+// require asks the cluster where gate is missing, and keeps the answer under key.
+func require(ctx context.Context, gate, key string, missing func(context.Context, kubernetes.Interface, string) string) {
+	ginkgo.GinkgoHelper()
+	answer, known := answers.Load(key)
 	if !known {
 		answer = missing(ctx, newClient(), gate)
-		answers.Store(gate, answer)
+		answers.Store(key, answer)
 	}
 	why := answer.(string)
 	if why == "" {
@@ -98,6 +104,12 @@ func missing(ctx context.Context, client kubernetes.Interface, gate string) stri
 	if state != On {
 		return fmt.Sprintf("the gate %s is %s in the API server", gate, state)
 	}
+	return missingInKubelets(ctx, client, gate)
+}
+
+// missingInKubelets says on which node gate is not on in the kubelet, or nothing where
+// it is on everywhere.
+func missingInKubelets(ctx context.Context, client kubernetes.Interface, gate string) string {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err)
 	for _, node := range nodes.Items {

@@ -21,8 +21,8 @@ const (
 	poll     = 500 * time.Millisecond
 )
 
-// Create creates pod in f's namespace, with what every test pod shares: no token, and
-// an end that is quick.
+// Create creates pod in f's namespace, with what every test pod shares: no token, no
+// variables of services unless it asks for them, and an end that is quick.
 func Create(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
 	ginkgo.GinkgoHelper()
 	created, err := TryCreate(ctx, f, pod)
@@ -40,7 +40,9 @@ func TryCreate(ctx context.Context, f *framework.Framework, pod *v1.Pod) (*v1.Po
 // Quick gives spec what makes a test pod start and end quickly.
 func Quick(spec *v1.PodSpec) {
 	spec.AutomountServiceAccountToken = ptr.To(false)
-	spec.EnableServiceLinks = ptr.To(false)
+	if spec.EnableServiceLinks == nil {
+		spec.EnableServiceLinks = ptr.To(false)
+	}
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(1))
 }
 

@@ -1,0 +1,66 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package validation
+
+// envVarNameBytes says for each byte where in the name of an environment variable
+// it may stand. It is a table because the API server looks into it for every byte
+// of every name in every pod and pod template.
+var envVarNameBytes = func() (table [256]uint8) {
+	for c := range table {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '-', c == '.', c == '_':
+			table[c] = envVarStrictFirst | envVarStrictNext | envVarRelaxed
+		case c >= '0' && c <= '9':
+			table[c] = envVarStrictNext | envVarRelaxed
+		case c >= ' ' && c <= '~' && c != '=':
+			table[c] = envVarRelaxed
+		}
+	}
+	return table
+}()
+
+const (
+	envVarStrictFirst uint8 = 1 << iota // at the start, strict validation
+	envVarStrictNext                    // after the start, strict validation
+	envVarRelaxed                       // anywhere, relaxed validation
+)
+
+// matchesStrictEnvVarName reports whether the whole name matches
+// [-._a-zA-Z][-._a-zA-Z0-9]*, strict validation of KEP-4369 without the refusal of
+// ".", ".." and a leading "..", which is hasChDirPrefix's.
+func matchesStrictEnvVarName(name string) bool {
+	if len(name) == 0 || envVarNameBytes[name[0]]&envVarStrictFirst == 0 {
+		return false
+	}
+	for i := 1; i < len(name); i++ {
+		if envVarNameBytes[name[i]]&envVarStrictNext == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesRelaxedEnvVarName reports whether name matches ^[ -<>-~]+$, envVarRelaxed
+// validation of KEP-4369: printable ASCII but "=", and at least one of it.
+func matchesRelaxedEnvVarName(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if envVarNameBytes[name[i]]&envVarRelaxed == 0 {
+			return false
+		}
+	}
+	return len(name) > 0
+}

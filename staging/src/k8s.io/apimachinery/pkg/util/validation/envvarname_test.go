@@ -1,0 +1,92 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package validation
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// envVarNameRules are the two rules, each beside the regular expression of
+// KEP-4369 that it must agree with.
+var envVarNameRules = []struct {
+	name    string
+	matches func(string) bool
+	regexp  *regexp.Regexp
+}{
+	{"strict", matchesStrictEnvVarName, regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)},
+	{"relaxed", matchesRelaxedEnvVarName, regexp.MustCompile(`^[ -<>-~]+$`)},
+}
+
+func TestEnvVarNameRulesAreThoseOfTheKEP(t *testing.T) {
+	names := []string{
+		"", ".", "..", "...", "..a", "a..", "-", "_", "a=b", "=", "A\n", "\nA", "A\x00",
+		"Logging:LogLevel:Default", "two  words", `"quoted"`, "$(A)", "1ST", "Ä", "日本", "A\u00a0B", "\xff\xfe",
+	}
+	for b := 0; b < 256; b++ {
+		c := string([]byte{byte(b)})
+		names = append(names, c, c+"Ab", "A"+c+"b", "Ab"+c)
+		for b2 := 0; b2 < 256; b2++ {
+			names = append(names, c+string([]byte{byte(b2)}))
+		}
+	}
+	for _, length := range []int{3, 63, 64, 127, 128, 129, 253, 254, 4096, 1 << 20} {
+		long := strings.Repeat("a", length)
+		names = append(names, long, "9"+long, long+"9", long+" ", long+"=", long+"\x7f", long+"\n")
+	}
+
+	for _, rule := range envVarNameRules {
+		accepted := 0
+		for _, name := range names {
+			got := rule.matches(name)
+			if want := rule.regexp.MatchString(name); got != want {
+				if len(name) > 40 {
+					name = name[:10] + "..." + name[len(name)-10:]
+				}
+				t.Errorf("%s, %q: want %v, got %v", rule.name, name, want, got)
+			}
+			if got {
+				accepted++
+			}
+		}
+		if accepted == 0 || accepted == len(names) {
+			t.Errorf("%s: accepted %d of %d names, which shows nothing", rule.name, accepted, len(names))
+		}
+	}
+}
+
+// The figures to compare are those of one rule and one name.
+func BenchmarkEnvVarName(b *testing.B) {
+	for _, rule := range envVarNameRules {
+		for _, name := range []string{"PATH", "MY_APPLICATION_DATABASE_PASSWORD"} {
+			for _, by := range []struct {
+				name    string
+				matches func(string) bool
+			}{{"table", rule.matches}, {"regexp", rule.regexp.MatchString}} {
+				b.Run(rule.name+"/"+name+"/"+by.name, func(b *testing.B) {
+					b.ReportAllocs()
+					for i := 0; i < b.N; i++ {
+						if !by.matches(name) {
+							b.Fatalf("%q does not match", name)
+						}
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package expansion
+
+import (
+	"context"
+
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+var _ = describe("a container in a crash loop", func(f *framework.Framework) {
+	f.It("has one event whose count grows with its starts, rather than one event each", func(ctx context.Context) {
+		crashes := dumps(literal("A", "$(NONE)"))
+		crashes.Args = []string{"unknown"} // for which envdump exits with an error
+		pod := newPod("crashes", crashes)
+		pod.Spec.RestartPolicy = v1.RestartPolicyAlways
+		pods.Create(ctx, f, pod)
+
+		all := eventsOfStarts(ctx, f, pod.Name, consumer, 3)
+		events := about(consumer, all)
+		gomega.Expect(events).To(gomega.HaveLen(1))
+		expectToSay(events[0], consumer, "$(NONE) (env A)")
+		// One for each start that is told of, and maybe for the next, of which it is told
+		// a moment later.
+		starts := countOf(started, all)
+		gomega.Expect(events[0].Count).To(gomega.BeElementOf(starts, starts+1), "after %d starts", starts)
+	})
+})
+
+// countOf is how often the events of that reason were raised.
+func countOf(reason string, events []v1.Event) (count int32) {
+	for _, event := range events {
+		if event.Reason == reason {
+			count += event.Count
+		}
+	}
+	return count
+}

@@ -1,0 +1,101 @@
+package expansion
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+var _ = describe("an event on the pod", func(f *framework.Framework) {
+	f.It("names the container, each name once and its places, and no value", func(ctx context.Context) {
+		const user, password = "xyzzy", "hunter2"
+		createSources(ctx, f, map[string]string{"user": user}, map[string]string{"password": password})
+		container := prints([]string{"$(HOST)", "ready"}, []string{"$(PORT)", "$(HOST)", "$(OTHER)", "$(OTHER)"},
+			fromConfigMap("USER_NAME", "user"), fromSecret("PASSWORD", "password"),
+			literal("URL", "db://$(USER_NAME):$(PASSWORD)@$(HOST):$(PORT)/$(HOST)"))
+		pod := newPod("named", container)
+		pods.RunToEnd(ctx, f, pod)
+
+		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL, command, args), $(PORT) (env URL, args), $(OTHER) (args)")
+		told := pods.Told(ctx, f, pod.Name)
+		gomega.Expect(told).NotTo(gomega.ContainSubstring(user))
+		gomega.Expect(told).NotTo(gomega.ContainSubstring(password))
+	})
+
+	f.It("tells of a variable that is declared too late, and of one that is misspelt", func(ctx context.Context) {
+		pod := newPod("late", dumps(literal("URL", "http://$(HOST):$(PROT)"), literal("HOST", "db"), literal("PORT", "80")))
+		pods.RunToEnd(ctx, f, pod)
+
+		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL), $(PROT) (env URL)")
+	})
+
+	f.It("spells out ten names, and counts the rest", func(ctx context.Context) {
+		var args []string
+		want := ""
+		for i := 1; i <= 12; i++ {
+			reference := fmt.Sprintf("$(NAME_%d)", i)
+			args = append(args, reference)
+			if i > 1 && i <= 10 {
+				want += ", "
+			}
+			if i <= 10 {
+				want += reference + " (args)"
+			}
+		}
+		pod := newPod("many", prints(nil, args))
+		pods.RunToEnd(ctx, f, pod)
+
+		expectOneEvent(ctx, f, pod.Name, consumer, want+" and 2 more")
+	})
+
+	f.It("is there for each container that has cause for one, init and sidecar containers among them", func(ctx context.Context) {
+		named := func(name, reference string) v1.Container {
+			container := dumps(literal("A", reference))
+			container.Name = name
+			return container
+		}
+		sidecar := named("sidecar", "$(OF_SIDECAR)")
+		always := v1.ContainerRestartPolicyAlways
+		sidecar.RestartPolicy, sidecar.Args = &always, []string{"serve"}
+		pod := newPod("kinds", named("main", "$(OF_MAIN)"), named("fine", "fine"))
+		pod.Spec.InitContainers = []v1.Container{named("init", "$(OF_INIT)"), sidecar}
+		pods.RunToEnd(ctx, f, pod)
+
+		expectOneEvent(ctx, f, pod.Name, "init", "$(OF_INIT) (env A)")
+		expectOneEvent(ctx, f, pod.Name, "sidecar", "$(OF_SIDECAR) (env A)")
+		expectOneEvent(ctx, f, pod.Name, "main", "$(OF_MAIN) (env A)")
+		expectNoEvent(ctx, f, pod.Name, "fine")
+	})
+
+	f.It("is there for an ephemeral container", func(ctx context.Context) {
+		serving := dumps()
+		serving.Args = []string{"serve"}
+		pod := pods.Create(ctx, f, newPod("debugged", serving))
+		pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
+		pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
+			Name: "debug", Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: []v1.EnvVar{literal("A", "$(NONE)")},
+		}}}
+		_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).UpdateEphemeralContainers(ctx, pod.Name, pod, metav1.UpdateOptions{})
+		framework.ExpectNoError(err)
+
+		expectOneEvent(ctx, f, pod.Name, "debug", "$(NONE) (env A)")
+		expectNoEvent(ctx, f, pod.Name, consumer)
+	})
+
+	f.It("is there where the program itself is such a reference, and so cannot be started", func(ctx context.Context) {
+		container := dumps()
+		container.Command = []string{"$(PROGRAM)"}
+		pod := pods.Create(ctx, f, newPod("program", container))
+
+		events := awaitEvent(ctx, f, pod.Name, "a reference was left unexpanded", func(event *v1.Event) bool {
+			return event.Reason == unexpanded
+		})
+		expectToSay(about(consumer, events)[0], consumer, "$(PROGRAM) (command)")
+	})
+})

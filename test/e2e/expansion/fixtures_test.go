@@ -1,0 +1,128 @@
+package expansion
+
+import (
+	"context"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// gate is the feature gate under test; envFiles is the one of fileKeyRef.
+const gate, envFiles = "VariableExpansionEvents", "EnvFiles"
+
+var feature = framework.ValidFeatures.Add(gate)
+
+// consumer is the container whose variables a spec is about, and source the name of a
+// spec's ConfigMap, and of its Secret.
+const consumer, source = "app", "source"
+
+// describe declares specs that need the gate on; they are skipped, and say so, on a
+// cluster where it is off.
+func describe(theme string, specs func(f *framework.Framework)) bool {
+	ginkgo.GinkgoHelper()
+	return describeIf(gates.RequireInKubelets, theme, specs)
+}
+
+// describeIf declares specs that run where precondition does not skip them.
+func describeIf(precondition func(context.Context, string), theme string, specs func(f *framework.Framework)) bool {
+	ginkgo.GinkgoHelper()
+	return framework.SIGDescribe("node")("Variable expansion", framework.WithFeature(feature),
+		framework.WithLabel("FeatureGate:"+gate), theme, func() {
+			// Ahead of the framework's own BeforeEach, which makes a namespace.
+			ginkgo.BeforeEach(func(ctx context.Context) { precondition(ctx, gate) })
+			f := framework.NewDefaultFramework("expansion")
+			f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+			specs(f)
+		})
+}
+
+// whateverTheGate is the precondition of specs about results, which have no gate.
+func whateverTheGate(context.Context, string) {}
+
+// newPod is a pod that runs containers once.
+func newPod(name string, containers ...v1.Container) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: containers},
+	}
+}
+
+// dumps is a container without a shell that prints its environment.
+func dumps(env ...v1.EnvVar) v1.Container {
+	return v1.Container{Name: consumer, Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env}
+}
+
+// prints is a container that prints each of words, and then each of args, on a line
+// of its own. The words are in its command.
+func prints(words, args []string, env ...v1.EnvVar) v1.Container {
+	return v1.Container{
+		Name: consumer, Image: pods.Busybox, ImagePullPolicy: v1.PullNever, Env: env,
+		Command: append([]string{"printf", `%s\n`}, words...), Args: args,
+	}
+}
+
+func literal(name, value string) v1.EnvVar { return v1.EnvVar{Name: name, Value: value} }
+
+func fromField(name, path string) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: path}}}
+}
+
+func fromConfigMap(name, key string) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{ConfigMapKeyRef: &v1.ConfigMapKeySelector{
+		LocalObjectReference: v1.LocalObjectReference{Name: source}, Key: key}}}
+}
+
+func fromSecret(name, key string) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{
+		LocalObjectReference: v1.LocalObjectReference{Name: source}, Key: key}}}
+}
+
+// fromFile is a variable taken from a key of the file that withFile writes.
+func fromFile(name, key string) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
+		FileKeyRef: &v1.FileKeySelector{VolumeName: "config", Path: "config.env", Key: key}}}
+}
+
+// optional is variable with optional: true.
+func optional(variable v1.EnvVar) v1.EnvVar {
+	switch source := variable.ValueFrom; {
+	case source.ConfigMapKeyRef != nil:
+		source.ConfigMapKeyRef.Optional = ptr.To(true)
+	case source.SecretKeyRef != nil:
+		source.SecretKeyRef.Optional = ptr.To(true)
+	case source.FileKeyRef != nil:
+		source.FileKeyRef.Optional = ptr.To(true)
+	}
+	return variable
+}
+
+// withFile gives pod an emptyDir whose env file has content, byte for byte.
+func withFile(pod *v1.Pod, content string) *v1.Pod {
+	pod.Spec.Volumes = []v1.Volume{{Name: "config", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	pod.Spec.InitContainers = []v1.Container{{
+		Name: "setup-envfile", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+		Command: []string{"sh", "-ec", `printf %s "$CONTENT" > /data/config.env`},
+		// The kubelet would expand $(NAME) and take $$ for $.
+		Env:          []v1.EnvVar{literal("CONTENT", strings.ReplaceAll(content, "$", "$$"))},
+		VolumeMounts: []v1.VolumeMount{{Name: "config", MountPath: "/data"}},
+	}}
+	return pod
+}
+
+// createSources creates a ConfigMap and a Secret, both with the name source.
+func createSources(ctx context.Context, f *framework.Framework, configMap, secret map[string]string) {
+	ginkgo.GinkgoHelper()
+	meta := metav1.ObjectMeta{Name: source}
+	_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{ObjectMeta: meta, Data: configMap}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	_, err = f.ClientSet.CoreV1().Secrets(f.Namespace.Name).Create(ctx, &v1.Secret{ObjectMeta: meta, StringData: secret}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+}

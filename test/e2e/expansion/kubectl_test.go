@@ -1,0 +1,23 @@
+package expansion
+
+import (
+	"context"
+
+	"github.com/onsi/gomega"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/entry"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+var _ = describe("kubectl", func(f *framework.Framework) {
+	f.It("describe pod shows the event with container, names and places", func(ctx context.Context) {
+		pod := newPod("described", prints(nil, []string{"$(PORT)"}, literal("URL", "http://$(HOST)")))
+		pods.RunToEnd(ctx, f, pod)
+		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL), $(PORT) (args)")
+
+		text := entry.RunKubectl(ctx, "describe", "pod", pod.Name, "--namespace", f.Namespace.Name)
+		gomega.Expect(text).To(gomega.MatchRegexp(
+			`(?m)^\s+Warning\s+UnexpandedVariableReferences\s+\S+\s+kubelet\s+Container app starts with .*: \$\(HOST\) \(env URL\), \$\(PORT\) \(args\)\.`))
+	})
+})
