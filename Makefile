@@ -8,7 +8,7 @@ export SERIES
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test doctor tree patches build image e2e export push lint unit bench bench-cluster bench-harness fuzz clean
+.PHONY: help up down test verify-series doctor tree patches build image e2e export push lint unit bench bench-cluster bench-harness fuzz clean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: ## run everything that proves the project; last line: N passed, N failed, 
 
 unit: ## the quick part of `make test`: formatting, linters, unit tests
 	@$(PODENV) test --only lint,unit
+
+verify-series: ## apply, generate, compile and test all series, and print a table
+	@$(PODENV) series --verify
 
 doctor: ## can this host do it?
 	@$(PODENV) doctor

@@ -29,17 +29,17 @@ func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schema stri
 	if err := v.remove(before...); err != nil {
 		return nil, err
 	}
-	args := []string{
-		"--openapi-schema=" + schemaFile,
-		"--go-header-file=" + boilerplate,
-		"--output-dir=" + v.path(applyConfigurations),
-		"--output-pkg=" + importPath(applyConfigurations),
+	args := []string{"--openapi-schema=" + schemaFile}
+	if target := importPath(applyConfigurations); p.gopath {
+		args = append(args, "--output-base="+v.sources(), "--output-package="+target)
+	} else {
+		args = append(args, "--output-dir="+v.path(applyConfigurations), "--output-pkg="+target)
 	}
 	types, err := externalTypes(v)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.command(ctx, v, "applyconfiguration-gen", append(args, types...)...).Run(); err != nil {
+	if err := p.generator(ctx, v, "applyconfiguration-gen", append(args, p.inputs(types...)...)...).Run(); err != nil {
 		return nil, fmt.Errorf("generating apply configurations: %w", err)
 	}
 	after, err := listGo(v, applyConfigurations)

@@ -81,23 +81,25 @@ func (p *pipeline) mergedDefinitions(ctx context.Context, v *view, file string, 
 // runOpenAPIGen makes the definitions of packages.
 func (p *pipeline) runOpenAPIGen(ctx context.Context, v *view, packages []*goPackage) ([]byte, error) {
 	out, report := filepath.Join(p.work, "definitions"), filepath.Join(p.work, "violations")
-	args := []string{
-		"--go-header-file=" + boilerplate,
-		"--output-file=" + definitionsName,
-		"--output-dir=" + out,
-		"--output-pkg=" + importPath(openAPIDefinitions),
-		"--report-filename=" + report,
+	args := []string{"--report-filename=" + report}
+	made := filepath.Join(out, definitionsName)
+	if target := importPath(openAPIDefinitions); p.gopath {
+		args = append(args, "--output-file-base="+strings.TrimSuffix(definitionsName, ".go"), "--output-base="+out, "--output-package="+target)
+		made = filepath.Join(out, target, definitionsName)
+	} else {
+		args = append(args, "--output-file="+definitionsName, "--output-dir="+out, "--output-pkg="+target)
 	}
+	var paths []string
 	for _, pkg := range packages {
-		args = append(args, pkg.path)
+		paths = append(paths, pkg.path)
 	}
-	if err := p.command(ctx, v, "openapi-gen", args...).Run(); err != nil {
+	if err := p.generator(ctx, v, "openapi-gen", append(args, p.inputs(paths...)...)...).Run(); err != nil {
 		return nil, fmt.Errorf("generating OpenAPI definitions: %w", err)
 	}
 	if err := p.checkViolations(report); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(filepath.Join(out, definitionsName))
+	return os.ReadFile(made)
 }
 
 // checkViolations compares the breaches of the API rules with those that the release

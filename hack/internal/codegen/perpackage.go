@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strings"
 )
 
 // boilerplate is the licence header of generated files.
@@ -62,19 +63,35 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 		return nil, nil
 	}
 	defer p.log.start(g.file)()
-	var files []string
-	args := append([]string{"--go-header-file=" + boilerplate, "--output-file=" + g.file}, g.flags...)
+	var files, paths []string
 	for _, pkg := range packages {
 		files = append(files, path.Join(pkg.dir, g.file))
-		args = append(args, pkg.path)
+		paths = append(paths, pkg.path)
 	}
 	if err := v.remove(files...); err != nil {
 		return nil, err
 	}
-	if err := p.command(ctx, v, g.tool, args...).Run(); err != nil {
+	args := append(p.outputFile(v, g.file), g.flags...)
+	for _, flag := range g.allFlags {
+		var all []string
+		for _, pkg := range p.marked(g.marker, func(*goPackage) bool { return true }) {
+			all = append(all, pkg.path)
+		}
+		args = append(args, flag+"="+strings.Join(all, ","))
+	}
+	if err := p.generator(ctx, v, g.tool, append(args, p.inputs(paths...)...)...).Run(); err != nil {
 		return nil, fmt.Errorf("generating %s: %w", g.file, err)
 	}
 	return v.collect(files...)
+}
+
+// outputFile are the arguments that have a generator write a file called name into each
+// package.
+func (p *pipeline) outputFile(v *view, name string) []string {
+	if p.gopath {
+		return []string{"--output-file-base=" + strings.TrimSuffix(name, ".go"), "--output-base=" + v.sources()}
+	}
+	return []string{"--output-file=" + name}
 }
 
 // swaggerDocs makes the descriptions that API types carry at run time. Which packages

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -36,8 +37,17 @@ func (k *kubernetes) generate(ctx context.Context, o Options, r *reach, step *pr
 	}
 	defer os.RemoveAll(work)
 	p := &pipeline{kubernetes: k, reach: r, tools: tools, log: log, tree: o.Tree, work: work}
+	if k.gopath {
+		log.now("linking what the API packages import")
+		if err := linkDependencies(ctx, o.Tree, p.dependencies(), sortedKeys(r.packages)); err != nil {
+			return nil, err
+		}
+	}
 	return p.run(ctx)
 }
+
+// dependencies is the GOPATH of other modules' packages, for a minor that needs one.
+func (p *pipeline) dependencies() string { return filepath.Join(p.work, "dependencies") }
 
 func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	if err := p.checkOpenAPI(); err != nil {
@@ -82,6 +92,9 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 // view makes a view for the generator called name.
 func (p *pipeline) view(name string) (*view, error) {
 	v, err := newView(p.tree, filepath.Join(p.work, name))
+	if err == nil && p.gopath {
+		err = v.linkGopath()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("copying the tree for the generators: %w", err)
 	}
@@ -136,6 +149,23 @@ func (c *collected) keep(files outputs, err error) error {
 	defer c.mu.Unlock()
 	c.files.add(files)
 	return nil
+}
+
+// generator runs one of the tools, which looks for packages in v.
+func (p *pipeline) generator(ctx context.Context, v *view, name string, args ...string) *run.Cmd {
+	c := p.command(ctx, v, name, append([]string{"--go-header-file=" + v.path(boilerplate)}, args...)...)
+	if p.gopath {
+		c.Env(p.tools.gopathEnv(v.gopath(), p.dependencies())...)
+	}
+	return c
+}
+
+// inputs are the arguments that give a generator packages.
+func (p *pipeline) inputs(packages ...string) []string {
+	if p.gopath {
+		return []string{"--input-dirs=" + strings.Join(packages, ",")}
+	}
+	return packages
 }
 
 // command runs one of the tools in v.

@@ -43,10 +43,11 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 		return nil, err
 	}
 	machinery, others := p.protobufPackages(packages, marker)
-	err = p.command(ctx, v, "go-to-protobuf",
-		"--go-header-file="+boilerplate,
-		"--output-dir="+v.path(stagingRoot),
-		"--proto-import="+v.path(stagingRoot),
+	generator, err := p.goToProtobuf(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	err = generator(
 		"--proto-import="+gogo,
 		"--proto-import="+v.path("third_party/protobuf"),
 		"--apimachinery-packages="+strings.Join(machinery, ","),
@@ -59,6 +60,28 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 		return nil, err
 	}
 	return v.collect(files...)
+}
+
+// goToProtobuf prepares the generator of protobuf code, to which its arguments are added.
+func (p *pipeline) goToProtobuf(ctx context.Context, v *view) (func(args ...string) *run.Cmd, error) {
+	const tool = "go-to-protobuf"
+	if !p.gopath {
+		root := v.path(stagingRoot)
+		return func(args ...string) *run.Cmd {
+			return p.generator(ctx, v, tool, append([]string{"--output-dir=" + root, "--proto-import=" + root}, args...)...)
+		}, nil
+	}
+	// The code says where its proto file was: under the vendor folder of k8s.io/kubernetes.
+	if err := v.linkVendor(); err != nil {
+		return nil, err
+	}
+	main := filepath.Join(v.sources(), "k8s.io", "kubernetes")
+	vendor := filepath.Join(main, "vendor")
+	return func(args ...string) *run.Cmd {
+		args = append([]string{"--output-base=" + v.sources(), "--vendor-output-base=" + vendor, "--proto-import=" + vendor}, args...)
+		// go/build looks for the vendor folder around PWD, as a shell has it.
+		return p.generator(ctx, v, tool, args...).Dir(main).Env("PWD=" + main)
+	}, nil
 }
 
 // protobufPackages are go-to-protobuf's two lists. A leading "-" marks packages that

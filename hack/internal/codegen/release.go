@@ -13,6 +13,12 @@ import (
 type kubernetes struct {
 	// tools are the packages of the commands, built in the tree.
 	tools []string
+	// newTools is the version of golang.org/x/tools to build them with, where that of the
+	// release does not compile with Go 1.25 and later; empty for the release's own.
+	newTools string
+	// gopath says that the generators' library is gengo before v2, which knows no modules:
+	// they look for packages in a GOPATH, and all that they are given is flags.
+	gopath bool
 	// packageGenerators write one file per package.
 	packageGenerators []packageGenerator
 	// machinery are the packages that every protobuf definition may refer to, as
@@ -32,6 +38,8 @@ type packageGenerator struct {
 	// methods says that it writes methods of the types, which must be there when the
 	// types are compiled.
 	methods bool
+	// allFlags are given all packages that have the marker, reached or not.
+	allFlags []string
 	// markedOnly says that it reads no types but those that have the marker too.
 	markedOnly bool
 }
@@ -52,59 +60,116 @@ func isFixtureTest(file string) bool {
 	})
 }
 
-// minors are the minors whose generators are known.
+// minors are the minors whose generators are known: what each one's hack/update-codegen.sh,
+// hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh run.
 var minors = map[string]*kubernetes{
-	"v1.33": {
-		tools: []string{
-			"golang.org/x/tools/cmd/goimports",
-			"k8s.io/code-generator/cmd/applyconfiguration-gen",
-			"k8s.io/code-generator/cmd/conversion-gen",
-			"k8s.io/code-generator/cmd/deepcopy-gen",
-			"k8s.io/code-generator/cmd/defaulter-gen",
-			"k8s.io/code-generator/cmd/go-to-protobuf",
-			"k8s.io/code-generator/cmd/go-to-protobuf/protoc-gen-gogo",
-			"k8s.io/code-generator/cmd/prerelease-lifecycle-gen",
-			"k8s.io/code-generator/cmd/validation-gen",
-			"k8s.io/kube-openapi/cmd/openapi-gen",
-			"k8s.io/kubernetes/cmd/genswaggertypedocs",
-		},
-		packageGenerators: []packageGenerator{
-			{
-				tool: "deepcopy-gen", marker: "deepcopy-gen", file: "zz_generated.deepcopy.go", methods: true,
-				flags: []string{"--bounding-dirs=k8s.io/kubernetes,k8s.io/api"},
-			},
-			{
-				tool: "conversion-gen", marker: "conversion-gen", file: "zz_generated.conversion.go",
-				flags: []string{"--extra-peer-dirs=k8s.io/kubernetes/pkg/apis/core,k8s.io/kubernetes/pkg/apis/core/v1,k8s.io/api/core/v1"},
-			},
-			{tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go"},
-			{
-				tool: "validation-gen", marker: "validation-gen", file: "zz_generated.validations.go",
-				flags: []string{"--readonly-pkg=" + strings.Join([]string{
-					"k8s.io/apimachinery/pkg/apis/meta/v1",
-					"k8s.io/apimachinery/pkg/api/resource",
-					"k8s.io/apimachinery/pkg/runtime",
-					"k8s.io/apimachinery/pkg/types",
-					"k8s.io/apimachinery/pkg/util/intstr",
-					"time",
-				}, ",")},
-			},
-			{
-				tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go",
-				methods: true, markedOnly: true,
-			},
-		},
-		machinery: []string{
-			"+k8s.io/apimachinery/pkg/util/intstr",
-			"+k8s.io/apimachinery/pkg/api/resource",
-			"+k8s.io/apimachinery/pkg/runtime/schema",
-			"+k8s.io/apimachinery/pkg/runtime",
-			"k8s.io/apimachinery/pkg/apis/meta/v1",
-			"k8s.io/apimachinery/pkg/apis/meta/v1beta1",
-			"k8s.io/apimachinery/pkg/apis/testapigroup/v1",
-		},
-		specGates: "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+	"v1.29": {
+		tools:    oldTools,
+		newTools: "v0.26.0",
+		gopath:   true,
+		packageGenerators: with(packageGenerators, map[string][]string{
+			"conversion-gen": {"--extra-dirs"},
+			"defaulter-gen":  {"--extra-peer-dirs"},
+		}),
+		machinery: machinery,
+		specGates: "AllAlpha=true,OpenAPIEnums=false",
 	},
+	"v1.30": {
+		tools:             tools(),
+		newTools:          "v0.26.0",
+		packageGenerators: packageGenerators,
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,OpenAPIEnums=false,ConsistentListFromCache=false",
+	},
+	"v1.31": {
+		tools:             tools(),
+		newTools:          "v0.26.0",
+		packageGenerators: packageGenerators,
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,OpenAPIEnums=false,ConsistentListFromCache=false",
+	},
+	"v1.32": {
+		tools:             tools(),
+		packageGenerators: packageGenerators,
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false,ConsistentListFromCache=false",
+	},
+	"v1.33": {
+		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
+		packageGenerators: append(slices.Clone(packageGenerators), validationGen),
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+	},
+}
+
+// tools are the commands that every minor has, and more.
+func tools(more ...string) []string {
+	return append([]string{
+		"golang.org/x/tools/cmd/goimports",
+		"k8s.io/code-generator/cmd/applyconfiguration-gen",
+		"k8s.io/code-generator/cmd/conversion-gen",
+		"k8s.io/code-generator/cmd/deepcopy-gen",
+		"k8s.io/code-generator/cmd/defaulter-gen",
+		"k8s.io/code-generator/cmd/go-to-protobuf",
+		"k8s.io/code-generator/cmd/go-to-protobuf/protoc-gen-gogo",
+		"k8s.io/code-generator/cmd/prerelease-lifecycle-gen",
+		"k8s.io/kube-openapi/cmd/openapi-gen",
+		"k8s.io/kubernetes/cmd/genswaggertypedocs",
+	}, more...)
+}
+
+// oldTools are those of v1.29, where openapi-gen is in another module.
+var oldTools = slices.Insert(slices.DeleteFunc(tools(), func(tool string) bool {
+	return tool == "k8s.io/kube-openapi/cmd/openapi-gen"
+}), 0, "k8s.io/code-generator/cmd/openapi-gen")
+
+// with gives the generators, by tool, those allFlags.
+func with(generators []packageGenerator, allFlags map[string][]string) []packageGenerator {
+	generators = slices.Clone(generators)
+	for i, g := range generators {
+		generators[i].allFlags = allFlags[g.tool]
+	}
+	return generators
+}
+
+// packageGenerators are those that every minor has.
+var packageGenerators = []packageGenerator{
+	{
+		tool: "deepcopy-gen", marker: "deepcopy-gen", file: "zz_generated.deepcopy.go", methods: true,
+		flags: []string{"--bounding-dirs=k8s.io/kubernetes,k8s.io/api"},
+	},
+	{
+		tool: "conversion-gen", marker: "conversion-gen", file: "zz_generated.conversion.go",
+		flags: []string{"--extra-peer-dirs=k8s.io/kubernetes/pkg/apis/core,k8s.io/kubernetes/pkg/apis/core/v1,k8s.io/api/core/v1"},
+	},
+	{tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go"},
+	{
+		tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go",
+		methods: true, markedOnly: true,
+	},
+}
+
+// validationGen came with v1.33.
+var validationGen = packageGenerator{
+	tool: "validation-gen", marker: "validation-gen", file: "zz_generated.validations.go",
+	flags: []string{"--readonly-pkg=" + strings.Join([]string{
+		"k8s.io/apimachinery/pkg/apis/meta/v1",
+		"k8s.io/apimachinery/pkg/api/resource",
+		"k8s.io/apimachinery/pkg/runtime",
+		"k8s.io/apimachinery/pkg/types",
+		"k8s.io/apimachinery/pkg/util/intstr",
+		"time",
+	}, ",")},
+}
+
+var machinery = []string{
+	"+k8s.io/apimachinery/pkg/util/intstr",
+	"+k8s.io/apimachinery/pkg/api/resource",
+	"+k8s.io/apimachinery/pkg/runtime/schema",
+	"+k8s.io/apimachinery/pkg/runtime",
+	"k8s.io/apimachinery/pkg/apis/meta/v1",
+	"k8s.io/apimachinery/pkg/apis/meta/v1beta1",
+	"k8s.io/apimachinery/pkg/apis/testapigroup/v1",
 }
 
 // generatorsOf returns the generators of release's minor.

@@ -15,8 +15,9 @@ import (
 
 // toolbox holds the generators, built from a tree.
 type toolbox struct {
-	dir string // with the commands in bin/
-	env []string
+	dir    string // with the commands in bin/
+	env    []string
+	goRoot string
 }
 
 // goEnv is how the go command is used in a tree: its go.mod rules, not its workspace,
@@ -34,7 +35,7 @@ func buildTools(ctx context.Context, o Options, k *kubernetes, log *logger) (*to
 	if err != nil {
 		return nil, err
 	}
-	t := &toolbox{dir: filepath.Join(o.Work, "tools", key)}
+	t := &toolbox{dir: filepath.Join(o.Work, "tools", key), goRoot: goRoot}
 	t.env = append(goEnv, "PATH="+strings.Join([]string{
 		filepath.Join(t.dir, "bin"), filepath.Join(goRoot, "bin"), os.Getenv("PATH"),
 	}, string(os.PathListSeparator)))
@@ -55,8 +56,15 @@ func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, log *logg
 		return err
 	}
 	defer os.RemoveAll(beside)
-	args := append([]string{"build", "-o", filepath.Join(beside, "bin") + "/"}, k.tools...)
-	if err := log.command(ctx, "go", args...).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
+	args := []string{"build", "-o", filepath.Join(beside, "bin") + "/"}
+	if k.newTools != "" {
+		modFile, err := newerTools(ctx, o.Tree, beside, k.newTools, log)
+		if err != nil {
+			return fmt.Errorf("getting %s %s for the generators of %s: %w", toolsModule, k.newTools, o.Release, err)
+		}
+		args = append(args, "-modfile="+modFile)
+	}
+	if err := log.command(ctx, "go", append(args, k.tools...)...).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
 		return fmt.Errorf("building the generators of %s: %w", o.Release, err)
 	}
 	if err := os.Chmod(beside, 0o755); err != nil {
@@ -69,10 +77,24 @@ func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, log *logg
 	return err
 }
 
+const toolsModule = "golang.org/x/tools"
+
+// newerTools makes, in dir, a go.mod that is tree's with another version of toolsModule.
+func newerTools(ctx context.Context, tree, dir, version string, log *logger) (modFile string, err error) {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		if err := copyFile(filepath.Join(tree, name), filepath.Join(dir, name)); err != nil {
+			return "", err
+		}
+	}
+	modFile = filepath.Join(dir, "go.mod")
+	return modFile, log.command(ctx, "go", "get", "-modfile="+modFile, toolsModule+"@"+version).
+		Env(goEnv...).Env("GOFLAGS=").Dir(tree).Run()
+}
+
 // toolsKey is a hash of what the commands are built from.
 func toolsKey(o Options, k *kubernetes, goVersion string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, o.Release, goVersion, k.tools)
+	fmt.Fprintln(h, o.Release, goVersion, k.tools, k.newTools)
 	for _, root := range []string{"go.mod", "go.sum", "cmd/genswaggertypedocs", stagingRoot + "k8s.io/code-generator/cmd", stagingRoot + "k8s.io/code-generator/pkg"} {
 		err := filepath.WalkDir(filepath.Join(o.Tree, root), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {

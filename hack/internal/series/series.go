@@ -58,6 +58,25 @@ func Load(l layout.Layout, name string) (Series, error) {
 	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series stands on", dir, kubernetes)
 }
 
+// Replaced lists the modules of the release that are there at another version, as in
+// "k8s.io/cri-client v0.33.13": those that the series' go.mod replaces.
+func (s Series) Replaced() ([]string, error) {
+	path := filepath.Join(s.Dir, "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	mod, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	var replaced []string
+	for _, r := range mod.Replace {
+		replaced = append(replaced, r.New.Path+" "+r.New.Version)
+	}
+	return replaced, nil
+}
+
 // Names lists the series that patches/ has, oldest first.
 func Names(l layout.Layout) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(l.Patches("v*"), "go.mod"))

@@ -66,6 +66,10 @@ func (a *assembly) newFileEdit(ctx context.Context, path, base string) (*newFile
 	if err != nil || equalFiles(here, want) {
 		return nil, err
 	}
+	// An edit here alone is for the next assembly.
+	if unedited, err := a.tree.holds(ctx, base, path, want); err != nil || unedited {
+		return nil, err
+	}
 	taken, err := a.tree.holds(ctx, base, path, here)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	} {
 		os.Setenv(key, value)
 	}
-	for _, release := range []string{"v1.33.13", "v1.33.14", clashing} {
+	for _, release := range []string{"v1.33.13", "v1.33.14", clashing, older} {
 		publishRelease(release)
 	}
 	code := m.Run()
@@ -49,8 +49,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// clashing is a release in which step 30 is another one.
-const clashing = "v1.33.15"
+const (
+	// clashing is a release in which step 30 is another one.
+	clashing = "v1.33.15"
+	// older is of another minor, in which step 20 is another one and docs/windows.txt is
+	// not there yet.
+	older = "v1.32.13"
+)
 
 // kubelet is the file of the fake release that patches change.
 func kubelet(release string) string {
@@ -61,6 +66,9 @@ func kubelet(release string) string {
 		if release == clashing && i == 30 {
 			value = 300
 		}
+		if release == older && i == 20 {
+			value = 200
+		}
 		fmt.Fprintf(&b, "\n// Step%d is a step.\nfunc Step%d() int { return %d }\n", i, i, value)
 	}
 	return b.String()
@@ -69,7 +77,7 @@ func kubelet(release string) string {
 // publishRelease puts a release with one staging module into the proxy.
 func publishRelease(release string) {
 	staging := "v0" + strings.TrimPrefix(release, "v1")
-	publish("k8s.io/kubernetes", release, map[string]string{
+	files := map[string]string{
 		"go.mod": `module k8s.io/kubernetes
 
 go 1.24.0
@@ -95,7 +103,11 @@ replace (
 		"docs/windows.txt":              "one\r\ntwo\r\nthree\r\n",
 		"docs/with space and ü.md":      "text\n",
 		"vendor/OWNERS":                 "nobody\n",
-	})
+	}
+	if release == older {
+		delete(files, "docs/windows.txt")
+	}
+	publish("k8s.io/kubernetes", release, files)
 	publish("k8s.io/api", staging, map[string]string{
 		"go.mod":                  "module k8s.io/api\n\ngo 1.24.0\n",
 		"core/v1/types.go":        "package v1\n\n// Pod is a pod.\ntype Pod struct{}\n",

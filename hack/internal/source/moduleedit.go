@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,25 +20,50 @@ func stagingDir(module string) string { return "./staging/src/" + module }
 type moduleEdit struct {
 	series series.Series
 	pinned map[string]bool
+	// replaced are the go.mod files of the modules that are not of the release's version.
+	replaced map[string]bool
 }
 
 func newModuleEdit(s series.Series, zips []moduleZip) *moduleEdit {
-	e := &moduleEdit{series: s, pinned: map[string]bool{}}
+	e := &moduleEdit{series: s, pinned: map[string]bool{}, replaced: map[string]bool{}}
 	for _, z := range zips {
 		e.pinned[z.Path] = true
+		if z.Path != kubernetes && z.Version.Version != s.Staging() {
+			e.replaced["staging/src/"+z.Path+"/go.mod"] = true
+		}
 	}
 	return e
 }
 
 // apply returns the content that the file at path has in the tree.
 func (e *moduleEdit) apply(path string, content []byte) ([]byte, error) {
-	switch path {
-	case "go.mod":
+	switch {
+	case path == "go.mod":
 		return e.goMod(content)
-	case "go.work":
+	case path == "go.work":
 		return e.goWork(content)
+	case e.replaced[path]:
+		return e.withoutRequirements(path, content)
 	}
 	return content, nil
+}
+
+// withoutRequirements takes the requirements, which are another release's, from a go.mod. The
+// release requires by itself whatever its packages import.
+func (e *moduleEdit) withoutRequirements(path string, content []byte) ([]byte, error) {
+	f, err := modfile.Parse(path, content, nil)
+	if err != nil {
+		return nil, err
+	}
+	language, err := readLanguage(e.series)
+	if err != nil {
+		return nil, err
+	}
+	only := new(modfile.File)
+	if err := errors.Join(only.AddModuleStmt(f.Module.Mod.Path), only.AddGoStmt(language)); err != nil {
+		return nil, err
+	}
+	return only.Format()
 }
 
 // goMod drops the samples. The other staging modules, required at v0.0.0 and replaced

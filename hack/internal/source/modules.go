@@ -21,8 +21,11 @@ const kubernetes = "k8s.io/kubernetes"
 // moduleZip is a module of the release in the Go module cache, its content checked.
 type moduleZip struct {
 	module.Version
-	zip  string // path of the archive
-	info string // path of the JSON that has the version's time
+	zip   string // path of the archive
+	info  string // path of the JSON that has the version's time
+	goMod string // path of its go.mod
+
+	sum, goModSum string // as go.sum has them
 }
 
 // downloadModules gets the modules that the series pins into the Go module cache, and
@@ -36,17 +39,28 @@ func downloadModules(ctx context.Context, s series.Series, scratch string) ([]mo
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"mod", "download", "-json"}
 	for _, m := range pins {
 		if sums[m] == "" {
 			return nil, fmt.Errorf("%s/go.sum has no checksum of %s: add it with `cd %s && GOFLAGS=-mod=mod go mod download %s`", s.Dir, m, s.Dir, m)
 		}
-		args = append(args, m.String())
 	}
 	if err := copyPins(s, scratch); err != nil {
 		return nil, err
 	}
-	out, runErr := run.Command(ctx, "go", args...).Dir(scratch).
+	zips, err := download(ctx, scratch, pins)
+	if err != nil {
+		return nil, err
+	}
+	return zips, checkZips(zips, sums)
+}
+
+// download gets modules into the Go module cache, as the module in dir sees them.
+func download(ctx context.Context, dir string, modules []module.Version) ([]moduleZip, error) {
+	args := []string{"mod", "download", "-json"}
+	for _, m := range modules {
+		args = append(args, m.String())
+	}
+	out, runErr := run.Command(ctx, "go", args...).Dir(dir).
 		Env("GOWORK=off", "GOFLAGS=", "GO111MODULE=on").Output()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -58,14 +72,14 @@ func downloadModules(ctx context.Context, s series.Series, scratch string) ([]mo
 	case runErr != nil:
 		return nil, explainDownload(runErr)
 	}
-	return zips, checkZips(zips, sums)
+	return zips, nil
 }
 
 // readDownloads reads what `go mod download -json` prints.
 func readDownloads(out string) ([]moduleZip, error) {
 	var zips []moduleZip
 	for d := json.NewDecoder(strings.NewReader(out)); ; {
-		var m struct{ Path, Version, Zip, Info, Error string }
+		var m struct{ Path, Version, Zip, Info, GoMod, Sum, GoModSum, Error string }
 		err := d.Decode(&m)
 		if errors.Is(err, io.EOF) {
 			return zips, nil
@@ -77,7 +91,7 @@ func readDownloads(out string) ([]moduleZip, error) {
 		if m.Error != "" {
 			return nil, downloadError(version, m.Error)
 		}
-		zips = append(zips, moduleZip{Version: version, zip: m.Zip, info: m.Info})
+		zips = append(zips, moduleZip{Version: version, zip: m.Zip, info: m.Info, goMod: m.GoMod, sum: m.Sum, goModSum: m.GoModSum})
 	}
 }
 

@@ -18,6 +18,7 @@ type patchFile struct {
 	content []byte
 	hash    string
 	files   []*gitdiff.File
+	header  *gitdiff.PatchHeader
 }
 
 func patchHash(content []byte) string { return sum(newHash("patch", string(content))) }
@@ -52,12 +53,16 @@ func readPatch(path string) (patchFile, error) {
 	if n := len(mboxFrom.FindAll(data, -1)); n != 1 {
 		return patchFile{}, fmt.Errorf("it holds %d mails of git format-patch, not one", n)
 	}
-	files, _, err := gitdiff.Parse(bytes.NewReader(data))
+	files, preamble, err := gitdiff.Parse(bytes.NewReader(data))
+	if err != nil {
+		return patchFile{}, err
+	}
+	header, err := gitdiff.ParsePatchHeader(preamble)
 	if err != nil {
 		return patchFile{}, err
 	}
 	if len(files) == 0 {
 		return patchFile{}, fmt.Errorf("it changes no file")
 	}
-	return patchFile{path: path, content: data, hash: patchHash(data), files: files}, nil
+	return patchFile{path: path, content: data, hash: patchHash(data), files: files, header: header}, nil
 }

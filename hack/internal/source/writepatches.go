@@ -34,6 +34,11 @@ func (a *assembly) writePatches(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer unlock()
+	return a.writeCommits(ctx)
+}
+
+// writeCommits is WritePatches for whoever holds the tree's lock.
+func (a *assembly) writeCommits(ctx context.Context) ([]string, error) {
 	if err := a.readCommitted(ctx); err != nil {
 		return nil, err
 	}

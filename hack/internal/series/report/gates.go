@@ -1,0 +1,176 @@
+package report
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"podenv.dev/hack/internal/run"
+)
+
+// metricsComponent is the component that is started for its metrics: with no API server it
+// serves them within a second, which kubelet and kube-apiserver do not. The gates are
+// one registry, linked into all components of a tree.
+const metricsComponent = "kube-controller-manager"
+
+// metricsTime is how long the component has until it serves its metrics.
+const metricsTime = 30 * time.Second
+
+// gateState is a gate's stage and default.
+type gateState struct {
+	Stage   string
+	Default bool
+}
+
+func (s gateState) String() string {
+	stage := s.Stage
+	if stage == "" {
+		stage = "GA"
+	}
+	return fmt.Sprintf("%s, default %t", stage, s.Default)
+}
+
+// noServer is a kubeconfig of an API server that nobody runs.
+const noServer = `apiVersion: v1
+kind: Config
+clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: none, context: {cluster: none, user: none}}]
+users: [{name: none, user: {}}]
+current-context: none
+`
+
+// metricsGates starts binary without an API server and reads kubernetes_feature_enabled,
+// which with no gate set is the default.
+func metricsGates(ctx context.Context, binary string) (map[string]gateState, error) {
+	scratch, err := os.MkdirTemp("", "podenv-gates-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	kubeconfig := filepath.Join(scratch, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, []byte(noServer), 0o600); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, metricsTime)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run.Command(ctx, binary, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
+			"--cert-dir="+scratch, "--authorization-always-allow-paths=/metrics").Run()
+	}()
+	gates, err := pollMetrics(ctx, fmt.Sprintf("https://127.0.0.1:%d/metrics", port), ended)
+	if err == nil {
+		cancel()
+		<-ended // it was told to end
+	}
+	return gates, err
+}
+
+// freePort returns a port of the loopback interface that nobody listened on a moment ago.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// pollMetrics reads the gates from url as soon as it is served. It gives up when the process
+// behind it ends, or ctx does.
+func pollMetrics(ctx context.Context, url string, ended <-chan error) (map[string]gateState, error) {
+	client := &http.Client{Transport: &http.Transport{
+		// The component has made its certificate a moment ago, and is on the loopback interface.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+	}}
+	defer client.CloseIdleConnections()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		gates, last := getMetrics(ctx, client, url)
+		if last == nil {
+			return gates, nil
+		}
+		select {
+		case err := <-ended:
+			return nil, fmt.Errorf("it ended before it served its metrics: %w", errors.Join(err, last))
+		case <-ctx.Done():
+			<-ended
+			return nil, fmt.Errorf("it did not serve its metrics in time: %w", last)
+		case <-tick.C:
+		}
+	}
+}
+
+func getMetrics(ctx context.Context, client *http.Client, url string) (map[string]gateState, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return parseMetrics(response.Body)
+}
+
+// metricFeature is a line of the metric that tells every gate's state, see
+// k8s.io/component-base/metrics/prometheus/feature.
+var metricFeature = regexp.MustCompile(`^kubernetes_feature_enabled\{name="([^"]+)",stage="([^"]*)"\} ([01])$`)
+
+func parseMetrics(metrics io.Reader) (map[string]gateState, error) {
+	gates := map[string]gateState{}
+	lines := bufio.NewScanner(metrics)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if m := metricFeature.FindStringSubmatch(lines.Text()); m != nil {
+			gates[m[1]] = gateState{Stage: m[2], Default: m[3] == "1"}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(gates) == 0 {
+		return nil, errors.New("its metrics do not have kubernetes_feature_enabled")
+	}
+	return gates, nil
+}
+
+func helpOf(ctx context.Context, binary string) (string, error) {
+	return run.Command(ctx, binary, "--help").Output()
+}
+
+// inHelp is what a component's --help says of the gate; empty if it is not listed.
+func inHelp(help, name string) string {
+	m := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `=true\|false \(([^)]*)\)`).FindStringSubmatch(help)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+// isTold tells whether line of a component's --help says the same. A gate that is GA is not
+// listed there.
+func (s gateState) isTold(line string) bool {
+	if s.Stage == "" {
+		return line == ""
+	}
+	return line == fmt.Sprintf("%s - default=%t", s.Stage, s.Default)
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/series"
+)
+
+// Report is what there is to say of one series.
+type Report struct {
+	Series  string `json:"series"`  // "v1.33"
+	Release string `json:"release"` // "v1.33.13"
+	// Replaced are the release's modules that are there at another version, because the
+	// module proxy lacks theirs; see the replace lines of patches/<series>/go.mod.
+	Replaced []string `json:"replaced,omitempty"`
+	// Patches is their number, and Touched what they change in existing files.
+	Patches int     `json:"patches"`
+	Touched Touched `json:"touched"`
+	// Built tells whether the series' binaries are there to be asked for gates.
+	Built bool `json:"built"`
+	// Gates are those of featuregates/ for the minor, sorted by name.
+	Gates []Gate `json:"gates"`
+}
+
+// Gate is a feature gate, as the series' binaries tell it.
+type Gate struct {
+	Name string `json:"name"`
+	// Stage is "ALPHA", "BETA" or empty for GA, as in kubernetes_feature_enabled.
+	Stage   string `json:"stage"`
+	Default bool   `json:"default"`
+	// Wrong says where the binaries and featuregates/ disagree; empty if they do not.
+	Wrong string `json:"wrong,omitempty"`
+}
+
+// Of reports on the series s. It starts one of the built components for a moment; a
+// series that is not built has the gates of featuregates/, unconfirmed.
+func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
+	patches, err := s.Patches()
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Series: s.Name, Release: s.Release, Patches: len(patches), Gates: []Gate{}}
+	if r.Replaced, err = s.Replaced(); err != nil {
+		return Report{}, err
+	}
+	if r.Touched, err = touched(patches); err != nil {
+		return Report{}, err
+	}
+	want, err := featuregates.In(s.Name)
+	if err != nil {
+		return Report{}, err
+	}
+	binaries := filepath.Join(l.Build(s.Name), "bin")
+	if r.Built, err = isBuilt(binaries, want); err != nil {
+		return Report{}, err
+	}
+	for _, state := range want {
+		r.Gates = append(r.Gates, Gate{Name: string(state.Name), Stage: string(state.Spec.PreRelease), Default: state.Spec.Default})
+	}
+	if r.Built {
+		err = r.ask(ctx, binaries, want)
+	}
+	return r, err
+}
+
+// isBuilt tells whether the folder binaries has the components that are asked.
+func isBuilt(binaries string, states []featuregates.State) (bool, error) {
+	for _, component := range append(components(states), metricsComponent) {
+		_, err := os.Stat(filepath.Join(binaries, component))
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// components are those that act on one of the gates.
+func components(states []featuregates.State) []string {
+	var names []string
+	for _, state := range states {
+		names = append(names, state.Components...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ask puts what the binaries tell in the place of what featuregates/ says.
+func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.State) error {
+	served, err := metricsGates(ctx, filepath.Join(binaries, metricsComponent))
+	if err != nil {
+		return fmt.Errorf("asking %s of series %s for its feature gates: %w", metricsComponent, r.Series, err)
+	}
+	help := map[string]string{}
+	for _, component := range components(want) {
+		if help[component], err = helpOf(ctx, filepath.Join(binaries, component)); err != nil {
+			return fmt.Errorf("asking %s of series %s for its feature gates: %w", component, r.Series, err)
+		}
+	}
+	for i, state := range want {
+		expected := r.Gates[i]
+		told, ok := served[expected.Name]
+		if !ok {
+			r.Gates[i].Wrong = fmt.Sprintf("%s does not know it: if the build is older than the patches, podenv build --series %s", metricsComponent, r.Series)
+			continue
+		}
+		r.Gates[i].Stage, r.Gates[i].Default = told.Stage, told.Default
+		if told != (gateState{expected.Stage, expected.Default}) {
+			r.Gates[i].Wrong = fmt.Sprintf("featuregates/ says %s", gateState{expected.Stage, expected.Default})
+		}
+		for _, component := range state.Components {
+			if line := inHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !told.isTold(line) {
+				r.Gates[i].Wrong = fmt.Sprintf("%s --help says %s", component, line)
+			}
+		}
+	}
+	return nil
+}
+
+// Disagree tells whether any gate is another one than featuregates/ says. It decides the
+// exit status of podenv series.
+func Disagree(reports []Report) bool {
+	return slices.ContainsFunc(reports, func(r Report) bool {
+		return slices.ContainsFunc(r.Gates, func(g Gate) bool { return g.Wrong != "" })
+	})
+}

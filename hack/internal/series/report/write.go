@@ -1,0 +1,80 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteTable writes the reports for a person.
+func WriteTable(w io.Writer, reports []Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tLINES TOUCHED\tGATE\tSTAGE\tDEFAULT\t")
+	for _, r := range reports {
+		head := fmt.Sprintf("%s\t%s\t%d\t%d in %d files", r.Series, r.Release, r.Patches, r.Touched.Lines(), r.Touched.Files)
+		for _, g := range r.Gates {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%t\t%s\n", head, g.Name, stage(g), g.Default, remark(r, g))
+			head = "\t\t\t"
+		}
+		if len(r.Gates) == 0 {
+			fmt.Fprintf(t, "%s\t\t\t\t\n", head)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		if len(r.Replaced) > 0 {
+			if _, err := fmt.Fprintf(w, "%s has another release's %s\n", r.Series, strings.Join(r.Replaced, ", ")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func stage(g Gate) string {
+	if g.Stage == "" {
+		return "GA"
+	}
+	return g.Stage
+}
+
+// remark says what is wrong with the gate, or why it is not known whether something is.
+func remark(r Report, g Gate) string {
+	switch {
+	case g.Wrong != "":
+		return "WRONG: " + g.Wrong
+	case !r.Built:
+		return fmt.Sprintf("not built: podenv build --series %s", r.Series)
+	}
+	return ""
+}
+
+// WriteTSV writes one gate a line, without a heading: series, release, patches, files
+// touched, lines added, lines removed, gate, stage, default, remark.
+func WriteTSV(w io.Writer, reports []Report) error {
+	for _, r := range reports {
+		for _, g := range r.Gates {
+			_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%t\t%s\n", r.Series, r.Release, r.Patches,
+				r.Touched.Files, r.Touched.Added, r.Touched.Removed, g.Name, stage(g), g.Default, remark(r, g))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the reports as an array.
+func WriteJSON(w io.Writer, reports []Report) error {
+	if reports == nil {
+		reports = []Report{}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(reports)
+}

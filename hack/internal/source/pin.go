@@ -1,0 +1,146 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
+)
+
+// Pin makes patches/<minor> with the go.mod and go.sum that pin release, and returns the
+// series, which has no patches yet. A series that stands on release already is returned as
+// it is; one that stands on another release is an error.
+//
+// The checksums are of the modules as the go command downloads them and checks them with
+// the checksum database. ErrDownload is in the chain of the error where it cannot.
+func Pin(ctx context.Context, l layout.Layout, release string, step *progress.Step) (series.Series, error) {
+	minor := semver.MajorMinor(release)
+	if semver.Canonical(release) != release || minor == release {
+		return series.Series{}, fmt.Errorf("%q is not a release: give one such as %s.0 with --release", release, minor)
+	}
+	switch s, err := series.Load(l, minor); {
+	case err == nil && s.Release == release:
+		return s, nil
+	case err == nil:
+		return s, fmt.Errorf("series %s stands on %s: change the versions in %s/go.mod and its go.sum to move it to %s", minor, s.Release, s.Dir, release)
+	case !errors.Is(err, series.ErrUnknown):
+		return s, err
+	}
+	if err := os.MkdirAll(l.Cache("source"), 0o755); err != nil {
+		return series.Series{}, err
+	}
+	scratch, err := os.MkdirTemp(l.Cache("source"), "pin-")
+	if err != nil {
+		return series.Series{}, err
+	}
+	defer os.RemoveAll(scratch)
+	step.Now("getting the modules of %s", release)
+	goMod, goSum, err := pins(ctx, release, scratch)
+	if err != nil {
+		return series.Series{}, fmt.Errorf("pinning %s: %w", release, err)
+	}
+	dir := l.Patches(minor)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return series.Series{}, err
+	}
+	// go.mod makes the folder a series, so it comes last.
+	if err := renameio.WriteFile(filepath.Join(dir, "go.sum"), goSum, 0o644); err != nil {
+		return series.Series{}, err
+	}
+	if err := renameio.WriteFile(filepath.Join(dir, "go.mod"), goMod, 0o644); err != nil {
+		return series.Series{}, err
+	}
+	return series.Load(l, minor)
+}
+
+// NewestRelease returns the newest release of minor that the module proxy lists, release
+// candidates aside.
+func NewestRelease(ctx context.Context, minor string) (string, error) {
+	out, err := run.Command(ctx, "go", "list", "-m", "-versions", "-f", `{{join .Versions "\n"}}`, kubernetes).
+		Dir(os.TempDir()).Env("GOWORK=off", "GOFLAGS=", "GO111MODULE=on").Output()
+	if err != nil {
+		return "", fmt.Errorf("%w the list of releases: %w", ErrDownload, err)
+	}
+	newest := ""
+	for _, v := range strings.Fields(out) {
+		if semver.MajorMinor(v) == minor && semver.Prerelease(v) == "" && semver.Compare(v, newest) > 0 {
+			newest = v
+		}
+	}
+	if newest == "" {
+		return "", fmt.Errorf("the module proxy lists no release of %s: name one with --release", minor)
+	}
+	return newest, nil
+}
+
+// pins makes the go.mod and go.sum of a series that stands on release: of its main module
+// and of all staging modules that this one replaces by folders.
+func pins(ctx context.Context, release, scratch string) (goMod, goSum []byte, err error) {
+	// go wants to be in a module, and not in that of the repository.
+	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module pins\n"), 0o644); err != nil {
+		return nil, nil, err
+	}
+	main, err := download(ctx, scratch, []module.Version{{Path: kubernetes, Version: release}})
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := os.ReadFile(main[0].goMod)
+	if err != nil {
+		return nil, nil, err
+	}
+	released, err := modfile.Parse(main[0].goMod, data, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	version := series.Series{Release: release}.Staging()
+	var staging []module.Version
+	for _, r := range released.Replace {
+		if r.New.Path == stagingDir(r.Old.Path) && !strings.HasPrefix(r.Old.Path, samplePrefix) {
+			staging = append(staging, module.Version{Path: r.Old.Path, Version: version})
+		}
+	}
+	zips, err := download(ctx, scratch, staging)
+	if err != nil {
+		return nil, nil, err
+	}
+	zips = append(zips, main...)
+	slices.SortFunc(zips, func(a, b moduleZip) int { return strings.Compare(a.Path, b.Path) })
+	return formatPins(semver.MajorMinor(release), released.Go, zips)
+}
+
+const pinsComment = "// The release that this series of patches stands on. `podenv tree` downloads these\n" +
+	"// modules and checks them against go.sum; nothing imports this module.\n"
+
+func formatPins(minor string, language *modfile.Go, zips []moduleZip) (goMod, goSum []byte, err error) {
+	f := new(modfile.File)
+	if err := f.AddModuleStmt(ownModule + "/patches/" + minor); err != nil {
+		return nil, nil, err
+	}
+	if language != nil {
+		if err := f.AddGoStmt(language.Version); err != nil {
+			return nil, nil, err
+		}
+	}
+	var sums bytes.Buffer
+	for _, z := range zips {
+		f.AddNewRequire(z.Path, z.Version.Version, false)
+		fmt.Fprintf(&sums, "%[1]s %[2]s %[3]s\n%[1]s %[2]s/go.mod %[4]s\n", z.Path, z.Version.Version, z.sum, z.goModSum)
+	}
+	f.Cleanup()
+	text, err := f.Format()
+	return append([]byte(pinsComment), text...), sums.Bytes(), err
+}

@@ -1,0 +1,76 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+func TestPinMakesASeriesThatATreeCanBeMadeOf(t *testing.T) {
+	w := newWorld(t)
+	s, err := Pin(t.Context(), w.layout, older, nil)
+	w.ok(err)
+	if s.Name != "v1.32" || s.Release != older {
+		t.Errorf("the series is %s on %s", s.Name, s.Release)
+	}
+	const want = `// The release that this series of patches stands on. ` + "`podenv tree`" + ` downloads these
+// modules and checks them against go.sum; nothing imports this module.
+module podenv.dev/patches/v1.32
+
+go 1.24.0
+
+require (
+	k8s.io/api v0.32.13
+	k8s.io/kubernetes v1.32.13
+)
+`
+	got, err := os.ReadFile(filepath.Join(s.Dir, "go.mod"))
+	w.ok(err)
+	if string(got) != want {
+		t.Errorf("go.mod is\n%s", got)
+	}
+	w.series = s
+	w.mustAssemble()
+
+	again, err := Pin(t.Context(), w.layout, older, nil)
+	w.ok(err)
+	if again != s {
+		t.Errorf("the second time it is %v, was %v", again, s)
+	}
+}
+
+func TestPinRefuses(t *testing.T) {
+	for name, tc := range map[string]struct{ release, want string }{
+		"what is no release":              {"v1.33", "is not a release"},
+		"a release that there is not":     {"v1.31.99", "there may be no such release"},
+		"to move a series to another one": {"v1.33.14", "series v1.33 stands on v1.33.13"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			_, err := Pin(t.Context(), w.layout, tc.release, nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v, want %q in it", err, tc.want)
+			}
+			if names := seriesFolders(t, w.layout); len(names) != 1 {
+				t.Errorf("patches/ has %v", names)
+			}
+		})
+	}
+}
+
+func seriesFolders(t *testing.T, l layout.Layout) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(l.Patches("v1.33")))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

@@ -1,0 +1,326 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/series"
+)
+
+// rebaseWorld is a repository with the series v1.33, and v1.32 that has no patches.
+type rebaseWorld struct {
+	*world
+	older series.Series
+}
+
+// newRebaseWorld has three patches of v1.33, the second of which changes the step that is
+// another one in v1.32 if conflicting is set.
+func newRebaseWorld(t *testing.T, conflicting bool) *rebaseWorld {
+	t.Helper()
+	name, step := "rebase", "11"
+	if conflicting {
+		name, step = "rebase-conflict", "20"
+	}
+	w := copyOf(t, name, func(w *world) {
+		w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n")
+		w.mustAssemble()
+		for _, n := range []string{"10", step, "30"} {
+			w.edit("pkg/kubelet/kubelet.go", "return "+n+" }", "return 10"+n+" }")
+			w.commit("kubelet: change step " + n + "\n\nFor a test.")
+		}
+		w.mustWritePatches()
+		w.mustAssemble()
+	})
+	pinned, err := Pin(t.Context(), w.layout, older, nil)
+	w.ok(err)
+	return &rebaseWorld{w, pinned}
+}
+
+func (w *rebaseWorld) rebase(o RebaseOptions) ([]Rebased, []string, error) {
+	r := newRebase(w.layout, w.series, w.older, o, nil)
+	r.gen = w.gen.generator()
+	return r.run(w.Context())
+}
+
+func (w *rebaseWorld) mustRebase(o RebaseOptions) (how, changed []string) {
+	w.Helper()
+	done, changed, err := w.rebase(o)
+	w.ok(err)
+	for _, d := range done {
+		how = append(how, d.How)
+	}
+	return how, changed
+}
+
+// conflict is the error of a rebase that stops at one.
+func (w *rebaseWorld) conflict(o RebaseOptions) *RebaseConflictError {
+	w.Helper()
+	_, _, err := w.rebase(o)
+	var conflict *RebaseConflictError
+	if !errors.As(err, &conflict) {
+		w.Fatalf("the error is %v, want a conflict", err)
+	}
+	return conflict
+}
+
+// here runs f as if the older series were the world's.
+func (w *rebaseWorld) here(f func(older *world)) {
+	w.Helper()
+	older := *w.world
+	older.series = w.older
+	f(&older)
+}
+
+// carried are the older series' patches by name.
+func (w *rebaseWorld) carried() map[string]string {
+	w.Helper()
+	var patches map[string]string
+	w.here(func(older *world) { patches = older.patches() })
+	return patches
+}
+
+// resolve edits the file in which the rebase has a conflict.
+func (w *rebaseWorld) resolve(value string) {
+	w.Helper()
+	file := filepath.Join(rebaseDir(w.layout, "v1.32"), "pkg/kubelet/kubelet.go")
+	data, err := os.ReadFile(file)
+	w.ok(err)
+	start, end := strings.Index(string(data), "<<<<<<<"), strings.Index(string(data), ">>>>>>>")
+	if start < 0 || end < 0 {
+		w.Fatal("no conflict markers")
+	}
+	end += strings.Index(string(data[end:]), "\n") + 1
+	line := "func Step20() int { return " + value + " }\n"
+	w.ok(os.WriteFile(file, []byte(string(data[:start])+line+string(data[end:])), 0o644))
+}
+
+// editSeries makes a commit of change in the tree of v1.33 and writes the patches.
+func (w *rebaseWorld) editSeries(change func()) {
+	w.Helper()
+	change()
+	w.mustWritePatches()
+	w.mustAssemble()
+}
+
+func TestRebaseCarriesPatchesThatApply(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	how, changed := w.mustRebase(RebaseOptions{})
+	if diff := cmp.Diff([]string{RebasedApplied, RebasedApplied, RebasedApplied}, how); diff != "" {
+		t.Errorf("what became of the patches (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		"patches/v1.32/0001-kubelet-change-step-10.patch",
+		"patches/v1.32/0002-kubelet-change-step-11.patch",
+		"patches/v1.32/0003-kubelet-change-step-30.patch",
+		"patches/v1.32/carried",
+	}, changed); diff != "" {
+		t.Errorf("files written (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(rebaseDir(w.layout, "v1.32")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the repository of the rebase is left: %v", err)
+	}
+	w.here(func(older *world) { older.mustAssemble() })
+
+	how, changed = w.mustRebase(RebaseOptions{})
+	if len(how)+len(changed) > 0 {
+		t.Errorf("the second time it did %q and wrote %q", how, changed)
+	}
+}
+
+func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
+	for name, goOn := range map[string]func(w *rebaseWorld){
+		"with podenv": func(*rebaseWorld) {},
+		"with git": func(w *rebaseWorld) {
+			r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+			w.ok(r.tree.git(w.Context(), "add", "--all"))
+			w.ok(r.tree.git(w.Context(), "am", "--continue"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRebaseWorld(t, true)
+			conflict := w.conflict(RebaseOptions{})
+			if diff := cmp.Diff([]string{"pkg/kubelet/kubelet.go"}, conflict.Files); diff != "" || conflict.Unmerged {
+				t.Errorf("the conflict is %v (unmerged: %t)", conflict, conflict.Unmerged)
+			}
+			if text := conflict.Error(); !strings.Contains(text, "0002-kubelet-change-step-20.patch of series v1.33 conflicts with v1.32.13 in pkg/kubelet/kubelet.go") {
+				t.Errorf("the error is %q", text)
+			}
+			w.conflict(RebaseOptions{}) // nothing was resolved
+			if len(w.carried()) > 0 {
+				t.Error("patches were written before the rebase was through")
+			}
+			w.resolve("1200")
+			goOn(w)
+			how, _ := w.mustRebase(RebaseOptions{})
+			if diff := cmp.Diff([]string{RebasedApplied, RebasedResolved, RebasedApplied}, how); diff != "" {
+				t.Errorf("what became of the patches (-want +got):\n%s", diff)
+			}
+			patch := w.carried()["0002-kubelet-change-step-20.patch"]
+			if !strings.Contains(patch, "-func Step20() int { return 200 }") || !strings.Contains(patch, "+func Step20() int { return 1200 }") ||
+				!strings.Contains(patch, "From: Ada") || !strings.Contains(patch, "For a test.") {
+				t.Errorf("the carried patch is\n%s", patch)
+			}
+		})
+	}
+}
+
+func TestRebaseGoesOnAfterAnInterruption(t *testing.T) {
+	w := newRebaseWorld(t, true)
+	w.conflict(RebaseOptions{})
+	dir := rebaseDir(w.layout, "v1.32")
+	st, err := readRebaseState(dir)
+	w.ok(err)
+	st.Stopped = false // as it is while git runs
+	w.ok(st.write(dir))
+	w.ok(os.WriteFile(filepath.Join(dir, ".git", "index.lock"), nil, 0o644))
+	w.conflict(RebaseOptions{})
+	w.resolve("1200")
+	if how, _ := w.mustRebase(RebaseOptions{}); len(how) != 3 {
+		t.Errorf("what became of the patches: %q", how)
+	}
+}
+
+func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
+	w := newRebaseWorld(t, true)
+	w.conflict(RebaseOptions{})
+	w.resolve("1200")
+	w.mustRebase(RebaseOptions{})
+	w.here(func(older *world) { older.mustAssemble() })
+	const first, adapted = "0001-kubelet-change-step-10.patch", "0002-kubelet-change-step-20.patch"
+
+	t.Run("and keeps what a person adapted", func(t *testing.T) {
+		w.editSeries(func() {
+			w.edit("pkg/kubelet/kubelet.go", "return 1 }", "return 1001 }")
+			w.commit("kubelet: change step 1")
+		})
+		how, _ := w.mustRebase(RebaseOptions{})
+		if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedKept, RebasedApplied}, how); diff != "" {
+			t.Errorf("what became of the patches (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(w.carried()[adapted], "return 1200 }") {
+			t.Errorf("the adapted patch is\n%s", w.carried()[adapted])
+		}
+	})
+	t.Run("and takes over a message", func(t *testing.T) {
+		w.editSeries(func() {
+			path := filepath.Join(w.series.Dir, adapted)
+			data, err := os.ReadFile(path)
+			w.ok(err)
+			w.ok(os.WriteFile(path, []byte(strings.Replace(string(data), "For a test.", "For another test.", 1)), 0o644))
+			w.mustAssemble()
+		})
+		w.mustRebase(RebaseOptions{})
+		if patch := w.carried()[adapted]; !strings.Contains(patch, "For another test.") || !strings.Contains(patch, "return 1200 }") {
+			t.Errorf("the adapted patch is\n%s", patch)
+		}
+	})
+	t.Run("and leaves out what the other series dropped", func(t *testing.T) {
+		w.ok(os.Remove(filepath.Join(w.series.Dir, first)))
+		w.mustAssemble()
+		w.mustRebase(RebaseOptions{})
+		if patches := w.carried(); len(patches) != 3 || patches[first] != "" {
+			t.Errorf("%d patches, among them %q", len(patches), patches[first])
+		}
+	})
+}
+
+func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	w.mustRebase(RebaseOptions{})
+	w.here(func(older *world) {
+		older.mustAssemble()
+		dir := older.layout.Tree("v1.32")
+		r := repo{dir: dir}
+		// Between the second patch and the third.
+		w.ok(r.git(w.Context(), "reset", "--quiet", "--hard", "HEAD^"))
+		w.ok(os.WriteFile(filepath.Join(dir, "docs/own.md"), []byte("own\n"), 0o644))
+		w.ok(r.git(w.Context(), "add", "--all"))
+		w.ok(r.git(w.Context(), "commit", "--quiet", "--message=docs: of this series alone"))
+		w.ok(r.git(w.Context(), "cherry-pick", "podenv@{2}"))
+		older.mustWritePatches()
+		older.mustAssemble()
+	})
+	w.editSeries(func() {
+		w.edit("pkg/kubelet/kubelet.go", "return 1 }", "return 1001 }")
+		w.commit("kubelet: change step 1")
+	})
+	w.mustRebase(RebaseOptions{})
+	var names []string
+	for name := range w.carried() {
+		names = append(names, name)
+	}
+	if w.carried()["0003-docs-of-this-series-alone.patch"] == "" || len(names) != 5 {
+		t.Errorf("the patches are %q", names)
+	}
+}
+
+func TestRebaseLeavesOutAPatchThatWasSkipped(t *testing.T) {
+	w := newRebaseWorld(t, true)
+	if _, _, err := w.rebase(RebaseOptions{Skip: true}); err == nil {
+		t.Error("skipped a patch of a rebase that has not begun")
+	}
+	w.conflict(RebaseOptions{})
+	how, _ := w.mustRebase(RebaseOptions{Skip: true})
+	if diff := cmp.Diff([]string{RebasedApplied, RebasedSkipped, RebasedApplied}, how); diff != "" {
+		t.Errorf("what became of the patches (-want +got):\n%s", diff)
+	}
+	if n := len(w.carried()); n != 2 {
+		t.Errorf("%d patches", n)
+	}
+	if how, _ := w.mustRebase(RebaseOptions{}); len(how) > 0 {
+		t.Errorf("the next rebase did %q", how)
+	}
+}
+
+func TestRebaseTellsAFileThatTheReleaseDoesNotHave(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	w.editSeries(func() {
+		w.edit("docs/windows.txt", "two\r\n", "2\r\n")
+		w.commit("docs: change a file")
+	})
+	for range 2 { // going on without a decision changes nothing
+		conflict := w.conflict(RebaseOptions{})
+		if diff := cmp.Diff([]string{"docs/windows.txt"}, conflict.Gone); diff != "" {
+			t.Fatalf("files of one side alone (-want +got):\n%s", diff)
+		}
+	}
+	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+	w.ok(r.tree.git(t.Context(), "rm", "--quiet", "docs/windows.txt"))
+	w.ok(os.WriteFile(filepath.Join(r.tree.dir, "docs", "other.txt"), []byte("2\n"), 0o644))
+	w.mustRebase(RebaseOptions{})
+	if patch := w.carried()["0004-docs-change-a-file.patch"]; !strings.Contains(patch, "+++ b/docs/other.txt") || strings.Contains(patch, "windows.txt") {
+		t.Errorf("the carried patch is\n%s", patch)
+	}
+}
+
+func TestRebaseRefusesToOverwriteEdits(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	w.here(func(older *world) { older.mustAssemble() })
+	file := filepath.Join(w.layout.Tree("v1.32"), "pkg/kubelet/kubelet.go")
+	w.ok(os.WriteFile(file, []byte("package kubelet\n"), 0o644))
+	if _, _, err := w.rebase(RebaseOptions{}); !errors.Is(err, ErrEdited) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAbortRebaseLeavesTheSeriesAsItWas(t *testing.T) {
+	w := newRebaseWorld(t, true)
+	if err := AbortRebase(t.Context(), w.layout, w.older, nil); err == nil {
+		t.Error("aborted a rebase that has not begun")
+	}
+	w.conflict(RebaseOptions{})
+	found, err := RebasesInProgress(w.layout)
+	w.ok(err)
+	if diff := cmp.Diff(map[string]string{"v1.32": "v1.33"}, found); diff != "" {
+		t.Errorf("rebases in progress (-want +got):\n%s", diff)
+	}
+	w.ok(AbortRebase(t.Context(), w.layout, w.older, nil))
+	if found, _ := RebasesInProgress(w.layout); len(found)+len(w.carried()) > 0 {
+		t.Errorf("left in progress: %v; %d patches", found, len(w.carried()))
+	}
+}

@@ -1,0 +1,114 @@
+package source
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// planned is a patch that a rebase applies.
+type planned struct {
+	patchFile
+	// carry is set for a patch of the other series; the rest are the series' own, as
+	// they were.
+	carry bool
+	// message replaces that of an own patch, where that of the patch which it was
+	// carried from has changed. Empty: it stays.
+	message string
+	// before is the name of the patch file that an earlier carry of the same patch gave.
+	before string
+}
+
+// plan joins the patches that series from has with those that the series to has already
+// into what to is to have:
+//
+//   - a patch of from that says the same as when it was carried last is to's own, with all
+//     that was adapted then; where to has none, someone left it out on purpose;
+//   - any other patch of from is carried;
+//   - a patch that from never had stays behind the one that it follows.
+func plan(from, to []patchFile, earlier carried) []planned {
+	unused := slices.Clone(to)
+	take := func(title string) (patchFile, bool) {
+		at := slices.IndexFunc(unused, func(p patchFile) bool { return p.header.Title == title })
+		if at < 0 {
+			return patchFile{}, false
+		}
+		p := unused[at]
+		unused = slices.Delete(unused, at, at+1)
+		return p, true
+	}
+	var result []planned
+	for _, p := range from {
+		own, has := take(p.header.Title)
+		last, wasCarried := earlier.of(p.header.Title)
+		switch {
+		case wasCarried && last.changes == changesHash(p) && !has:
+		case wasCarried && last.changes == changesHash(p):
+			kept := planned{patchFile: own}
+			if last.message != messageHash(p) {
+				kept.message = p.header.Message()
+			}
+			result = append(result, kept)
+		default:
+			result = append(result, planned{patchFile: p, carry: true, before: own.nameIfAny()})
+		}
+	}
+	for _, p := range unused {
+		if _, gone := earlier.of(p.header.Title); gone {
+			continue // from has it no longer
+		}
+		result = slices.Insert(result, after(result, to, p), planned{patchFile: p})
+	}
+	return result
+}
+
+// after is where p goes in result: behind the nearest of its predecessors in to that is
+// there.
+func after(result []planned, to []patchFile, p patchFile) int {
+	at := slices.IndexFunc(to, func(q patchFile) bool { return q.path == p.path })
+	for _, predecessor := range slices.Backward(to[:at]) {
+		i := slices.IndexFunc(result, func(q planned) bool { return q.header.Title == predecessor.header.Title })
+		if i >= 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// isDone tells whether the series to is as planned.
+func isDone(plan []planned, to []patchFile) bool {
+	return slices.EqualFunc(plan, to, func(p planned, q patchFile) bool {
+		return !p.carry && p.message == "" && p.path == q.path
+	})
+}
+
+// changesHash is a hash of the lines that the patch adds and removes, which is what a
+// person adapts to another release. What stands around them, and where, is the release's.
+func changesHash(p patchFile) string {
+	h := newHash("changes")
+	for _, f := range p.files {
+		add(h, f.OldName, f.NewName, fmt.Sprint(f.IsNew, f.IsDelete, f.NewMode))
+		for _, fragment := range f.TextFragments {
+			for _, line := range fragment.Lines {
+				if line.Op != gitdiff.OpContext {
+					add(h, line.String())
+				}
+			}
+		}
+		if f.BinaryFragment != nil {
+			io.Copy(h, f.BinaryFragment.Data()) //nolint:errcheck // both are in memory
+		}
+	}
+	return sum(h)[:16]
+}
+
+func messageHash(p patchFile) string { return sum(newHash("message", p.header.Message()))[:16] }
+
+func (p patchFile) nameIfAny() string {
+	if p.path == "" {
+		return ""
+	}
+	return p.name()
+}

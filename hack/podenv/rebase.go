@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
+
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/source"
+)
+
+// rebaseFlags are those of podenv rebase.
+type rebaseFlags struct {
+	from, to, release string
+	goOn, skip, abort bool
+}
+
+func newRebase(a *app) *cobra.Command {
+	var f rebaseFlags
+	cmd := &cobra.Command{
+		Use:   "rebase",
+		Short: "Carry the patches of one series to another Kubernetes minor",
+		Long: `rebase merges the patches of one series into the release of another and writes
+them to its patches/<minor>; a series that there is not yet is made, on the
+newest release of the minor unless --release names one. At a patch that conflicts
+it stops, as git am -3 does: resolve the conflict where it says and go on with
+--continue. Then it assembles the tree, generated code included.
+
+A patch that has not changed since it was carried is not carried again: what was
+adapted then stays. So after a change of one series the same command brings the
+next one up to date. What becomes of each patch is printed.`,
+		Example: `  podenv rebase --from v1.33 --to v1.32 --release v1.32.13
+  podenv rebase --continue          # after resolving a conflict
+  podenv rebase --skip              # leave this patch out
+  podenv rebase --abort             # drop what was done so far`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.goOn && f.skip || f.goOn && f.abort || f.skip && f.abort {
+				return &usageError{errors.New("--continue, --skip and --abort exclude one another: choose one")}
+			}
+			return a.rebase(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "", "the series whose patches to carry")
+	flags.StringVar(&f.to, "to", "", "the minor to carry them to")
+	flags.StringVar(&f.release, "release", "", "the release that a new series stands on (default the newest)")
+	flags.BoolVar(&f.goOn, "continue", false, "go on where the rebase stopped")
+	flags.BoolVar(&f.skip, "skip", false, "leave out the patch at which it stopped, and go on")
+	flags.BoolVar(&f.abort, "abort", false, "drop the rebase; patches/ stays as it is")
+	return cmd
+}
+
+func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
+	if err := a.findRebase(&f); err != nil {
+		return err
+	}
+	if f.abort {
+		to, err := series.Load(a.layout, f.to)
+		if err != nil {
+			return err
+		}
+		step := a.reporter().Step("rebase")
+		return step.End(source.AbortRebase(ctx, a.layout, to, step))
+	}
+	from, err := series.Load(a.layout, f.from)
+	if err != nil {
+		return err
+	}
+	// The generators of both trees need tools.
+	p := &pipeline.Pipeline{Layout: a.layout, Series: from, Reporter: a.reporter()}
+	if err := p.Packages(ctx); err != nil {
+		return err
+	}
+	step := p.Reporter.Step("rebase")
+	to, err := a.rebaseTarget(ctx, f)
+	if err != nil {
+		return step.End(err)
+	}
+	done, changed, err := source.Rebase(ctx, a.layout, from, to, source.RebaseOptions{Skip: f.skip}, step)
+	if err := step.End(err); err != nil {
+		return err
+	}
+	p.Series = to
+	if _, err := p.Tree(ctx, source.Options{}); err != nil {
+		return err
+	}
+	for _, d := range done {
+		fmt.Fprintf(a.out, "%s\t%s\n", d.How, d.Title)
+	}
+	for _, file := range changed {
+		fmt.Fprintf(a.out, "wrote\t%s\n", file)
+	}
+	return nil
+}
+
+// findRebase fills in which rebase goes on, where one does and the command line does not
+// say it.
+func (a *app) findRebase(f *rebaseFlags) error {
+	if f.from != "" && f.to != "" {
+		if f.from == f.to {
+			return &usageError{fmt.Errorf("--from and --to are both %s: a series is carried to another minor", f.to)}
+		}
+		return nil
+	}
+	if !f.goOn && !f.skip && !f.abort {
+		return &usageError{errors.New("which series, and to which minor? name them with --from and --to: see podenv rebase --help")}
+	}
+	begun, err := source.RebasesInProgress(a.layout)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(begun, func(to, from string) bool {
+		return f.to != "" && f.to != to || f.from != "" && f.from != from
+	})
+	switch len(begun) {
+	case 0:
+		return errors.New("no such rebase is in progress: begin one with --from and --to")
+	case 1:
+		for to, from := range begun {
+			f.to, f.from = to, from
+		}
+		return nil
+	}
+	return &usageError{fmt.Errorf("rebases to %s are in progress: name one with --to", strings.Join(slices.Sorted(maps.Keys(begun)), ", "))}
+}
+
+// rebaseTarget returns the series that is written, and makes it if need be.
+func (a *app) rebaseTarget(ctx context.Context, f rebaseFlags) (series.Series, error) {
+	if f.release != "" {
+		if semver.MajorMinor(f.release) != f.to {
+			return series.Series{}, &usageError{fmt.Errorf("--release %s is not a release of %s", f.release, f.to)}
+		}
+		return source.Pin(ctx, a.layout, f.release, nil)
+	}
+	to, err := series.Load(a.layout, f.to)
+	if !errors.Is(err, series.ErrUnknown) {
+		return to, err
+	}
+	release, err := source.NewestRelease(ctx, f.to)
+	if err != nil {
+		return series.Series{}, err
+	}
+	return source.Pin(ctx, a.layout, release, nil)
+}
