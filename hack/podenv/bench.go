@@ -13,11 +13,8 @@ import (
 	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/verify"
 )
-
-// treeEnv is how Go commands run in a tree: as a module of its own, with the flags
-// that the builds and the tests use, so that all share the build cache.
-var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
 
 func newBench(a *app) *cobra.Command {
 	b := &benchRun{app: a}
@@ -156,7 +153,7 @@ func (b *benchRun) kubelet(ctx context.Context) (*bench.Report, error) {
 		return nil, err
 	}
 	step := p.Reporter.Step("bench kubelet")
-	report, err := bench.Kubelet(ctx, tree.Dir, treeEnv, b.count, step)
+	report, err := bench.Kubelet(ctx, tree.Dir, verify.TreeEnv, b.count, step)
 	return report, step.End(err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/verify"
 )
 
 func newFuzz(a *app) *cobra.Command {
@@ -119,7 +120,7 @@ func (f *fuzzRun) treeTargets(ctx context.Context) ([]fuzz.Target, error) {
 		return nil, err
 	}
 	step := f.p.Reporter.Step("fuzz targets of the patches")
-	targets, err := fuzz.Module{Dir: tree.Dir, Env: treeEnv, Unguided: true}.Added(ctx, f.app.layout.Root, step)
+	targets, err := fuzz.Module{Dir: tree.Dir, Env: verify.TreeEnv, Unguided: true}.Added(ctx, f.app.layout.Root, step)
 	return targets, step.End(err)
 }
 

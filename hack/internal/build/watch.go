@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
 )
 
 // kept is how many lines of the Go tool's messages a watch remembers.
@@ -69,15 +69,8 @@ func (w *watch) every() (stop func()) {
 func (w *watch) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.partial = append(w.partial, p...)
-	for {
-		i := bytes.IndexByte(w.partial, '\n')
-		if i < 0 {
-			return len(p), nil
-		}
-		w.line(string(w.partial[:i]))
-		w.partial = w.partial[i+1:]
-	}
+	w.partial = run.EachLine(append(w.partial, p...), w.line)
+	return len(p), nil
 }
 
 func (w *watch) line(line string) {

@@ -1,7 +1,6 @@
 package fuzz
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
 )
 
 // What go test -fuzz prints.
@@ -44,15 +44,8 @@ func (f *follower) Write(p []byte) (int, error) {
 	if n, err := f.step.Log().Write(p); err != nil {
 		return n, err
 	}
-	f.partial = append(f.partial, p...)
-	for {
-		i := bytes.IndexByte(f.partial, '\n')
-		if i < 0 {
-			return len(p), nil
-		}
-		f.line(string(f.partial[:i]))
-		f.partial = f.partial[i+1:]
-	}
+	f.partial = run.EachLine(append(f.partial, p...), f.line)
+	return len(p), nil
 }
 
 func (f *follower) line(line string) {

@@ -154,15 +154,8 @@ type tail struct {
 }
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.partial = append(t.partial, p...)
-	for {
-		i := bytes.IndexByte(t.partial, '\n')
-		if i < 0 {
-			return len(p), nil
-		}
-		t.push(string(t.partial[:i]))
-		t.partial = t.partial[i+1:]
-	}
+	t.partial = EachLine(append(t.partial, p...), t.push)
+	return len(p), nil
 }
 
 func (t *tail) push(line string) {

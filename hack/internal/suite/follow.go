@@ -1,10 +1,10 @@
 package suite
 
 import (
-	"bytes"
 	"regexp"
 
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
 )
 
 var (
@@ -27,15 +27,8 @@ func (f *follower) Write(p []byte) (int, error) {
 	if n, err := f.step.Log().Write(p); err != nil {
 		return n, err
 	}
-	f.partial = append(f.partial, p...)
-	for {
-		i := bytes.IndexByte(f.partial, '\n')
-		if i < 0 {
-			return len(p), nil
-		}
-		f.line(string(f.partial[:i]))
-		f.partial = f.partial[i+1:]
-	}
+	f.partial = run.EachLine(append(f.partial, p...), f.line)
+	return len(p), nil
 }
 
 func (f *follower) line(line string) {

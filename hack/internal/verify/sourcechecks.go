@@ -87,5 +87,5 @@ func applyAndBuild(ctx context.Context, t *source.Tree, files []string, checkout
 	}
 	step.Now("go build ./cmd/kubelet ./cmd/kube-apiserver")
 	return run.Command(ctx, "go", "build", "-o", filepath.Join(checkout, "_output")+"/", "./cmd/kubelet", "./cmd/kube-apiserver").
-		Dir(checkout).Env(treeEnv...).Log(step.Log()).Run()
+		Dir(checkout).Env(TreeEnv...).Log(step.Log()).Run()
 }

@@ -14,9 +14,9 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// treeEnv is how Go commands run in a tree: as a module of its own, with the flags
+// TreeEnv is how Go commands run in a tree: as a module of its own, with the flags
 // that the builds use, so that all share the build cache.
-var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
+var TreeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
 
 // Upstream runs Kubernetes' own tests of every package that the tree's commits
 // touch. A test that fails is run on the stock release too: one that fails there
@@ -47,7 +47,7 @@ func Upstream(l layout.Layout, tree, stock func(context.Context) (*source.Tree, 
 
 func upstreamTests(ctx context.Context, l layout.Layout, name, dir string, packages []string, step *progress.Step) ([]junit.Case, error) {
 	return GoTest{
-		Layout: l, Name: name, Dir: dir, Env: treeEnv,
+		Layout: l, Name: name, Dir: dir, Env: TreeEnv,
 		Packages: packages, Flags: []string{"-timeout=20m"},
 	}.Run(ctx, step)
 }
@@ -72,7 +72,7 @@ func excuse(ctx context.Context, l layout.Layout, stock *source.Tree, cases []ju
 	for pkg, names := range failingTests(cases) {
 		slices.Sort(names)
 		pattern := "-run=^(" + strings.Join(slices.Compact(names), "|") + ")$"
-		again, err := GoTest{Layout: l, Name: "upstream-stock", Dir: stock.Dir, Env: treeEnv, Flags: []string{pattern, pkg}}.Run(ctx, step)
+		again, err := GoTest{Layout: l, Name: "upstream-stock", Dir: stock.Dir, Env: TreeEnv, Flags: []string{pattern, pkg}}.Run(ctx, step)
 		if err != nil {
 			return cases, fmt.Errorf("running %s on the stock release: %w", pkg, err)
 		}
