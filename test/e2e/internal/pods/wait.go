@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -68,9 +69,16 @@ func RunToEnd(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod 
 // stuck reports whether a container waits for something that no pod of a suite
 // brings about by itself.
 func stuck(status v1.ContainerStatus) bool {
-	return status.State.Waiting != nil && slices.Contains(
+	return status.State.Waiting != nil && !slowCache(status.State.Waiting) && slices.Contains(
 		[]string{ConfigError, "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "CreateContainerError", "RunContainerError"},
 		status.State.Waiting.Reason)
+}
+
+// slowCache reports whether the kubelet has given up waiting, after a second, for the
+// first answer of its watch of a ConfigMap or Secret. It tries again by itself.
+func slowCache(waiting *v1.ContainerStateWaiting) bool {
+	return strings.HasPrefix(waiting.Message, "failed to sync configmap cache: ") ||
+		strings.HasPrefix(waiting.Message, "failed to sync secret cache: ")
 }
 
 // Await polls the pod called name until done says so, and returns it. The spec fails

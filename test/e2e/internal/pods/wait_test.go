@@ -43,6 +43,20 @@ func TestRunToEnd(t *testing.T) {
 	}
 }
 
+func TestStuckIsNoContainerThatTheKubeletStartsByItself(t *testing.T) {
+	for message, want := range map[string]bool{
+		`configmap "settings" not found`:                                      true,
+		"failed to sync configmap cache: timed out waiting for the condition": false,
+		"failed to sync secret cache: timed out waiting for the condition":    false,
+	} {
+		status := waiting(ConfigError).ContainerStatuses[0]
+		status.State.Waiting.Message = message
+		if got := stuck(status); got != want {
+			t.Errorf("%s: stuck is %v, want %v", message, got, want)
+		}
+	}
+}
+
 func TestStatusFindsContainersOfEveryKind(t *testing.T) {
 	pod := &v1.Pod{Status: v1.PodStatus{
 		InitContainerStatuses:      []v1.ContainerStatus{{Name: "init", RestartCount: 1}},
