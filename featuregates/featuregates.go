@@ -67,7 +67,7 @@ var gates = map[featuregate.Feature]Gate{
 	VariableExpansionEvents: {
 		Components: []string{"kubelet"},
 		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.33"), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
 		},
 	},
 }

@@ -1,0 +1,46 @@
+// The release that this series of patches stands on. `podenv tree` downloads these
+// modules and checks them against go.sum; nothing imports this module.
+module podenv.dev/patches/v1.31
+
+go 1.22.0
+
+require (
+	k8s.io/api v0.31.14
+	k8s.io/apiextensions-apiserver v0.31.14
+	k8s.io/apimachinery v0.31.14
+	k8s.io/apiserver v0.31.14
+	k8s.io/cli-runtime v0.31.14
+	k8s.io/client-go v0.31.14
+	k8s.io/cloud-provider v0.31.14
+	k8s.io/cluster-bootstrap v0.31.14
+	k8s.io/code-generator v0.31.14
+	k8s.io/component-base v0.31.14
+	k8s.io/component-helpers v0.31.14
+	k8s.io/controller-manager v0.31.14
+	k8s.io/cri-api v0.31.14
+	k8s.io/cri-client v0.31.14
+	k8s.io/csi-translation-lib v0.31.14
+	k8s.io/dynamic-resource-allocation v0.31.14
+	k8s.io/endpointslice v0.31.14
+	k8s.io/kms v0.31.14
+	k8s.io/kube-aggregator v0.31.14
+	k8s.io/kube-controller-manager v0.31.14
+	k8s.io/kube-proxy v0.31.14
+	k8s.io/kube-scheduler v0.31.14
+	k8s.io/kubectl v0.31.14
+	k8s.io/kubelet v0.31.14
+	k8s.io/kubernetes v1.31.14
+	k8s.io/metrics v0.31.14
+	k8s.io/mount-utils v0.31.14
+	k8s.io/pod-security-admission v0.31.14
+)
+
+// The module proxy does not have these at the release's version.
+replace (
+	k8s.io/cri-client v0.31.14 => k8s.io/cri-client v0.31.4
+	k8s.io/csi-translation-lib v0.31.14 => k8s.io/csi-translation-lib v0.31.12
+	k8s.io/endpointslice v0.31.14 => k8s.io/endpointslice v0.31.4
+	k8s.io/kube-controller-manager v0.31.14 => k8s.io/kube-controller-manager v0.31.4
+	k8s.io/kube-proxy v0.31.14 => k8s.io/kube-proxy v0.31.5
+	k8s.io/kube-scheduler v0.31.14 => k8s.io/kube-scheduler v0.31.10
+)
