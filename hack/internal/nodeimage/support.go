@@ -24,11 +24,12 @@ const podnetImage = "podenv.dev/podnet:1"
 
 // support is an image with one static binary.
 type support struct {
-	ref    string
-	dir    string // folder of the Go module that it is built in, below the repository
-	pkg    string // the main package
-	binary string // where the image has it
-	config v1.Config
+	ref     string
+	dir     string // folder of the Go module that it is built in, below the repository
+	modfile string // takes the place of the folder's go.mod, if not empty: one for each version
+	pkg     string // the main package
+	binary  string // where the image has it
+	config  v1.Config
 }
 
 // SupportImages returns the archives of the images that a cluster of the release in
@@ -60,11 +61,11 @@ func supportImages(v versions) []support {
 	return []support{
 		{
 			// kubeadm's manifest names the command, which is looked up in PATH
-			ref: v.etcdImage(), dir: "hack/images/etcd/" + v.etcdModule(), pkg: "go.etcd.io/etcd/server/v3", binary: "/usr/local/bin/etcd",
+			ref: v.etcdImage(), dir: "hack/images/etcd", modfile: v.etcdModule() + ".mod", pkg: "go.etcd.io/etcd/server/v3", binary: "/usr/local/bin/etcd",
 			config: v1.Config{Cmd: []string{"/usr/local/bin/etcd"}},
 		},
 		{
-			ref: v.coreDNSImage(), dir: "hack/images/coredns/" + v.coreDNS, pkg: ".", binary: "/coredns",
+			ref: v.coreDNSImage(), dir: "hack/images/coredns", modfile: v.coreDNS + ".mod", pkg: ".", binary: "/coredns",
 			config: v1.Config{Entrypoint: []string{"/coredns"}, WorkingDir: "/"},
 		},
 		{
@@ -81,15 +82,20 @@ func supportImages(v versions) []support {
 // build compiles and packs the image. The Go tool decides what must be compiled.
 func (s support) build(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
 	module := filepath.Join(l.Root, s.dir)
-	if _, err := os.Stat(filepath.Join(module, "go.mod")); errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("no Go module pins this version: add %s, like the one beside it, with `go mod tidy`", filepath.Join(s.dir, "go.mod"))
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+	if s.modfile != "" {
+		if _, err := os.Stat(filepath.Join(module, s.modfile)); errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("no file pins this version: make %s from the one beside it, with `go mod tidy -modfile=%s` there",
+				filepath.Join(s.dir, s.modfile), s.modfile)
+		}
+		args = append(args, "-modfile="+s.modfile)
 	}
 	bin := filepath.Join(l.Cache("support"), "bin", strings.NewReplacer("/", "-", ":", "-").Replace(s.ref))
 	if err := os.MkdirAll(filepath.Dir(bin), 0o755); err != nil {
 		return "", err
 	}
 	step.Now("compiling %s", s.ref)
-	err := run.Command(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", bin, s.pkg).
+	err := run.Command(ctx, "go", append(args, "-o", bin, s.pkg)...).
 		Dir(module).Env("GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0", "GOOS=linux").Log(step.Log()).Run()
 	if err != nil {
 		return "", err

@@ -66,16 +66,16 @@ func TestSupportImageOfAnUnknownVersionSaysWhatToAdd(t *testing.T) {
 const DefaultEtcdVersion, CoreDNSVersion, PauseVersion = "9.9.9-0", "v9.9.9", "9.9"
 `)
 	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, nil)
-	checkError(t, err, "no Go module pins this version: add ")
+	checkError(t, err, "no file pins this version: make hack/images/")
 	checkError(t, err, "for v9.9.9")
 }
 
-// The folder of a support image's module is called after the version that it pins.
-func TestModulesOfSupportImagesPinTheVersionOfTheirFolder(t *testing.T) {
+// The file that pins what a support image is made of is called after the version.
+func TestPinsOfSupportImagesAreOfTheVersionOfTheirName(t *testing.T) {
 	for image, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "coredns": "github.com/coredns/coredns"} {
-		files, err := filepath.Glob(filepath.Join(repository(t).Root, "hack/images", image, "v*", "go.mod"))
+		files, err := filepath.Glob(filepath.Join(repository(t).Root, "hack/images", image, "v*.mod"))
 		if err != nil || len(files) == 0 {
-			t.Fatalf("no module of %s: %v", image, err)
+			t.Fatalf("nothing pins %s: %v", image, err)
 		}
 		for _, file := range files {
 			data, err := os.ReadFile(file)
@@ -86,7 +86,7 @@ func TestModulesOfSupportImagesPinTheVersionOfTheirFolder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := filepath.Base(filepath.Dir(file))
+			want := strings.TrimSuffix(filepath.Base(file), ".mod")
 			i := slices.IndexFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == module })
 			if i < 0 || mod.Require[i].Mod.Version != want {
 				t.Errorf("%s does not require %s %s", file, module, want)
@@ -119,16 +119,10 @@ func TestCoreDNSHasThePluginsOfKubeadmsCorefile(t *testing.T) {
 	if !slices.Contains(want, "kubernetes") || len(want) < 8 {
 		t.Fatalf("read the plugins %v from kubeadm's Corefile", want)
 	}
-	mains, err := filepath.Glob(filepath.Join(repository(t).Root, "hack/images/coredns/v*/main.go"))
-	if err != nil || len(mains) == 0 {
-		t.Fatalf("no CoreDNS: %v", err)
-	}
-	for _, main := range mains {
-		have := pluginsOf(t, main)
-		for _, plugin := range want {
-			if !have[plugin] {
-				t.Errorf("%s has no plugin %s", main, plugin)
-			}
+	have := pluginsOf(t, filepath.Join(repository(t).Root, "hack/images/coredns/main.go"))
+	for _, plugin := range want {
+		if !have[plugin] {
+			t.Errorf("our CoreDNS has no plugin %s", plugin)
 		}
 	}
 }
