@@ -229,6 +229,29 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 	})
 }
 
+func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAnew(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	w.mustRebase(RebaseOptions{})
+	const last = "0003-kubelet-change-step-30.patch"
+	change := func(s series.Series, value string) {
+		path := filepath.Join(s.Dir, last)
+		data, err := os.ReadFile(path)
+		w.ok(err)
+		w.ok(os.WriteFile(path, []byte(strings.Replace(string(data), "return 1030 }", "return "+value+" }", 1)), 0o644))
+	}
+	w.here(func(older *world) {
+		change(older.series, "1031")
+		older.mustAssemble()
+	})
+	change(w.series, "1032")
+	w.mustAssemble()
+
+	how, _ := w.mustRebase(RebaseOptions{})
+	if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedAnew}, how); diff != "" {
+		t.Errorf("what became of the patches (-want +got):\n%s", diff)
+	}
+}
+
 func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
 	w := newRebaseWorld(t, false)
 	w.mustRebase(RebaseOptions{})

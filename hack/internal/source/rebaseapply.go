@@ -123,6 +123,8 @@ func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 		how = RebasedThere
 	case p.Series == "":
 		how = RebasedKept
+	case p.Adapted:
+		how = RebasedAnew
 	}
 	if p.Message != "" && head != r.rebased.Head {
 		err := r.tree.cmd(ctx, "commit", "--quiet", "--amend", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-").

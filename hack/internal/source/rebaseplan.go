@@ -19,6 +19,9 @@ type planned struct {
 	message string
 	// before is the name of the patch file that an earlier carry of the same patch gave.
 	before string
+	// adapted says that the earlier carry changes something else than the patch did then:
+	// a person adapted it.
+	adapted bool
 }
 
 // plan joins the patches that series from has with those that the series to has already
@@ -52,7 +55,8 @@ func plan(from, to []patchFile, earlier carried) []planned {
 			}
 			result = append(result, kept)
 		default:
-			result = append(result, planned{patchFile: p, carry: true, before: own.nameIfAny()})
+			adapted := has && wasCarried && changesHash(own) != last.changes
+			result = append(result, planned{patchFile: p, carry: true, before: own.nameIfAny(), adapted: adapted})
 		}
 	}
 	for _, p := range unused {

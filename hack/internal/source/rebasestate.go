@@ -40,6 +40,8 @@ type rebaseStep struct {
 	Message string `json:"message,omitempty"`
 	// Before is the patch's file in the series that is written, from an earlier carry.
 	Before string `json:"before,omitempty"`
+	// Adapted says that a person adapted that one.
+	Adapted bool `json:"adapted,omitempty"`
 }
 
 func rebaseFolder(dir string) string { return filepath.Join(dir, ".git", "podenv", "rebase") }
@@ -54,7 +56,7 @@ func newRebaseState(dir string, from series.Series, patches []planned, c carried
 	}
 	for i, p := range patches {
 		s := rebaseStep{
-			Title: p.header.Title, Name: p.name(), Message: p.message, Before: p.before,
+			Title: p.header.Title, Name: p.name(), Message: p.message, Before: p.before, Adapted: p.adapted,
 			File: filepath.Join(rebaseFolder(dir), fmt.Sprintf("%04d.patch", i+1)),
 		}
 		if p.carry {
