@@ -137,36 +137,50 @@ func (b *harnessBench) nodeImage(ctx context.Context) error {
 	return step.End(err)
 }
 
-// addedError is where an error is made in a line that a patch adds.
-var addedError = regexp.MustCompile(`(?m)^(\+.*fmt\.Errorf\(")`)
+// addedError is a line with an error that a patch adds; the first group ends where its
+// text begins.
+var addedError = regexp.MustCompile(`(?m)^(\+.*fmt\.Errorf\(").*$`)
 
 // upAfterEditedPatch edits a patch of the kubelet as a reviewer's remark would make
 // one do, and goes up again.
 func (b *harnessBench) upAfterEditedPatch(ctx context.Context) error {
-	files, err := b.p.Series.Patches()
+	if err := editKubeletPatch(b.p.Series, time.Now()); err != nil {
+		return err
+	}
+	return b.up(ctx)
+}
+
+// editKubeletPatch changes the text of an error that a patch of the series adds to the
+// kubelet, in a line that no other patch has: these apply as before.
+func editKubeletPatch(s series.Series, now time.Time) error {
+	files, err := s.Patches()
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
+	patches := make([]string, len(files))
+	for i, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		at := strings.Index(string(data), "+++ b/pkg/kubelet/")
-		if at < 0 {
-			continue
-		}
-		match := addedError.FindIndex(data[at:])
-		if match == nil {
-			continue
-		}
-		edited := fmt.Sprintf("%sat %d: %s", data[:at+match[1]], time.Now().UnixNano(), data[at+match[1]:])
-		if err := os.WriteFile(file, []byte(edited), 0o644); err != nil {
-			return err
-		}
-		return b.up(ctx)
+		patches[i] = string(data)
 	}
-	return errors.New("no patch adds an error to the kubelet")
+	all := strings.Join(patches, "")
+	for i, text := range patches {
+		from := strings.Index(text, "+++ b/pkg/kubelet/")
+		if from < 0 {
+			continue
+		}
+		for _, at := range addedError.FindAllStringSubmatchIndex(text[from:], -1) {
+			if strings.Count(all, text[from+at[0]+1:from+at[1]]) > 1 {
+				continue
+			}
+			end := from + at[3]
+			edited := fmt.Sprintf("%sat %d: %s", text[:end], now.UnixNano(), text[end:])
+			return os.WriteFile(files[i], []byte(edited), 0o644)
+		}
+	}
+	return errors.New("no patch adds an error to the kubelet that the others leave alone")
 }
 
 // pushAfterEdit adds a line to the kubelet in the tree and pushes it.
