@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"podenv.dev/hack/internal/stories"
 )
 
 // podWatch notes when the pods of a namespace are scheduled, and which run.
@@ -40,7 +42,7 @@ func (p *podWatch) note(now time.Time, event watch.Event) {
 		return
 	}
 	// A pod that is being deleted may well fail.
-	if err := startFailure(pod); err != nil && pod.DeletionTimestamp == nil {
+	if err := stories.Failure(pod); err != nil && pod.DeletionTimestamp == nil {
 		p.fail(err)
 		return
 	}
@@ -96,24 +98,4 @@ func (p *podWatch) scheduledAt(name string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.scheduled[name]
-}
-
-// startFailure is an error for a pod that will not start by itself.
-func startFailure(pod *v1.Pod) error {
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		waiting := status.State.Waiting
-		if waiting == nil {
-			continue
-		}
-		switch waiting.Reason {
-		case "ErrImageNeverPull":
-			return fmt.Errorf("node %s lacks the image %s: `podenv up` loads the images of test pods", pod.Spec.NodeName, status.Image)
-		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-			return fmt.Errorf("container %s of pod %s cannot start: %s", status.Name, pod.Name, waiting.Message)
-		}
-	}
-	if pod.Status.Phase == v1.PodFailed {
-		return fmt.Errorf("pod %s failed: %s", pod.Name, pod.Status.Message)
-	}
-	return nil
 }

@@ -88,7 +88,7 @@ func awaitEnd(ctx context.Context, pods typedv1.PodInterface, name string) error
 			return false, err
 		}
 		last = pod
-		return pod.Status.Phase == v1.PodSucceeded, failure(pod)
+		return pod.Status.Phase == v1.PodSucceeded, Failure(pod)
 	})
 	if wait.Interrupted(err) && last != nil && context.Cause(ctx) == context.DeadlineExceeded {
 		return fmt.Errorf("pod %s is still %s after %s: `kubectl describe pod %[1]s` shows why", name, last.Status.Phase, timeout)
@@ -96,8 +96,9 @@ func awaitEnd(ctx context.Context, pods typedv1.PodInterface, name string) error
 	return err
 }
 
-// failure returns an error for a pod that will not succeed by itself.
-func failure(pod *v1.Pod) error {
+// Failure returns an error for a pod that will not succeed by itself, which says what
+// to do; nil for one that may.
+func Failure(pod *v1.Pod) error {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		waiting := status.State.Waiting
 		if waiting == nil {
