@@ -19,7 +19,7 @@ import (
 var _ = describe("the stored pod", func(f *framework.Framework) {
 	ginkgo.DescribeTable("is read back as JSON and protobuf after a client wrote", func(ctx context.Context, contentType string) {
 		variable := optional(from("A", "sub/config.env", "KEY"))
-		pod := unscheduled(newPod("stored", nil, dumps(consumer, variable)))
+		pod := unscheduled(newPod("stored", nil, pods.Dumps(consumer, variable)))
 		client := clientOf(f, contentType)
 		_, err := client.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
@@ -35,7 +35,7 @@ var _ = describe("the stored pod", func(f *framework.Framework) {
 	)
 
 	f.It("has the field names of the API, as every other client sends and expects them", func(ctx context.Context) {
-		pods.Create(ctx, f, unscheduled(newPod("stored", nil, dumps(consumer, optional(from("A", "config.env", "KEY"))))))
+		pods.Create(ctx, f, unscheduled(newPod("stored", nil, pods.Dumps(consumer, optional(from("A", "config.env", "KEY"))))))
 
 		raw, err := clientOf(f, runtime.ContentTypeJSON).CoreV1().RESTClient().Get().
 			Namespace(f.Namespace.Name).Resource("pods").Name("stored").DoRaw(ctx)

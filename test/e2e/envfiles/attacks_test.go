@@ -42,7 +42,7 @@ var _ = describe("attack: the container waits, an event says why, the kubelet st
 		if a.key == "" {
 			a.key = "KEY"
 		}
-		pod := newPod("hostile", []v1.Container{hostile(a.script)}, dumps(consumer, from("VARIABLE", a.path, a.key)))
+		pod := newPod("hostile", []v1.Container{hostile(a.script)}, pods.Dumps(consumer, from("VARIABLE", a.path, a.key)))
 		pods.Create(ctx, f, pod)
 
 		event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)
@@ -92,7 +92,7 @@ var _ = describe("attack: the container gets the right value, and the kubelet st
 			[]v1.Container{hostile(`
 				i=0; while [ $i -lt 500 ]; do mkdir d; cd d; i=$((i+1)); done
 				echo KEY=deep > config.env; ln -s . link`)},
-			dumps(consumer, from("VARIABLE", strings.Repeat("d/", 500)+"link/config.env", "KEY")))
+			pods.Dumps(consumer, from("VARIABLE", strings.Repeat("d/", 500)+"link/config.env", "KEY")))
 		pods.Create(ctx, f, pod)
 
 		awaitValue(ctx, f, pod.Name, "VARIABLE", "deep")
@@ -101,7 +101,7 @@ var _ = describe("attack: the container gets the right value, and the kubelet st
 	f.It("100,000 files beside it", func(ctx context.Context) {
 		pod := newPod("crowded",
 			[]v1.Container{hostile("seq 100000 | xargs touch; echo KEY=found > config.env")},
-			dumps(consumer, from("VARIABLE", "config.env", "KEY")))
+			pods.Dumps(consumer, from("VARIABLE", "config.env", "KEY")))
 		pods.Create(ctx, f, pod)
 
 		awaitValue(ctx, f, pod.Name, "VARIABLE", "found")

@@ -15,7 +15,7 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 	f.It("several keys of one file, and only those that it names", func(ctx context.Context) {
 		pod := newPod("several-keys",
 			writes("config.env", "A=1\nB=2\nC=3\n"),
-			dumps(consumer, from("A", "config.env", "A"), from("RENAMED", "config.env", "C")))
+			pods.Dumps(consumer, from("A", "config.env", "A"), from("RENAMED", "config.env", "C")))
 		pods.RunToEnd(ctx, f, pod)
 
 		env := pods.Env(ctx, f, pod.Name, consumer)
@@ -28,7 +28,7 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 	f.It("one key under two names", func(ctx context.Context) {
 		pod := newPod("two-names",
 			writes("config.env", "A=1\n"),
-			dumps(consumer, from("ONE", "config.env", "A"), from("TWO", "config.env", "A")))
+			pods.Dumps(consumer, from("ONE", "config.env", "A"), from("TWO", "config.env", "A")))
 		pods.RunToEnd(ctx, f, pod)
 
 		env := pods.Env(ctx, f, pod.Name, consumer)
@@ -42,7 +42,7 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 				echo A=top > /data/config.env
 				mkdir /data/sub
 				echo A=below > /data/sub/config.env`)},
-			dumps(consumer, from("TOP", "config.env", "A"), from("BELOW", "sub/config.env", "A")))
+			pods.Dumps(consumer, from("TOP", "config.env", "A"), from("BELOW", "sub/config.env", "A")))
 		pods.RunToEnd(ctx, f, pod)
 
 		env := pods.Env(ctx, f, pod.Name, consumer)
@@ -53,7 +53,7 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 	f.It("a key of a file in an emptyDir that is in memory", func(ctx context.Context) {
 		pod := newPod("in-memory",
 			writes("config.env", "A=1\n"),
-			dumps(consumer, from("A", "config.env", "A")))
+			pods.Dumps(consumer, from("A", "config.env", "A")))
 		pod.Spec.Volumes[0].EmptyDir.Medium = v1.StorageMediumMemory
 		pods.RunToEnd(ctx, f, pod)
 
@@ -63,7 +63,7 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 	f.It("values beside literal ones, which may refer to them", func(ctx context.Context) {
 		pod := newPod("beside-literals",
 			writes("config.env", "HOST=db\n"),
-			dumps(consumer,
+			pods.Dumps(consumer,
 				from("HOST", "config.env", "HOST"),
 				v1.EnvVar{Name: "URL", Value: "postgres://$(HOST):5432"}))
 		pods.RunToEnd(ctx, f, pod)
@@ -75,8 +75,8 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 
 	f.It("what an earlier init container wrote, in a later init container", func(ctx context.Context) {
 		pod := newPod("init-consumes",
-			append(writes("config.env", "A=1\n"), dumps("second-init", from("A", "config.env", "A"))),
-			dumps("main"))
+			append(writes("config.env", "A=1\n"), pods.Dumps("second-init", from("A", "config.env", "A"))),
+			pods.Dumps("main"))
 		pods.RunToEnd(ctx, f, pod)
 
 		gomega.Expect(pods.Env(ctx, f, pod.Name, "second-init")).To(gomega.HaveKeyWithValue("A", "1"))
@@ -85,11 +85,11 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 
 	f.It("the file as it is at each start: a restarted container reads it again, and a changed file restarts nothing", func(ctx context.Context) {
 		variable := from("A", "config.env", "A")
-		steady := dumps("steady", variable)
+		steady := pods.Dumps("steady", variable)
 		steady.Args = []string{"serve"}
 		pod := newPod("restarted",
 			[]v1.Container{sidecar("echo A=first > /data/config.env")},
-			dumps(consumer, variable), steady)
+			pods.Dumps(consumer, variable), steady)
 		pod.Spec.RestartPolicy = v1.RestartPolicyAlways // the consumer prints, exits and is restarted
 		pods.Create(ctx, f, pod)
 		awaitValue(ctx, f, pod.Name, "A", "first")

@@ -16,7 +16,7 @@ var _ = describe("row 3, the container waits, an event says why, and it starts o
 	f.It("there is no file at the path", func(ctx context.Context) {
 		pod := newPod("no-file",
 			[]v1.Container{sidecar("")},
-			dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))
+			pods.Dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))
 		pods.Create(ctx, f, pod)
 		expectNamed(pods.AwaitConfigError(ctx, f, pod.Name, consumer), "VARIABLE", "sub/config.env", "KEY")
 
@@ -27,7 +27,7 @@ var _ = describe("row 3, the container waits, an event says why, and it starts o
 	f.It("the file does not define the key", func(ctx context.Context) {
 		pod := newPod("no-key",
 			[]v1.Container{sidecar("echo OTHER=value > /data/config.env")},
-			dumps(consumer, from("VARIABLE", "config.env", "KEY")))
+			pods.Dumps(consumer, from("VARIABLE", "config.env", "KEY")))
 		pods.Create(ctx, f, pod)
 		expectNamed(pods.AwaitConfigError(ctx, f, pod.Name, consumer), "VARIABLE", "config.env", "KEY")
 
@@ -36,7 +36,7 @@ var _ = describe("row 3, the container waits, an event says why, and it starts o
 	})
 
 	f.It("nothing has written to the volume", func(ctx context.Context) {
-		pod := newPod("no-writer", nil, dumps(consumer, from("VARIABLE", "config.env", "KEY")))
+		pod := newPod("no-writer", nil, pods.Dumps(consumer, from("VARIABLE", "config.env", "KEY")))
 		pods.Create(ctx, f, pod)
 		expectNamed(pods.AwaitConfigError(ctx, f, pod.Name, consumer), "VARIABLE", "config.env", "KEY")
 	})
@@ -47,7 +47,7 @@ var _ = describe("row 5, the container waits, an event says why,", func(f *frame
 	ginkgo.DescribeTable("and names the line, when", func(ctx context.Context, content string, line int) {
 		pod := newPod("unparsable",
 			[]v1.Container{runs("setup-envfile", "("+content+") > /data/config.env")},
-			dumps(consumer, from("VARIABLE", "config.env", "A")))
+			pods.Dumps(consumer, from("VARIABLE", "config.env", "A")))
 		pods.Create(ctx, f, pod)
 
 		event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)
@@ -67,7 +67,7 @@ var _ = describe("row 5, the container waits, an event says why,", func(f *frame
 	f.It("and it starts once a sidecar has mended the file", func(ctx context.Context) {
 		pod := newPod("mended",
 			[]v1.Container{sidecar("echo broken > /data/config.env")},
-			dumps(consumer, from("A", "config.env", "A")))
+			pods.Dumps(consumer, from("A", "config.env", "A")))
 		pods.Create(ctx, f, pod)
 		expectNamed(pods.AwaitConfigError(ctx, f, pod.Name, consumer), "A", "config.env", "A")
 
@@ -80,7 +80,7 @@ var _ = describe("row 5, the container waits, an event says why,", func(f *frame
 			[]v1.Container{sidecar(`
 				(echo A=1; head -c 65533 /dev/zero | tr '\0' '#') > /data/config.env # 4 + 65533 = 64 KiB + 1
 				(echo A=1; head -c 65532 /dev/zero | tr '\0' '#') > /data/right`)},
-			dumps(consumer, from("A", "config.env", "A")))
+			pods.Dumps(consumer, from("A", "config.env", "A")))
 		pods.Create(ctx, f, pod)
 		expectNamed(pods.AwaitConfigError(ctx, f, pod.Name, consumer), "A", "config.env", "A")
 

@@ -9,17 +9,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
-	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/gates"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/specs"
 )
 
 // gate is the feature gate under test.
 const gate = "EnvFiles"
 
-var feature = framework.ValidFeatures.Add("EnvFiles")
+var suite = specs.For("EnvFiles", gate, "envfiles")
 
 // The volume that the specs' env files are in, where writers mount it, and the
 // container that consumes the files.
@@ -31,24 +31,15 @@ const (
 
 // describe declares specs that need the gate on; they are skipped, and say so, on a
 // cluster where it is off.
-func describe(theme string, specs func(f *framework.Framework)) bool {
+func describe(theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(gates.Require, theme, specs)
+	return describeIf(gates.Require, theme, body)
 }
 
-// describeIf declares specs that run where precondition does not skip them. The gate's
-// label is a plain one: framework.WithFeatureGate would add the stage that the gate has
-// in the framework's own release, which is not that of the release under test.
-func describeIf(precondition func(context.Context, string), theme string, specs func(f *framework.Framework)) bool {
+// describeIf declares specs that run where precondition does not skip them.
+func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature),
-		framework.WithLabel("FeatureGate:"+gate), theme, func() {
-			// Ahead of the framework's own BeforeEach, which makes a namespace.
-			ginkgo.BeforeEach(func(ctx context.Context) { precondition(ctx, gate) })
-			f := framework.NewDefaultFramework("envfiles")
-			f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
-			specs(f)
-		})
+	return suite.Describe(precondition, theme, body)
 }
 
 // newPod is a pod that runs init, then containers, once, and has an emptyDir for env
@@ -69,11 +60,6 @@ func newPod(name string, init []v1.Container, containers ...v1.Container) *v1.Po
 func unscheduled(pod *v1.Pod) *v1.Pod {
 	pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
 	return pod
-}
-
-// dumps is a container without a shell that prints its environment.
-func dumps(name string, env ...v1.EnvVar) v1.Container {
-	return v1.Container{Name: name, Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env}
 }
 
 // from is a variable taken from the key of an env file.

@@ -17,13 +17,13 @@ import (
 var _ = describeIf(gates.RequireOff, "with the gate off in the API server,", func(f *framework.Framework) {
 	f.It("fileKeyRef is dropped from a new pod", func(ctx context.Context) {
 		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
-		created := pods.Create(ctx, f, unscheduled(newPod("dropped", nil, dumps(consumer, alsoFrom(source)))))
+		created := pods.Create(ctx, f, unscheduled(newPod("dropped", nil, pods.Dumps(consumer, alsoFrom(source)))))
 
 		gomega.Expect(created.Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
 	})
 
 	f.It("a variable whose only source was fileKeyRef is refused, not silently left empty", func(ctx context.Context) {
-		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("refused", nil, dumps(consumer, from("A", "config.env", "A")))))
+		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("refused", nil, pods.Dumps(consumer, from("A", "config.env", "A")))))
 
 		expectInvalid(err, firstVariable)
 	})
@@ -31,7 +31,7 @@ var _ = describeIf(gates.RequireOff, "with the gate off in the API server,", fun
 	forEachWorkload("fileKeyRef is dropped from a new template", func(ctx context.Context, w workload) {
 		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
 		client := w.client(f.DynamicClient, f.Namespace.Name)
-		created, err := client.Create(ctx, w.of("dropped", unscheduled(newPod("", nil, dumps(consumer, alsoFrom(source))))), metav1.CreateOptions{})
+		created, err := client.Create(ctx, w.of("dropped", unscheduled(newPod("", nil, pods.Dumps(consumer, alsoFrom(source))))), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
 		gomega.Expect(w.templateOf(created).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
@@ -40,7 +40,7 @@ var _ = describeIf(gates.RequireOff, "with the gate off in the API server,", fun
 	forEachWorkload("fileKeyRef is dropped from an update that adds it to a template", func(ctx context.Context, w workload) {
 		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
 		client := w.client(f.DynamicClient, f.Namespace.Name)
-		without := dumps(consumer, v1.EnvVar{Name: "A", ValueFrom: source})
+		without := pods.Dumps(consumer, v1.EnvVar{Name: "A", ValueFrom: source})
 		_, err := client.Create(ctx, w.of("dropped", unscheduled(newPod("", nil, without))), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
@@ -60,7 +60,7 @@ var _ = describeIf(gates.RequireOff, "with the gate off in the API server,", fun
 	})
 
 	forEachStrictWorkload("a variable whose only source was fileKeyRef is refused, by its own path, in the template", func(ctx context.Context, w workload) {
-		pod := unscheduled(newPod("", nil, dumps(consumer, from("A", "config.env", "A"))))
+		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
 
 		expectInvalid(err, w.at(firstVariable))

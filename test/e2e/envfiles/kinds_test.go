@@ -15,12 +15,12 @@ import (
 var _ = describe("containers of every kind", func(f *framework.Framework) {
 	f.It("take variables from an env file: init, sidecar, regular and ephemeral", func(ctx context.Context) {
 		variable := from("A", "config.env", "A")
-		aside := dumps("sidecar", variable)
+		aside := pods.Dumps("sidecar", variable)
 		aside.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
 		aside.Args = []string{"serve", ":8081"}
-		main := dumps("regular", variable)
+		main := pods.Dumps("regular", variable)
 		main.Args = []string{"serve"}
-		pod := newPod("every-kind", append(writes("config.env", "A=1\n"), dumps("init", variable), aside), main)
+		pod := newPod("every-kind", append(writes("config.env", "A=1\n"), pods.Dumps("init", variable), aside), main)
 		pods.Create(ctx, f, pod)
 		pods.Await(ctx, f, pod.Name, "its regular container to run", func(pod *v1.Pod) bool {
 			return pods.Status(pod, "regular").State.Running != nil
@@ -36,10 +36,10 @@ var _ = describe("containers of every kind", func(f *framework.Framework) {
 	})
 
 	f.It("wait where the file is missing: a sidecar, and so what comes after it", func(ctx context.Context) {
-		aside := dumps("consuming-sidecar", from("A", "config.env", "A"))
+		aside := pods.Dumps("consuming-sidecar", from("A", "config.env", "A"))
 		aside.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
 		aside.Args = []string{"serve"}
-		pod := newPod("sidecar-waits", []v1.Container{sidecar(""), aside}, dumps("main"))
+		pod := newPod("sidecar-waits", []v1.Container{sidecar(""), aside}, pods.Dumps("main"))
 		pods.Create(ctx, f, pod)
 		event := pods.AwaitConfigError(ctx, f, pod.Name, aside.Name)
 		gomega.Expect(event.InvolvedObject.FieldPath).To(gomega.Equal("spec.initContainers{" + aside.Name + "}"))
@@ -54,7 +54,7 @@ var _ = describe("containers of every kind", func(f *framework.Framework) {
 
 // ephemeral is a container for debugging that prints its environment.
 func ephemeral(name string, env ...v1.EnvVar) v1.EphemeralContainer {
-	return v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon(dumps(name, env...))}
+	return v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon(pods.Dumps(name, env...))}
 }
 
 // addEphemeral adds container to the pod.

@@ -15,7 +15,7 @@ import (
 
 var _ = describe("kubectl", func(f *framework.Framework) {
 	f.It("describe pod shows the volume, the path, the key and optional", func(ctx context.Context) {
-		pod := unscheduled(newPod("described", nil, dumps(consumer,
+		pod := unscheduled(newPod("described", nil, pods.Dumps(consumer,
 			from("VARIABLE", "sub/config.env", "KEY"), optional(from("MAYBE", "config.env", "OTHER")))))
 		pods.Create(ctx, f, pod)
 
@@ -32,7 +32,7 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 	})
 
 	f.It("set env --list names the file, the volume and the key of each variable", func(ctx context.Context) {
-		pod := unscheduled(newPod("listed", nil, dumps(consumer,
+		pod := unscheduled(newPod("listed", nil, pods.Dumps(consumer,
 			from("VARIABLE", "sub/config.env", "KEY"), v1.EnvVar{Name: "LITERAL", Value: "1"})))
 		pods.Create(ctx, f, pod)
 
@@ -42,7 +42,7 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 	})
 
 	f.It("set env --list --resolve says that only the node knows the value, and resolves the others", func(ctx context.Context) {
-		pod := unscheduled(newPod("resolved", nil, dumps(consumer,
+		pod := unscheduled(newPod("resolved", nil, pods.Dumps(consumer,
 			from("VARIABLE", "sub/config.env", "KEY"),
 			v1.EnvVar{Name: "NAME", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}})))
 		pods.Create(ctx, f, pod)

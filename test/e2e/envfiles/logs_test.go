@@ -34,7 +34,7 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 		writeSecret(ctx, f, secret)
 
 		// The one that starts must not print it either: a container's log is on the node.
-		quiet := dumps(consumer, from("A", "config.env", "A"))
+		quiet := pods.Dumps(consumer, from("A", "config.env", "A"))
 		quiet.Image, quiet.Command = pods.Busybox, []string{"sh", "-c", `test -n "$A"`}
 		pods.RunToEnd(ctx, f, newPod("silent-good", []v1.Container{writesSecret("A=$LICENSE")}, quiet))
 		names := []string{"silent-good"}
@@ -44,7 +44,7 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 			"silent-long-name":      "A=1\n$LICENSE$(printf %0200d 0)=x",
 			"silent-long-value":     "A=$LICENSE$(printf %032768d 0)",
 		} {
-			pods.Create(ctx, f, newPod(name, []v1.Container{writesSecret(content)}, dumps(consumer, from("A", "config.env", "A"))))
+			pods.Create(ctx, f, newPod(name, []v1.Container{writesSecret(content)}, pods.Dumps(consumer, from("A", "config.env", "A"))))
 			names = append(names, name)
 		}
 		on := map[string]bool{}

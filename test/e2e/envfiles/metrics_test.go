@@ -37,7 +37,7 @@ var _ = describe("metrics", func(f *framework.Framework) {
 		before := scrape(ctx, f, components.KubeletMetrics(node))
 		pod := newPod("measured",
 			[]v1.Container{sidecar(`head -c 65537 /dev/zero | tr '\0' '#' > /data/config.env`)},
-			dumps(consumer, from("A", "config.env", "KEY"), from("B", "config.env", "KEY")))
+			pods.Dumps(consumer, from("A", "config.env", "KEY"), from("B", "config.env", "KEY")))
 		pod.Spec.NodeName = node
 		pods.Create(ctx, f, pod)
 		pods.AwaitConfigError(ctx, f, pod.Name, consumer)
@@ -68,7 +68,7 @@ var _ = describe("metrics", func(f *framework.Framework) {
 		}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 		ginkgo.DeferCleanup(f.ClientSet.NodeV1().RuntimeClasses().Delete, class.Name, metav1.DeleteOptions{})
-		pod := newPod("no-sandbox", writes("config.env", "KEY=value\n"), dumps(consumer, from("A", "config.env", "KEY")))
+		pod := newPod("no-sandbox", writes("config.env", "KEY=value\n"), pods.Dumps(consumer, from("A", "config.env", "KEY")))
 		pod.Spec.NodeName, pod.Spec.RuntimeClassName = node, ptr.To(class.Name)
 		pods.Create(ctx, f, pod)
 
@@ -87,7 +87,7 @@ var _ = describe("metrics", func(f *framework.Framework) {
 		}
 		invalid, malformed := refused("422"), refused("400")
 
-		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("invalid", nil, dumps(consumer, from("A", "../config.env", "KEY")))))
+		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("invalid", nil, pods.Dumps(consumer, from("A", "../config.env", "KEY")))))
 		expectInvalid(err, fileKeyRef+".path")
 		err = f.ClientSet.CoreV1().RESTClient().Post().Namespace(f.Namespace.Name).Resource("pods").Body([]byte(`{
 			"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "malformed"},

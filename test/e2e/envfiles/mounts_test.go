@@ -26,19 +26,19 @@ var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
 		expectForbidden(err, "spec."+field)
 	},
 		ginkgo.Entry("a container that mounts the volume it consumes",
-			nil, []v1.Container{mounting(dumps(consumer, variable))}, "containers[0].volumeMounts[0].name"),
+			nil, []v1.Container{mounting(pods.Dumps(consumer, variable))}, "containers[0].volumeMounts[0].name"),
 		ginkgo.Entry("a container that mounts the volume another one consumes",
-			nil, []v1.Container{dumps(consumer, variable), mounting(dumps("main"))}, "containers[1].volumeMounts[0].name"),
+			nil, []v1.Container{pods.Dumps(consumer, variable), mounting(pods.Dumps("main"))}, "containers[1].volumeMounts[0].name"),
 		ginkgo.Entry("a container that mounts the volume which only an init container consumes",
-			append(writes("config.env", "A=1\n"), dumps("second-init", variable)), []v1.Container{mounting(dumps("main"))},
+			append(writes("config.env", "A=1\n"), pods.Dumps("second-init", variable)), []v1.Container{mounting(pods.Dumps("main"))},
 			"containers[0].volumeMounts[0].name"),
 		ginkgo.Entry("a container that only reads the volume, where it may be optional",
-			nil, []v1.Container{readOnly(mounting(dumps(consumer, optional(from("A", "config.env", "A")))))}, "containers[0].volumeMounts[0].name"),
+			nil, []v1.Container{readOnly(mounting(pods.Dumps(consumer, optional(from("A", "config.env", "A")))))}, "containers[0].volumeMounts[0].name"),
 		ginkgo.Entry("an init container that mounts the volume it consumes",
-			append(writes("config.env", "A=1\n"), mounting(dumps("second-init", variable))), []v1.Container{dumps("main")},
+			append(writes("config.env", "A=1\n"), mounting(pods.Dumps("second-init", variable))), []v1.Container{pods.Dumps("main")},
 			"initContainers[1].volumeMounts[0].name"),
 		ginkgo.Entry("a sidecar that mounts the volume it consumes",
-			[]v1.Container{always(mounting(dumps("aside", variable)))}, []v1.Container{dumps("main")},
+			[]v1.Container{always(mounting(pods.Dumps("aside", variable)))}, []v1.Container{pods.Dumps("main")},
 			"initContainers[0].volumeMounts[0].name"),
 	)
 
@@ -49,13 +49,13 @@ var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
 		expectForbidden(tryAddEphemeral(ctx, f, pod.Name, added), field)
 	},
 		ginkgo.Entry("an ephemeral container that mounts the volume another container consumes",
-			dumps(consumer, variable), mountingToo(ephemeral("debug")), "spec.ephemeralContainers[0].volumeMounts[0].name"),
+			pods.Dumps(consumer, variable), mountingToo(ephemeral("debug")), "spec.ephemeralContainers[0].volumeMounts[0].name"),
 		ginkgo.Entry("an ephemeral container that consumes the volume another container mounts",
-			mounting(dumps("main")), ephemeral("debug", variable), "spec.containers[0].volumeMounts[0].name"),
+			mounting(pods.Dumps("main")), ephemeral("debug", variable), "spec.containers[0].volumeMounts[0].name"),
 	)
 
 	forEachWorkload("refuses, by its own path, such a mount in the template", func(ctx context.Context, w workload) {
-		pod := unscheduled(newPod("", nil, dumps("main"), mounting(dumps(consumer, variable))))
+		pod := unscheduled(newPod("", nil, pods.Dumps("main"), mounting(pods.Dumps(consumer, variable))))
 		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
 
 		expectForbidden(err, w.at("spec.containers[1].volumeMounts[0].name"))
@@ -65,8 +65,8 @@ var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
 		pods.Create(ctx, f, unscheduled(newPod("accepted", init, containers...)))
 	},
 		ginkgo.Entry("init containers and sidecars that mount the volume others consume",
-			append(writes("config.env", "A=1\n"), sidecar(""), dumps("third-init", variable)), dumps(consumer, variable)),
-		ginkgo.Entry("containers that mount a volume which none consumes", nil, mounting(dumps("main"))),
+			append(writes("config.env", "A=1\n"), sidecar(""), pods.Dumps("third-init", variable)), pods.Dumps(consumer, variable)),
+		ginkgo.Entry("containers that mount a volume which none consumes", nil, mounting(pods.Dumps("main"))),
 	)
 })
 

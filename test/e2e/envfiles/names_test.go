@@ -17,7 +17,7 @@ var _ = describe("row 6, the container waits, an event says why and names the li
 	ginkgo.DescribeTable("the file has", func(ctx context.Context, line, says string) {
 		pod := newPod("invalid-name",
 			[]v1.Container{sidecar(`(printf '# comment\nA=1\n'; ` + line + `) > /data/config.env`)},
-			dumps(consumer, from("VARIABLE", "config.env", "A")))
+			pods.Dumps(consumer, from("VARIABLE", "config.env", "A")))
 		pods.Create(ctx, f, pod)
 
 		event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)

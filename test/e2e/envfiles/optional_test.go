@@ -15,7 +15,7 @@ var _ = describe("row 4, with optional: true the container starts and the variab
 	f.It("the file does not define the key", func(ctx context.Context) {
 		pod := newPod("no-key",
 			writes("config.env", "A=1\n"),
-			dumps(consumer, from("A", "config.env", "A"), optional(from("B", "config.env", "B"))))
+			pods.Dumps(consumer, from("A", "config.env", "A"), optional(from("B", "config.env", "B"))))
 		pods.RunToEnd(ctx, f, pod)
 
 		env := pods.Env(ctx, f, pod.Name, consumer)
@@ -26,7 +26,7 @@ var _ = describe("row 4, with optional: true the container starts and the variab
 	f.It("there is no file at the path", func(ctx context.Context) {
 		pod := newPod("no-file",
 			writes("config.env", "A=1\n"),
-			dumps(consumer, from("A", "config.env", "A"), optional(from("B", "sub/other.env", "B"))))
+			pods.Dumps(consumer, from("A", "config.env", "A"), optional(from("B", "sub/other.env", "B"))))
 		pods.RunToEnd(ctx, f, pod)
 
 		env := pods.Env(ctx, f, pod.Name, consumer)
@@ -36,7 +36,7 @@ var _ = describe("row 4, with optional: true the container starts and the variab
 
 	f.It("nothing has written to the volume", func(ctx context.Context) {
 		pod := newPod("no-writer", nil,
-			dumps(consumer, optional(from("A", "config.env", "A")), v1.EnvVar{Name: "B", Value: "literal"}))
+			pods.Dumps(consumer, optional(from("A", "config.env", "A")), v1.EnvVar{Name: "B", Value: "literal"}))
 		pods.RunToEnd(ctx, f, pod)
 
 		env := pods.Env(ctx, f, pod.Name, consumer)
@@ -49,7 +49,7 @@ var _ = describe("with optional: true", func(f *framework.Framework) {
 	f.It("a key that is there is set", func(ctx context.Context) {
 		pod := newPod("optional-present",
 			writes("config.env", "A=1\n"),
-			dumps(consumer, optional(from("A", "config.env", "A"))))
+			pods.Dumps(consumer, optional(from("A", "config.env", "A"))))
 		pods.RunToEnd(ctx, f, pod)
 
 		gomega.Expect(pods.Env(ctx, f, pod.Name, consumer)).To(gomega.HaveKeyWithValue("A", "1"))
@@ -58,7 +58,7 @@ var _ = describe("with optional: true", func(f *framework.Framework) {
 	f.It("a file that cannot be parsed is still an error", func(ctx context.Context) {
 		pod := newPod("optional-unparsable",
 			writes("config.env", "A=1\nno declaration\n"),
-			dumps(consumer, optional(from("A", "config.env", "A"))))
+			pods.Dumps(consumer, optional(from("A", "config.env", "A"))))
 		pods.Create(ctx, f, pod)
 
 		event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)

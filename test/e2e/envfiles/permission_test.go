@@ -97,7 +97,7 @@ var _ = describe("row 7, a container may read", func(f *framework.Framework) {
 	f.It("as root, a file of mode 0 in a directory of mode 0", func(ctx context.Context) {
 		pod := newPod("root-reads",
 			[]v1.Container{runs("setup-envfile", "cd /data; mkdir sub; echo KEY=value > sub/config.env; chmod 0 sub/config.env sub")},
-			dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))
+			pods.Dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))
 		pods.RunToEnd(ctx, f, pod)
 
 		gomega.Expect(pods.Env(ctx, f, pod.Name, consumer)).To(gomega.HaveKeyWithValue("VARIABLE", "value"))
@@ -105,13 +105,13 @@ var _ = describe("row 7, a container may read", func(f *framework.Framework) {
 
 	f.It("as root of a user namespace, what another user of that namespace owns; and as another user, not what root owns", func(ctx context.Context) {
 		requireUserNamespaces(ctx, f)
-		plain := dumps("plain", from("VARIABLE", "plain.env", "KEY"))
+		plain := pods.Dumps("plain", from("VARIABLE", "plain.env", "KEY"))
 		plain.SecurityContext = &v1.SecurityContext{RunAsUser: ptr.To(int64(1000))}
 		pod := newPod("user-namespace",
 			[]v1.Container{sidecar(`
 				echo KEY=value > /data/config.env; chown 1000 /data/config.env; chmod 600 /data/config.env
 				echo KEY=value > /data/plain.env; chmod 600 /data/plain.env`)},
-			dumps(consumer, from("VARIABLE", "config.env", "KEY")), plain)
+			pods.Dumps(consumer, from("VARIABLE", "config.env", "KEY")), plain)
 		pod.Spec.HostUsers = ptr.To(false)
 		pods.Create(ctx, f, pod)
 
@@ -126,7 +126,7 @@ func expectRefused(ctx context.Context, f *framework.Framework, r reader) {
 	if r.path == "" {
 		r.path = "config.env"
 	}
-	container := dumps(consumer, from("VARIABLE", r.path, "KEY"))
+	container := pods.Dumps(consumer, from("VARIABLE", r.path, "KEY"))
 	if r.image != "" {
 		container.Image = r.image
 	}

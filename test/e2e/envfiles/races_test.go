@@ -72,7 +72,7 @@ func raced(ctx context.Context, f *framework.Framework, loop string, env []v1.En
 	writer := hostile("( " + loop + " ) &")
 	var consumers []v1.Container
 	for i := range racers {
-		consumers = append(consumers, dumps(fmt.Sprintf("%s-%d", consumer, i), env...))
+		consumers = append(consumers, pods.Dumps(fmt.Sprintf("%s-%d", consumer, i), env...))
 	}
 	pod := newPod("raced", []v1.Container{writer}, consumers...)
 	pod.Spec.RestartPolicy = v1.RestartPolicyAlways

@@ -29,7 +29,7 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 			"in-a-lost-join":    `A=$LICENSE \\`,
 		}
 		for name, content := range broken {
-			pods.Create(ctx, f, newPod(name, []v1.Container{writesSecret(content)}, dumps(consumer, from("A", "config.env", "A"))))
+			pods.Create(ctx, f, newPod(name, []v1.Container{writesSecret(content)}, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		}
 		for name := range broken {
 			pods.AwaitConfigError(ctx, f, name, consumer)

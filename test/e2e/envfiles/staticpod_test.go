@@ -32,7 +32,7 @@ var _ = describe("a static pod", func(f *framework.Framework) {
 
 		static := newPod("envfiles-static",
 			[]v1.Container{sidecar("echo A=first > /data/config.env")},
-			dumps(consumer, from("A", "config.env", "A")))
+			pods.Dumps(consumer, from("A", "config.env", "A")))
 		static.APIVersion, static.Kind, static.Namespace = "v1", "Pod", f.Namespace.Name
 		static.Spec.RestartPolicy = v1.RestartPolicyAlways
 		pods.Quick(&static.Spec)

@@ -18,7 +18,7 @@ var _ = describe("the value is what", func(f *framework.Framework) {
 		for key := range want {
 			env = append(env, from(key, "config.env", key))
 		}
-		pod := newPod("syntax", writes("config.env", content), dumps(consumer, env...))
+		pod := newPod("syntax", writes("config.env", content), pods.Dumps(consumer, env...))
 		pods.RunToEnd(ctx, f, pod)
 
 		got := pods.Env(ctx, f, pod.Name, consumer)

@@ -25,7 +25,7 @@ const (
 // Rows 1 and 2 of KEP-3721's failure table.
 var _ = describe("the API server", func(f *framework.Framework) {
 	ginkgo.DescribeTable("refuses", func(ctx context.Context, source v1.VolumeSource, volumeName string) {
-		pod := unscheduled(newPod("refused", nil, dumps(consumer, from("A", "config.env", "A"))))
+		pod := unscheduled(newPod("refused", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		pod.Spec.Volumes[0].VolumeSource = source
 		pod.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef.VolumeName = volumeName
 		_, err := pods.TryCreate(ctx, f, pod)
@@ -49,7 +49,7 @@ var _ = describe("the API server", func(f *framework.Framework) {
 	)
 
 	ginkgo.DescribeTable("refuses", func(ctx context.Context, path, key, field string) {
-		pod := unscheduled(newPod("refused", nil, dumps(consumer, from("A", path, key))))
+		pod := unscheduled(newPod("refused", nil, pods.Dumps(consumer, from("A", path, key))))
 		_, err := pods.TryCreate(ctx, f, pod)
 
 		expectInvalid(err, fileKeyRef+field)
@@ -66,7 +66,7 @@ var _ = describe("the API server", func(f *framework.Framework) {
 	)
 
 	f.It("refuses fileKeyRef beside another source", func(ctx context.Context) {
-		pod := unscheduled(newPod("refused", nil, dumps(consumer, from("A", "config.env", "A"))))
+		pod := unscheduled(newPod("refused", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		pod.Spec.Containers[0].Env[0].ValueFrom.FieldRef = &v1.ObjectFieldSelector{FieldPath: "metadata.name"}
 		_, err := pods.TryCreate(ctx, f, pod)
 
@@ -74,7 +74,7 @@ var _ = describe("the API server", func(f *framework.Framework) {
 	})
 
 	f.It("refuses fileKeyRef beside a literal value", func(ctx context.Context) {
-		pod := unscheduled(newPod("refused", nil, dumps(consumer, from("A", "config.env", "A"))))
+		pod := unscheduled(newPod("refused", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		pod.Spec.Containers[0].Env[0].Value = "literal"
 		_, err := pods.TryCreate(ctx, f, pod)
 
@@ -83,8 +83,8 @@ var _ = describe("the API server", func(f *framework.Framework) {
 
 	f.It("refuses a wrong volume in an init container, by its own path", func(ctx context.Context) {
 		pod := unscheduled(newPod("refused",
-			[]v1.Container{dumps("first-init"), dumps("second-init", v1.EnvVar{Name: "A", Value: "1"}, from("B", "config.env", "B"))},
-			dumps("main")))
+			[]v1.Container{pods.Dumps("first-init"), pods.Dumps("second-init", v1.EnvVar{Name: "A", Value: "1"}, from("B", "config.env", "B"))},
+			pods.Dumps("main")))
 		pod.Spec.InitContainers[1].Env[1].ValueFrom.FileKeyRef.VolumeName = "other"
 		_, err := pods.TryCreate(ctx, f, pod)
 
@@ -92,7 +92,7 @@ var _ = describe("the API server", func(f *framework.Framework) {
 	})
 
 	forEachStrictWorkload("refuses, by its own path, a wrong volume in the template", func(ctx context.Context, w workload) {
-		pod := unscheduled(newPod("", nil, dumps(consumer, from("A", "config.env", "A"))))
+		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		pod.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef.VolumeName = "other"
 		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
 
@@ -102,7 +102,7 @@ var _ = describe("the API server", func(f *framework.Framework) {
 
 var _ = describe("the API server", func(f *framework.Framework) {
 	ginkgo.DescribeTable("accepts", func(ctx context.Context, path, key string) {
-		created := pods.Create(ctx, f, unscheduled(newPod("accepted", nil, dumps(consumer, from("A", path, key)))))
+		created := pods.Create(ctx, f, unscheduled(newPod("accepted", nil, pods.Dumps(consumer, from("A", path, key)))))
 
 		gomega.Expect(created.Spec.Containers[0].Env[0]).To(gomega.Equal(from("A", path, key)))
 	},
@@ -115,7 +115,7 @@ var _ = describe("the API server", func(f *framework.Framework) {
 	forEachWorkload("keeps fileKeyRef in the template", func(ctx context.Context, w workload) {
 		variable := optional(from("A", "config.env", "A"))
 		client := w.client(f.DynamicClient, f.Namespace.Name)
-		created, err := client.Create(ctx, w.of("kept", unscheduled(newPod("", nil, dumps(consumer, variable)))), metav1.CreateOptions{})
+		created, err := client.Create(ctx, w.of("kept", unscheduled(newPod("", nil, pods.Dumps(consumer, variable)))), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
 		gomega.Expect(w.templateOf(created).Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{variable}))

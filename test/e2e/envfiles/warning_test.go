@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
 )
 
 // noWriter is what the warning says after the path of the reference.
@@ -29,16 +31,16 @@ var _ = describe("the API server warns of a file that nothing can have written",
 		gomega.Expect(heard.all()).To(gomega.ConsistOf(want))
 	},
 		ginkgo.Entry("no init container mounts",
-			newPod("warned", nil, dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))),
+			newPod("warned", nil, pods.Dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))),
 			"spec.containers[0].env[1].valueFrom.fileKeyRef"+noWriter),
 		ginkgo.Entry("no init container mounts, though one consumes it, too",
-			newPod("warned", []v1.Container{dumps("init", from("A", "config.env", "A"))}, dumps(consumer, from("A", "config.env", "A"))),
+			newPod("warned", []v1.Container{pods.Dumps("init", from("A", "config.env", "A"))}, pods.Dumps(consumer, from("A", "config.env", "A"))),
 			`spec.initContainers[0].env[0].valueFrom.fileKeyRef: no earlier init container mounts volume "config", so nothing can have written the file; mount it in an earlier init container, or set optional`,
 			"spec.containers[0].env[0].valueFrom.fileKeyRef"+noWriter),
 		ginkgo.Entry("no init container mounts, but not where the variable is optional",
-			newPod("silent", nil, dumps(consumer, optional(from("A", "config.env", "A"))))),
+			newPod("silent", nil, pods.Dumps(consumer, optional(from("A", "config.env", "A"))))),
 		ginkgo.Entry("an init container mounts: no warning",
-			newPod("silent", writes("config.env", "A=1\n"), dumps(consumer, from("A", "config.env", "A")))),
+			newPod("silent", writes("config.env", "A=1\n"), pods.Dumps(consumer, from("A", "config.env", "A")))),
 	)
 
 	forEachWorkload("in the template", func(ctx context.Context, w workload) {
@@ -47,7 +49,7 @@ var _ = describe("the API server warns of a file that nothing can have written",
 		config.WarningHandler = heard
 		client, err := dynamic.NewForConfig(config)
 		framework.ExpectNoError(err)
-		pod := unscheduled(newPod("", nil, dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))))
+		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))))
 		_, err = w.client(client, f.Namespace.Name).Create(ctx, w.of("warned", pod), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 

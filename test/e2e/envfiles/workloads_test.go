@@ -16,7 +16,7 @@ var _ = describe("a Deployment", func(f *framework.Framework) {
 	f.It("gives every replica the variables of the file that its own init container wrote", func(ctx context.Context) {
 		writer := runs("setup-envfile", `echo "OWNER=$POD" > /data/config.env`)
 		writer.Env = []v1.EnvVar{{Name: "POD", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
-		server := dumps(consumer, from("OWNER", "config.env", "OWNER"))
+		server := pods.Dumps(consumer, from("OWNER", "config.env", "OWNER"))
 		server.Args = []string{"serve"}
 		deployment := deploymentOf("per-pod", newPod("", []v1.Container{writer}, server))
 		deployment.Spec.Replicas = ptr.To(int32(2))

@@ -14,7 +14,7 @@ var _ = describe("a container in a crash loop", func(f *framework.Framework) {
 	f.It("has one event whose count grows with its starts, rather than one event each", func(ctx context.Context) {
 		crashes := dumps(literal("A", "$(NONE)"))
 		crashes.Args = []string{"unknown"} // for which envdump exits with an error
-		pod := newPod("crashes", crashes)
+		pod := pods.Once("crashes", crashes)
 		pod.Spec.RestartPolicy = v1.RestartPolicyAlways
 		pods.Create(ctx, f, pod)
 

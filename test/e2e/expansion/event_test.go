@@ -19,7 +19,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 		container := prints([]string{"$(HOST)", "ready"}, []string{"$(PORT)", "$(HOST)", "$(OTHER)", "$(OTHER)"},
 			fromConfigMap("USER_NAME", "user"), fromSecret("PASSWORD", "password"),
 			literal("URL", "db://$(USER_NAME):$(PASSWORD)@$(HOST):$(PORT)/$(HOST)"))
-		pod := newPod("named", container)
+		pod := pods.Once("named", container)
 		pods.RunToEnd(ctx, f, pod)
 
 		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL, command, args), $(PORT) (env URL, args), $(OTHER) (args)")
@@ -29,7 +29,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 	})
 
 	f.It("tells of a variable that is declared too late, and of one that is misspelt", func(ctx context.Context) {
-		pod := newPod("late", dumps(literal("URL", "http://$(HOST):$(PROT)"), literal("HOST", "db"), literal("PORT", "80")))
+		pod := pods.Once("late", dumps(literal("URL", "http://$(HOST):$(PROT)"), literal("HOST", "db"), literal("PORT", "80")))
 		pods.RunToEnd(ctx, f, pod)
 
 		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL), $(PROT) (env URL)")
@@ -48,7 +48,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 				want += reference + " (args)"
 			}
 		}
-		pod := newPod("many", prints(nil, args))
+		pod := pods.Once("many", prints(nil, args))
 		pods.RunToEnd(ctx, f, pod)
 
 		expectOneEvent(ctx, f, pod.Name, consumer, want+" and 2 more")
@@ -63,7 +63,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 		sidecar := named("sidecar", "$(OF_SIDECAR)")
 		always := v1.ContainerRestartPolicyAlways
 		sidecar.RestartPolicy, sidecar.Args = &always, []string{"serve"}
-		pod := newPod("kinds", named("main", "$(OF_MAIN)"), named("fine", "fine"))
+		pod := pods.Once("kinds", named("main", "$(OF_MAIN)"), named("fine", "fine"))
 		pod.Spec.InitContainers = []v1.Container{named("init", "$(OF_INIT)"), sidecar}
 		pods.RunToEnd(ctx, f, pod)
 
@@ -76,7 +76,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 	f.It("is there for an ephemeral container", func(ctx context.Context) {
 		serving := dumps()
 		serving.Args = []string{"serve"}
-		pod := pods.Create(ctx, f, newPod("debugged", serving))
+		pod := pods.Create(ctx, f, pods.Once("debugged", serving))
 		pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
 		pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
 			Name: "debug", Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: []v1.EnvVar{literal("A", "$(NONE)")},
@@ -91,7 +91,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 	f.It("is there where the program itself is such a reference, and so cannot be started", func(ctx context.Context) {
 		container := dumps()
 		container.Command = []string{"$(PROGRAM)"}
-		pod := pods.Create(ctx, f, newPod("program", container))
+		pod := pods.Create(ctx, f, pods.Once("program", container))
 
 		events := awaitEvent(ctx, f, pod.Name, "a reference was left unexpanded", func(event *v1.Event) bool {
 			return event.Reason == unexpanded

@@ -22,7 +22,7 @@ func everyForm() *v1.Pod {
 	}
 	words := prints([]string{"$(A)$(A)", "$(NONE)"}, []string{"$(A", "$$(A)", "$$$(A)", "$(NONE)"}, literal("A", "a"))
 	words.Name = printer
-	return newPod("every-form", dumps(env...), words)
+	return pods.Once("every-form", dumps(env...), words)
 }
 
 const printer = "printer"

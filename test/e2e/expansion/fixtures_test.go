@@ -8,17 +8,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
-	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/gates"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/specs"
 )
 
 // gate is the feature gate under test; envFiles is the one of fileKeyRef.
 const gate, envFiles = "VariableExpansionEvents", "EnvFiles"
 
-var feature = framework.ValidFeatures.Add(gate)
+var suite = specs.For("Variable expansion", gate, "expansion")
 
 // consumer is the container whose variables a spec is about, and source the name of a
 // spec's ConfigMap, and of its Secret.
@@ -26,38 +26,23 @@ const consumer, source = "app", "source"
 
 // describe declares specs that need the gate on; they are skipped, and say so, on a
 // cluster where it is off.
-func describe(theme string, specs func(f *framework.Framework)) bool {
+func describe(theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(gates.RequireInKubelets, theme, specs)
+	return describeIf(gates.RequireInKubelets, theme, body)
 }
 
 // describeIf declares specs that run where precondition does not skip them.
-func describeIf(precondition func(context.Context, string), theme string, specs func(f *framework.Framework)) bool {
+func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return framework.SIGDescribe("node")("Variable expansion", framework.WithFeature(feature),
-		framework.WithLabel("FeatureGate:"+gate), theme, func() {
-			// Ahead of the framework's own BeforeEach, which makes a namespace.
-			ginkgo.BeforeEach(func(ctx context.Context) { precondition(ctx, gate) })
-			f := framework.NewDefaultFramework("expansion")
-			f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
-			specs(f)
-		})
+	return suite.Describe(precondition, theme, body)
 }
 
 // whateverTheGate is the precondition of specs about results, which have no gate.
 func whateverTheGate(context.Context, string) {}
 
-// newPod is a pod that runs containers once.
-func newPod(name string, containers ...v1.Container) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: containers},
-	}
-}
-
 // dumps is a container without a shell that prints its environment.
 func dumps(env ...v1.EnvVar) v1.Container {
-	return v1.Container{Name: consumer, Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env}
+	return pods.Dumps(consumer, env...)
 }
 
 // prints is a container that prints each of words, and then each of args, on a line

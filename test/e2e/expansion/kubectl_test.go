@@ -12,7 +12,7 @@ import (
 
 var _ = describe("kubectl", func(f *framework.Framework) {
 	f.It("describe pod shows the event with container, names and places", func(ctx context.Context) {
-		pod := newPod("described", prints(nil, []string{"$(PORT)"}, literal("URL", "http://$(HOST)")))
+		pod := pods.Once("described", prints(nil, []string{"$(PORT)"}, literal("URL", "http://$(HOST)")))
 		pods.RunToEnd(ctx, f, pod)
 		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL), $(PORT) (args)")
 

@@ -13,7 +13,7 @@ import (
 
 var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *framework.Framework) {
 	f.It("an expanded variable may be used by those declared after it, and by no other", func(ctx context.Context) {
-		expectEnv(ctx, f, newPod("order", dumps(
+		expectEnv(ctx, f, pods.Once("order", dumps(
 			literal("BEFORE", "$(FIRST)"), literal("ITSELF", "$(ITSELF)"),
 			literal("FIRST", "1"), literal("SECOND", "$(FIRST)2"), literal("THIRD", "$(SECOND)3"),
 		)), map[string]string{
@@ -22,7 +22,7 @@ var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *fram
 	})
 
 	f.It("a variable that is declared again has its new value from there on", func(ctx context.Context) {
-		expectEnv(ctx, f, newPod("again", dumps(
+		expectEnv(ctx, f, pods.Once("again", dumps(
 			literal("A", "old"), literal("BETWEEN", "$(A)"), literal("A", "$(A) and new"), literal("AFTER", "$(A)"),
 		)), map[string]string{"A": "old and new", "BETWEEN": "old", "AFTER": "old and new"})
 	})
@@ -31,12 +31,12 @@ var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *fram
 		createSources(ctx, f, map[string]string{"A": "of envFrom"}, nil)
 		container := dumps(literal("BEFORE", "$(A)"), literal("A", "of env"), literal("AFTER", "$(A)"))
 		container.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: source}}}}
-		expectEnv(ctx, f, newPod("env-from", container),
+		expectEnv(ctx, f, pods.Once("env-from", container),
 			map[string]string{"BEFORE": "of envFrom", "A": "of env", "AFTER": "of env"})
 	})
 
 	f.It("command and args see the variables as they are at the end, wherever they are declared", func(ctx context.Context) {
-		pod := newPod("words", prints([]string{"$(A)"}, []string{"$(B)-$(A)", "$$(A)", "$(NONE)"},
+		pod := pods.Once("words", prints([]string{"$(A)"}, []string{"$(B)-$(A)", "$$(A)", "$(NONE)"},
 			literal("B", "$(A)"), literal("A", "old"), literal("A", "new")))
 		pods.RunToEnd(ctx, f, pod)
 
@@ -45,7 +45,7 @@ var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *fram
 
 	f.It("a variable of the container wins over the one of a service, once it is declared", func(ctx context.Context) {
 		service, node := createService(ctx, f, "db", "DB_SERVICE_HOST")
-		pod := onNodeWithServices(newPod("shadows", dumps(
+		pod := onNodeWithServices(pods.Once("shadows", dumps(
 			literal("BEFORE", "$(DB_SERVICE_HOST):$(DB_SERVICE_PORT)"),
 			literal("DB_SERVICE_HOST", "own"),
 			literal("AFTER", "$(DB_SERVICE_HOST):$(DB_SERVICE_PORT)"),
@@ -62,7 +62,7 @@ var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *fram
 var _ = describeIf(whateverTheGate, "a later variable can refer to one whose value comes from", func(f *framework.Framework) {
 	f.It("a field, a ConfigMap and a Secret", func(ctx context.Context) {
 		createSources(ctx, f, map[string]string{"user": "root"}, map[string]string{"password": "hunter2"})
-		expectEnv(ctx, f, newPod("sources", dumps(
+		expectEnv(ctx, f, pods.Once("sources", dumps(
 			fromField("HOST", "metadata.name"), fromConfigMap("USER", "user"), fromSecret("PASSWORD", "password"),
 			literal("URL", "db://$(USER):$(PASSWORD)@$(HOST)"),
 		)), map[string]string{
@@ -72,7 +72,7 @@ var _ = describeIf(whateverTheGate, "a later variable can refer to one whose val
 
 	f.It("an env file", func(ctx context.Context) {
 		gates.Require(ctx, envFiles)
-		expectEnv(ctx, f, withFile(newPod("file", dumps(
+		expectEnv(ctx, f, withFile(pods.Once("file", dumps(
 			literal("BEFORE", "$(HOST)"), fromFile("HOST", "KEY"), literal("URL", "db://$(HOST)"),
 		)), "KEY=written\n"), map[string]string{
 			"BEFORE": "$(HOST)", "HOST": "written", "URL": "db://written",
@@ -87,7 +87,7 @@ var _ = describeIf(whateverTheGate, "a value is never expanded itself, nor where
 	f.It("a ConfigMap or a Secret", func(ctx context.Context) {
 		values := map[string]string{"key": looksExpandable}
 		createSources(ctx, f, values, values)
-		expectEnv(ctx, f, newPod("values", dumps(
+		expectEnv(ctx, f, pods.Once("values", dumps(
 			literal("A", "a"), fromConfigMap("CONFIG_MAP", "key"), fromSecret("SECRET", "key"),
 			literal("BOTH", "<$(CONFIG_MAP)><$(SECRET)>"),
 		)), map[string]string{
@@ -98,7 +98,7 @@ var _ = describeIf(whateverTheGate, "a value is never expanded itself, nor where
 
 	f.It("an env file", func(ctx context.Context) {
 		gates.Require(ctx, envFiles)
-		expectEnv(ctx, f, withFile(newPod("file-value", dumps(
+		expectEnv(ctx, f, withFile(pods.Once("file-value", dumps(
 			literal("A", "a"), fromFile("FILE", "KEY"), literal("QUOTED", "<$(FILE)>"),
 		)), "KEY="+looksExpandable+"\n"), map[string]string{
 			"A": "a", "FILE": looksExpandable, "QUOTED": "<" + looksExpandable + ">",

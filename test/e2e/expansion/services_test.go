@@ -27,7 +27,7 @@ func createService(ctx context.Context, f *framework.Framework, name, hostVariab
 	framework.ExpectNoError(err)
 
 	// A container that is restarted until the kubelet has heard of the service.
-	probe := newPod("knows-"+name, v1.Container{
+	probe := pods.Once("knows-"+name, v1.Container{
 		Name: consumer, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
 		Command: []string{"sh", "-c", `test -n "$` + hostVariable + `"`},
 	})

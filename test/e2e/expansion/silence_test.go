@@ -14,47 +14,47 @@ import (
 
 var _ = describe("no event is raised", func(f *framework.Framework) {
 	f.It("where every reference is expanded", func(ctx context.Context) {
-		expectSilence(ctx, f, newPod("expanded", prints([]string{"$(A)"}, []string{"$(B)"}, literal("A", "a"), literal("B", "$(A)"))))
+		expectSilence(ctx, f, pods.Once("expanded", prints([]string{"$(A)"}, []string{"$(B)"}, literal("A", "a"), literal("B", "$(A)"))))
 	})
 
 	f.It("about references that are escaped", func(ctx context.Context) {
-		expectSilence(ctx, f, newPod("escaped", prints([]string{"$$(NONE)"}, []string{"$$(NONE)"}, literal("A", "$$(NONE) $$$$(NONE)"))))
+		expectSilence(ctx, f, pods.Once("escaped", prints([]string{"$$(NONE)"}, []string{"$$(NONE)"}, literal("A", "$$(NONE) $$$$(NONE)"))))
 	})
 
 	f.It("about malformed references", func(ctx context.Context) {
 		malformed := "$NONE ${NONE} (NONE) $ $(NONE"
-		expectSilence(ctx, f, newPod("malformed", prints([]string{malformed}, []string{malformed}, literal("A", malformed))))
+		expectSilence(ctx, f, pods.Once("malformed", prints([]string{malformed}, []string{malformed}, literal("A", malformed))))
 	})
 
 	f.It("about optional variables of a ConfigMap and a Secret that are not there", func(ctx context.Context) {
-		expectSilence(ctx, f, newPod("optional", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
+		expectSilence(ctx, f, pods.Once("optional", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
 			optional(fromConfigMap("CONFIG_MAP", "key")), optional(fromSecret("SECRET", "key")),
 			literal("BOTH", "$(CONFIG_MAP)$(SECRET)"))))
 	})
 
 	f.It("about optional variables whose key is not there", func(ctx context.Context) {
 		createSources(ctx, f, map[string]string{"other": "value"}, map[string]string{"other": "value"})
-		expectSilence(ctx, f, newPod("no-key", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
+		expectSilence(ctx, f, pods.Once("no-key", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
 			optional(fromConfigMap("CONFIG_MAP", "key")), optional(fromSecret("SECRET", "key")),
 			literal("BOTH", "$(CONFIG_MAP)$(SECRET)"))))
 	})
 
 	f.It("about an optional variable of an env file that does not define it", func(ctx context.Context) {
 		gates.Require(ctx, envFiles)
-		expectSilence(ctx, f, withFile(newPod("optional-file", prints(nil, []string{"$(FILE)"},
+		expectSilence(ctx, f, withFile(pods.Once("optional-file", prints(nil, []string{"$(FILE)"},
 			optional(fromFile("FILE", "KEY")), literal("A", "$(FILE)"))), "OTHER=value\n"))
 	})
 
 	f.It("about what a value from a ConfigMap or a Secret looks like", func(ctx context.Context) {
 		values := map[string]string{"key": looksExpandable}
 		createSources(ctx, f, values, values)
-		expectSilence(ctx, f, newPod("values", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
+		expectSilence(ctx, f, pods.Once("values", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
 			fromConfigMap("CONFIG_MAP", "key"), fromSecret("SECRET", "key"), literal("BOTH", "$(CONFIG_MAP)$(SECRET)"))))
 	})
 
 	f.It("about what a value from an env file looks like", func(ctx context.Context) {
 		gates.Require(ctx, envFiles)
-		expectSilence(ctx, f, withFile(newPod("file-value", prints(nil, []string{"$(FILE)"},
+		expectSilence(ctx, f, withFile(pods.Once("file-value", prints(nil, []string{"$(FILE)"},
 			fromFile("FILE", "KEY"), literal("A", "$(FILE)"))), "KEY="+looksExpandable+"\n"))
 	})
 })

@@ -24,7 +24,7 @@ var _ = describe("a container sees, byte for byte,", func(f *framework.Framework
 
 	f.It("special names of values from a field, a ConfigMap and a Secret", func(ctx context.Context) {
 		createKeys(ctx, f, map[string]string{"key": "of a ConfigMap"}, map[string]string{"key": "of a Secret"})
-		pod := newPod("sources", dumps(
+		pod := pods.Once("sources", dumps(
 			v1.EnvVar{Name: "from a field", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
 			v1.EnvVar{Name: "from:a:ConfigMap", ValueFrom: &v1.EnvVarSource{ConfigMapKeyRef: &v1.ConfigMapKeySelector{
 				LocalObjectReference: v1.LocalObjectReference{Name: source}, Key: "key"}}},
@@ -59,7 +59,7 @@ func expectSeen(ctx context.Context, f *framework.Framework, names []string) {
 		env = append(env, literal(name))
 		want[name] = valueOf(name)
 	}
-	pod := newPod("names", dumps(env...))
+	pod := pods.Once("names", dumps(env...))
 	pods.RunToEnd(ctx, f, pod)
 	gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(want))
 }

@@ -36,7 +36,7 @@ var _ = describe("through envFrom", func(f *framework.Framework) {
 			createKeys(ctx, f, want, want)
 			container := dumps()
 			container.EnvFrom = []v1.EnvFromSource{of.reference()}
-			pod := newPod("keys", container)
+			pod := pods.Once("keys", container)
 			pods.RunToEnd(ctx, f, pod)
 
 			gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(want))
@@ -56,7 +56,7 @@ var _ = describe("through envFrom", func(f *framework.Framework) {
 					want[prefix+key] = value
 				}
 			}
-			pod := newPod("prefixes", container)
+			pod := pods.Once("prefixes", container)
 			pods.RunToEnd(ctx, f, pod)
 
 			gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(want))

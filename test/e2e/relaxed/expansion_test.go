@@ -29,14 +29,14 @@ var _ = describe("$(NAME) is expanded for a special name", func(f *framework.Fra
 				}
 			}
 		}
-		pod := newPod("expanded", dumps(env...))
+		pod := pods.Once("expanded", dumps(env...))
 		pods.RunToEnd(ctx, f, pod)
 
 		gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(want))
 	})
 
 	f.It("in command and args, and not where it is escaped", func(ctx context.Context) {
-		pod := newPod("expanded", v1.Container{
+		pod := pods.Once("expanded", v1.Container{
 			Name: consumer, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
 			Env:     []v1.EnvVar{{Name: story, Value: "Debug"}, {Name: "1 $", Value: "one"}},
 			Command: []string{"printf", `%s\n`, "$(" + story + ")"},
@@ -53,7 +53,7 @@ var _ = describe("$(NAME) is expanded for a special name", func(f *framework.Fra
 		secret := fromSecret()
 		secret.Prefix = "db:"
 		container.EnvFrom = []v1.EnvFromSource{fromConfigMap(), secret}
-		pod := newPod("expanded", container)
+		pod := pods.Once("expanded", container)
 		pods.RunToEnd(ctx, f, pod)
 
 		gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(map[string]string{

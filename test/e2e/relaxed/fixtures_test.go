@@ -11,16 +11,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
-	admissionapi "k8s.io/pod-security-admission/api"
 
 	"podenv.dev/test/e2e/internal/gates"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/specs"
 )
 
 // gate is the feature gate under test.
 const gate = "RelaxedEnvironmentVariableValidation"
 
-var feature = framework.ValidFeatures.Add(gate)
+var suite = specs.For("Relaxed names", gate, "relaxed")
 
 // consumer is the container whose environment a spec is about.
 const consumer = "app"
@@ -30,35 +30,20 @@ const story = "Logging:LogLevel:Default"
 
 // describe declares specs that need the gate on; they are skipped, and say so, on a
 // cluster where it is off.
-func describe(theme string, specs func(f *framework.Framework)) bool {
+func describe(theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(gates.Require, theme, specs)
+	return describeIf(gates.Require, theme, body)
 }
 
 // describeIf declares specs that run where precondition does not skip them.
-func describeIf(precondition func(context.Context, string), theme string, specs func(f *framework.Framework)) bool {
+func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return framework.SIGDescribe("node")("Relaxed names", framework.WithFeature(feature),
-		framework.WithLabel("FeatureGate:"+gate), theme, func() {
-			// Ahead of the framework's own BeforeEach, which makes a namespace.
-			ginkgo.BeforeEach(func(ctx context.Context) { precondition(ctx, gate) })
-			f := framework.NewDefaultFramework("relaxed")
-			f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
-			specs(f)
-		})
-}
-
-// newPod is a pod that runs containers once.
-func newPod(name string, containers ...v1.Container) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: containers},
-	}
+	return suite.Describe(precondition, theme, body)
 }
 
 // dumps is a container without a shell that prints its environment.
 func dumps(env ...v1.EnvVar) v1.Container {
-	return v1.Container{Name: consumer, Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env}
+	return pods.Dumps(consumer, env...)
 }
 
 // debug creates a pod called debugged and adds an ephemeral container called debug, with
@@ -67,7 +52,7 @@ func debug(ctx context.Context, f *framework.Framework, env ...v1.EnvVar) error 
 	ginkgo.GinkgoHelper()
 	serving := dumps()
 	serving.Args = []string{"serve"}
-	pod := pods.Create(ctx, f, newPod("debugged", serving))
+	pod := pods.Create(ctx, f, pods.Once("debugged", serving))
 	pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
 	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
 		Name: "debug", Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env,

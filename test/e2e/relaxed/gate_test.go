@@ -67,7 +67,7 @@ var _ = describeIf(gates.RequireOff, "with the gate off", func(f *framework.Fram
 		createKeys(ctx, f, map[string]string{"1ST": "left out", "KEPT": "kept"}, map[string]string{"2ND": "left out", "a.b": "kept"})
 		container := dumps()
 		container.EnvFrom = []v1.EnvFromSource{fromConfigMap(), fromSecret()}
-		pod := newPod("keys", container)
+		pod := pods.Once("keys", container)
 		pods.RunToEnd(ctx, f, pod)
 
 		gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(map[string]string{"KEPT": "kept", "a.b": "kept"}))
