@@ -54,7 +54,7 @@ e2e: ## run the suites on the cluster
 export: ## write the series for `git am` in a kubernetes checkout, to _output/export
 	@$(PODENV) export
 
-bench: ## reading env files beside upstream and others, and through the kubelet: one table
+bench: ## env files, names of variables and expansion beside upstream and others, and the kubelet
 	@$(PODENV) bench
 
 bench-cluster: ## start latency and API requests of pods with fileKeyRef beside others

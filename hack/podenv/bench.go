@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/bench"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/source"
 	"podenv.dev/hack/internal/verify"
 )
@@ -20,23 +22,27 @@ func newBench(a *app) *cobra.Command {
 	b := &benchRun{app: a}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure: reading env files beside others, the kubelet, pods on a cluster, the harness",
+		Short: "Measure: env files, names and expansion beside upstream's, the kubelet, pods, the harness",
 		Long: `bench measures and prints tables, and last what was asked of the numbers beside
 what was reached. It is about relations: no number of them is a failure.
 
-Groups for --only, of which the first two are the default:
+Groups for --only, of which the first four are the default:
 
-  envfile  the reader of env files beside upstream's, joho/godotenv, compose-go's
-           and os.ReadFile, all on the same files (test/bench)
-  kubelet  makeEnvironmentVariables in the tree, compiled as it is, your edits
-           included: fileKeyRefs beside literal values
-  cluster  pods with fileKeyRef beside the same with literal values and with a
-           ConfigMap: start latency and API requests. On the cluster called
-           --name; without one, on one that is made for it and deleted after
-  harness  what a user of podenv waits for: the first up, one with nothing
-           changed, one after a patch was edited, and a push after a one-line
-           edit of the kubelet. On a copy of the repository in _output/bench;
-           with --cold the copy starts with empty Go caches and without images
+  envfile    the reader of env files beside upstream's, joho/godotenv, compose-go's
+             and os.ReadFile, all on the same files (test/bench)
+  names      the rules for names of variables beside upstream's, which for strict
+             names is a regular expression (test/bench)
+  expansion  $(NAME) in strings beside upstream's Expand, on the cases of its tests
+             and on text without references (test/bench)
+  kubelet    makeEnvironmentVariables in the tree, compiled as it is, your edits
+             included: fileKeyRefs beside literal values
+  cluster    pods with fileKeyRef beside the same with literal values and with a
+             ConfigMap: start latency and API requests. On the cluster called
+             --name; without one, on one that is made for it and deleted after
+  harness    what a user of podenv waits for: the first up, one with nothing
+             changed, one after a patch was edited, and a push after a one-line
+             edit of the kubelet. On a copy of the repository in _output/bench;
+             with --cold the copy starts with empty Go caches and without images
 
 With --output tsv each line begins with the table's name, and a table's first line
 has its headings; numbers are in seconds and bytes.`,
@@ -54,9 +60,9 @@ has its headings; numbers are in seconds and bytes.`,
 	}
 	a.nameFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&b.only, "only", []string{"envfile", "kubelet"}, "measure these groups")
+	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet"}, "measure these groups")
 	flags.StringVarP(&b.format, "output", "o", "table", "table, tsv or json")
-	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (envfile, kubelet)")
+	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster and harness)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster)")
 	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
 	return cmd
@@ -75,7 +81,12 @@ type benchRun struct {
 type group func(context.Context) (*bench.Report, error)
 
 func (b *benchRun) groups() map[string]group {
-	return map[string]group{"envfile": b.envfile, "kubelet": b.kubelet, "cluster": b.cluster, "harness": b.harness}
+	return map[string]group{
+		"envfile":   b.inModule("envfile", bench.EnvFile),
+		"names":     b.inModule("names", bench.Names),
+		"expansion": b.inModule("expansion", bench.Expansion),
+		"kubelet":   b.kubelet, "cluster": b.cluster, "harness": b.harness,
+	}
 }
 
 // check finds what is wrong with the flags.
@@ -137,10 +148,13 @@ func (b *benchRun) print(t bench.Table) error {
 	return nil
 }
 
-func (b *benchRun) envfile(ctx context.Context) (*bench.Report, error) {
-	step := b.app.reporter().Step("bench envfile")
-	report, err := bench.EnvFile(ctx, b.app.layout, b.count, step)
-	return report, step.End(err)
+// inModule is a group of benchmarks of test/bench.
+func (b *benchRun) inModule(name string, measure func(context.Context, layout.Layout, int, *progress.Step) (*bench.Report, error)) group {
+	return func(ctx context.Context) (*bench.Report, error) {
+		step := b.app.reporter().Step("bench " + name)
+		report, err := measure(ctx, b.app.layout, b.count, step)
+		return report, step.End(err)
+	}
 }
 
 func (b *benchRun) kubelet(ctx context.Context) (*bench.Report, error) {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +72,7 @@ func TestWhatWasNotMeasuredIsAnErrorAndNoZero(t *testing.T) {
 	if _, err := kubeletReport(m, 2); err == nil {
 		t.Error("a kubelet without its benchmark is no error")
 	}
-	if _, err := readerRelations(m); err == nil {
+	if _, err := relations(m, readerAsks); err == nil {
 		t.Error("relations of nothing are no error")
 	}
 }
@@ -99,27 +98,5 @@ func TestGoBenchRunsBenchmarks(t *testing.T) {
 	g.Bench = "^BenchmarkNothing$"
 	if _, err := g.Run(t.Context(), nil); err == nil {
 		t.Error("no benchmark is no error")
-	}
-}
-
-// Each relation asks for benchmarks that test/bench has: its cases and contestants
-// are named there.
-func TestRelationsAreOfBenchmarksThatThereAre(t *testing.T) {
-	source, err := os.ReadFile("../../../test/bench/bench_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, ask := range asks {
-		for _, name := range []string{ask.over, ask.under} {
-			if name == "" {
-				continue
-			}
-			parts := strings.Split(name, "/")
-			for _, want := range []string{"func Benchmark" + parts[0] + "(", fmt.Sprintf("name: %q", parts[1])} {
-				if !strings.Contains(string(source), want) {
-					t.Errorf("%s: test/bench lacks %s", name, want)
-				}
-			}
-		}
 	}
 }

@@ -76,7 +76,11 @@ func expandFrom(input string, first int, mapping func(string) string) string {
 			at = name + closer + 1
 			copied = at
 		case next >= utf8.RuneSelf:
-			return string(append(expanded, input[copied:at]...)) + expandAsReleased(input[at:], mapping)
+			character, size := asReleased(input[at+1:])
+			expanded = append(expanded, input[copied:at+1]...)
+			expanded = utf8.AppendRune(expanded, character)
+			at += 1 + size
+			copied = at
 		default:
 			at += 2
 		}
@@ -96,11 +100,17 @@ func indexOperator(input string, from int) int {
 	return -1
 }
 
-// expandAsReleased expands the rest of an input from a $ on that a byte outside
-// of ASCII follows. That is where the releases differ: v1.33 and those before it
-// take the byte for a character of Latin-1, so that "$£" becomes "$Â£"; v1.36
-// leaves it as the document says. Pods exist that were started either way, so the
-// release that this is part of decides.
-func expandAsReleased(rest string, mapping func(string) string) string {
-	return forked.Expand(rest, mapping)
+// asReleased returns the character that an operator before input stays in front of,
+// and how many bytes of input it takes the place of. Input begins outside of ASCII,
+// and that is where the releases differ: v1.33 and those before it take a byte for a
+// character of Latin-1, so that "$£" begins with "$Â"; v1.36 takes the character that
+// is there, and U+FFFD for a byte that is none. Pods exist that were started either
+// way, so the release that this is part of decides.
+func asReleased(input string) (character rune, size int) {
+	if releasedTakesBytes {
+		return rune(input[0]), 1
+	}
+	return utf8.DecodeRuneInString(input)
 }
+
+var releasedTakesBytes = forked.Expand("$£", nil) != "$£"

@@ -40,7 +40,12 @@ func TestEnvVarNameRulesAreThoseOfTheKEP(t *testing.T) {
 	}
 	for b := 0; b < 256; b++ {
 		c := string([]byte{byte(b)})
-		names = append(names, c, c+"Ab", "A"+c+"b", "Ab"+c)
+		// Bytes are looked at in fours: each place among them, and what is left.
+		for length := 0; length < 12; length++ {
+			for at := 0; at <= length; at++ {
+				names = append(names, strings.Repeat("a", at)+c+strings.Repeat("b", length-at))
+			}
+		}
 		for b2 := 0; b2 < 256; b2++ {
 			names = append(names, c+string([]byte{byte(b2)}))
 		}
@@ -68,6 +73,21 @@ func TestEnvVarNameRulesAreThoseOfTheKEP(t *testing.T) {
 			t.Errorf("%s: accepted %d of %d names, which shows nothing", rule.name, accepted, len(names))
 		}
 	}
+}
+
+// FuzzEnvVarName shows that the rules are the regular expressions of the KEP for every
+// name.
+func FuzzEnvVarName(f *testing.F) {
+	for _, name := range []string{"", "PATH", ".", "..a", "1ST", "A=B", "A\n", "Logging:LogLevel:Default", "日本", "\xff"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		for _, rule := range envVarNameRules {
+			if want, got := rule.regexp.MatchString(name), rule.matches(name); got != want {
+				t.Fatalf("%s, %q: want %v, got %v", rule.name, name, want, got)
+			}
+		}
+	})
 }
 
 // The figures to compare are those of one rule and one name.
