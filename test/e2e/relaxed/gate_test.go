@@ -16,8 +16,7 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// What becomes of objects that were stored while the gate was on needs a cluster whose
-// gate is flipped, and is no part of this suite.
+// What becomes of objects that were stored while the gate was on is in flip_test.go.
 var _ = describeIf(gates.RequireOff, "with the gate off", func(f *framework.Framework) {
 	for _, kind := range kinds {
 		if kind.path == "" {
