@@ -27,6 +27,9 @@ type GoTest struct {
 	Packages []string
 }
 
+// errNoTest is what GoTest.Run returns for packages that compile and have no test.
+var errNoTest = errors.New("no test ran: go test found none")
+
 // Run returns every test that ran. Failed tests are no error: only what keeps
 // tests from being counted is.
 func (g GoTest) Run(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
@@ -60,8 +63,10 @@ func (g GoTest) Run(ctx context.Context, step *progress.Step) ([]junit.Case, err
 	cases = lastRuns(cases)
 	counts := junit.Count(cases)
 	switch {
+	case counts.Total() == 0 && runErr == nil:
+		return nil, errNoTest
 	case counts.Total() == 0:
-		return nil, fmt.Errorf("no test ran: %w", errors.Join(runErr, errors.New("go test found none")))
+		return nil, fmt.Errorf("no test ran: %w", runErr)
 	case runErr != nil && counts.Failed == 0:
 		// A package that does not compile has no failed test of its own.
 		return cases, runErr

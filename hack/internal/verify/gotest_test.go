@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,14 +49,17 @@ func TestLater(t *testing.T) { t.Skip("later") }
 }
 
 func TestGoTestFailsWhereNothingWasProven(t *testing.T) {
-	for name, source := range map[string]string{
-		"no tests":         "package a\n",
-		"does not compile": "package a\nimport \"testing\"\nfunc TestX(t *testing.T) { undefined() }\n",
+	for name, test := range map[string]struct {
+		source string
+		noTest bool
+	}{
+		"no tests":         {"package a\n", true},
+		"does not compile": {"package a\nimport \"testing\"\nfunc TestX(t *testing.T) { undefined() }\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cases, err := goTest(t, module(t, map[string]string{"a_test.go": source}))
-			if err == nil && junit.Count(cases).Failed == 0 {
-				t.Errorf("no failure: %v", cases)
+			cases, err := goTest(t, module(t, map[string]string{"a_test.go": test.source}))
+			if err == nil && junit.Count(cases).Failed == 0 || errors.Is(err, errNoTest) != test.noTest {
+				t.Errorf("got %v and the error %v", cases, err)
 			}
 		})
 	}
