@@ -61,9 +61,9 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		})
 	})
 
-// staticPod has a sidecar that writes the file, and writes it anew once the consumer
-// has had the time to run: nobody can exec into a container of this kubelet. The
-// consumer prints, ends and is restarted.
+// staticPod has a sidecar that writes the file, and writes it anew once run.sh has seen
+// that the consumer ran: nobody can exec into a container of this kubelet. The consumer
+// prints, ends and is restarted.
 func staticPod(namespace string) *v1.Pod {
 	pod := &v1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -75,7 +75,7 @@ func staticPod(namespace string) *v1.Pod {
 				RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways),
 				Command: []string{"sh", "-ec", `
 					echo A=first > /data/config.env
-					sleep 5
+					until [ -e /data/seen ]; do sleep 1; done
 					echo A=second > /data/new; mv /data/new /data/config.env
 					exec sleep 3600`},
 				VolumeMounts: []v1.VolumeMount{{Name: "config", MountPath: "/data"}},
