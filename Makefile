@@ -8,7 +8,7 @@ export SERIES
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test verify-series doctor tree patches build image e2e export push lint unit bench bench-cluster bench-harness fuzz clean
+.PHONY: help up down test verify-series doctor tree patches build image e2e e2e-full export push lint unit bench bench-cluster bench-harness fuzz clean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ push: ## rebuild COMPONENT (kubelet) from the tree and swap it on the nodes
 
 e2e: ## run the suites on the cluster
 	@$(PODENV) e2e --name $(NAME)
+
+e2e-full: ## every suite on a cluster of its own, those that move it up and down included
+	@$(PODENV) test --only e2e,upgrade
 
 export: ## write the series for `git am` in a kubernetes checkout, to _output/export
 	@$(PODENV) export

@@ -57,6 +57,7 @@ func (t *testRun) checks() []verify.Check {
 		mine("e2e relaxed names", "e2e", t.e2eRelaxed, "cluster"),
 		mine("e2e variable expansion", "e2e", t.e2eExpansion, "cluster"),
 		mine("e2e on a kubelet without an API server", "e2e", t.e2eStandalone, "cluster"),
+		mine("upgrade and downgrade", groupUpgrade, t.e2eUpgrade, "cluster"),
 		mine("e2e with the gate off", "e2e", t.e2eGateOff, "cluster"),
 		mine("down leaves nothing", "e2e", t.down, "cluster"),
 	}
@@ -179,6 +180,29 @@ func (t *testRun) e2eStandalone(ctx context.Context, step *progress.Step) ([]jun
 	return t.suite(ctx, step, suite.Options{Suite: "standalone"})
 }
 
+// e2eUpgrade operates nodes, so nothing runs beside it. What they are swapped to is built
+// first: compiling is no part of a spec.
+func (t *testRun) e2eUpgrade(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	previous, err := t.p.Series.Previous()
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range []struct{ build, component string }{
+		{"stock:" + previous, "kubelet"},
+		{"stock:" + t.p.Series.Name, "kube-apiserver"},
+	} {
+		step.Now("building %s %s", b.component, b.build)
+		if _, err := t.quiet().Component(ctx, b.build, b.component); err != nil {
+			return nil, err
+		}
+	}
+	podenv, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return t.suite(ctx, step, suite.Options{Suite: "upgrade", Podenv: podenv, Cluster: testCluster, Procs: 1})
+}
+
 // e2eGateOff makes the cluster anew without the gates, and runs the specs that say
 // what a cluster does then.
 func (t *testRun) e2eGateOff(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
@@ -210,7 +234,9 @@ func (t *testRun) e2eGateOff(ctx context.Context, step *progress.Step) ([]junit.
 // suite returns the specs that ran or were to run; a spec that a filter leaves out
 // is neither.
 func (t *testRun) suite(ctx context.Context, step *progress.Step, o suite.Options) ([]junit.Case, error) {
-	o.Procs = e2eProcs
+	if o.Procs == 0 {
+		o.Procs = e2eProcs
+	}
 	if o.Focus == "" {
 		o.RequireGates = gatesOf(o.Suite)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,7 @@ suite names those that are missing.
 Exit status: 0 only where a spec ran and none failed.`,
 		Example: `  podenv e2e
   podenv e2e --focus 'row 3'
+  podenv e2e --suite upgrade --procs 1   # operates nodes: podenv's own clusters only
   podenv e2e --kubeconfig ~/.kube/config --context other --label-filter 'Feature:EnvFiles'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,6 +88,10 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	}
 	o.Kubeconfig = c.Kubeconfig()
 	o.RequireGates = gatesOf(o.Suite)
+	o.Cluster = c.Name()
+	if o.Podenv, err = os.Executable(); err != nil {
+		return err
+	}
 	if o.Kubectl == "" {
 		o.Kubectl = a.kubectl()
 	}

@@ -77,7 +77,7 @@ inputs have not changed costs nothing.`,
 		newDown(a), newPush(a), newE2E(a), newExport(a), newTest(a), newBench(a),
 		newExpand(a),
 		newRebase(a), newSeries(a),
-		newFuzz(a), newAudit(a),
+		newFuzz(a), newAudit(a), newNode(a),
 	)
 	return root
 }

@@ -30,10 +30,13 @@ of its own, which it deletes.
 The last line is "N passed, N failed, N skipped". The exit status is 0 only where
 something passed and nothing failed. Reports in JUnit format go to _output/junit.
 
-Groups for --only: lint, unit, source, upstream, image, e2e.`,
+Groups for --only: lint, unit, source, upstream, image, e2e; and upgrade, which runs
+only where it is named: it builds the kubelet of the minor before, and moves the
+cluster up and down between builds.`,
 		Example: `  podenv test
   podenv test --only lint,unit
-  podenv test --only e2e --keep     # leave the cluster for a look`,
+  podenv test --only e2e --keep     # leave the cluster for a look
+  podenv test --only e2e,upgrade    # all suites`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.pipeline()
@@ -56,10 +59,13 @@ Groups for --only: lint, unit, source, upstream, image, e2e.`,
 	return cmd
 }
 
+// groupUpgrade is the group of checks that takes too long to be run by default.
+const groupUpgrade = "upgrade"
+
 // choose keeps the checks of the groups named, and those that they need.
 func choose(checks []verify.Check, groups []string) ([]verify.Check, error) {
 	if len(groups) == 0 {
-		return checks, nil
+		return slices.DeleteFunc(slices.Clone(checks), func(c verify.Check) bool { return c.Group == groupUpgrade }), nil
 	}
 	wanted := map[string]bool{}
 	known := map[string]bool{}

@@ -103,7 +103,7 @@ func (l *live) running(t *testing.T, component string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &push{Cluster: l.cluster, component: component, image: "any", nodes: nodes}
+	p := &swap{Cluster: l.cluster, component: component, change: change{image: "any"}, nodes: nodes}
 	s, err := p.swapper()
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// elects tells whether the component's instances elect a leader.
+func (s *staticSwap) elects() bool { return s.component != "kube-apiserver" && s.component != "etcd" }
+
 // holder is who holds the lease that the component's leader has; empty where it
 // elects none.
 func (s *staticSwap) holder(ctx context.Context, client kubernetes.Interface) (string, error) {
-	if _, elects := healthz[s.component]; !elects {
+	if !s.elects() {
 		return "", nil
 	}
 	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, s.component, metav1.GetOptions{})

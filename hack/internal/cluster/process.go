@@ -31,7 +31,16 @@ func (p *processes) sum(ctx context.Context, node, pid string) (string, error) {
 
 // only returns the build of the one process of node with the name of its executable.
 func (p *processes) only(ctx context.Context, node, name string) (string, error) {
-	out, err := p.Exec(ctx, node, "pidof", name)
+	pid, err := p.pid(ctx, node, name)
+	if err != nil {
+		return "", err
+	}
+	return p.sum(ctx, node, pid)
+}
+
+// pid is the one process of node with the name of its executable.
+func (c *Cluster) pid(ctx context.Context, node, name string) (string, error) {
+	out, err := c.Exec(ctx, node, "pidof", name)
 	if err != nil {
 		return "", fmt.Errorf("%s does not run", name)
 	}
@@ -39,7 +48,7 @@ func (p *processes) only(ctx context.Context, node, name string) (string, error)
 	if len(pids) != 1 {
 		return "", fmt.Errorf("%d processes of %s run: %s", len(pids), name, out)
 	}
-	return p.sum(ctx, node, pids[0])
+	return pids[0], nil
 }
 
 // sumNode is the SHA-256 of a file on a node.

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"sigs.k8s.io/yaml"
 )
 
 // fakeSwap runs a build and notes what is done with it.
@@ -46,15 +45,18 @@ func (f *fakeSwap) clean(context.Context) error                   { return f.do(
 func (f *fakeSwap) tail(context.Context, Node) string             { return "panic: the new kubelet" }
 func (f *fakeSwap) turn(context.Context) error                    { f.runs = f.new; return f.do("turn") }
 func (f *fakeSwap) back(context.Context) error                    { f.runs = f.old; return f.do("back") }
-func (f *fakeSwap) serves(ctx context.Context, sum string) error {
+func (f *fakeSwap) serves(ctx context.Context, want state) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if f.runs != sum || f.badOld && sum == f.old {
-		return fmt.Errorf("%s runs, not %s", f.runs, sum)
+	if f.runs != want.SHA256 || f.badOld && want.SHA256 == f.old {
+		return fmt.Errorf("%s runs, not %s", f.runs, want.SHA256)
 	}
-	return f.do("serves " + sum)
+	return f.do("serves " + want.SHA256)
 }
+
+func (f *fakeSwap) set(context.Context, Node) (map[string]bool, error) { return nil, nil }
+func (f *fakeSwap) files() []string                                    { return nil }
 
 func TestPushSwapsABuildOrPutsTheOldOneBack(t *testing.T) {
 	broken := errors.New("it crashes")
@@ -120,7 +122,7 @@ func TestPushSwapsABuildOrPutsTheOldOneBack(t *testing.T) {
 			if test.cancelled {
 				s.stop = cancel
 			}
-			p := &push{Cluster: c, component: "kubelet", sum: "new", nodes: []Node{{Name: "podenv-worker"}}}
+			p := &push{sum: "new", swap: &swap{Cluster: c, change: change{binary: "file"}, component: "kubelet", nodes: []Node{{Name: "podenv-worker"}}, phase: within(nil)}}
 			err := p.run(ctx, &s)
 			if (err == nil) != (test.errs == nil) {
 				t.Fatalf("error %v", err)
@@ -168,9 +170,15 @@ func TestPushRefusesWhatItCannotSwap(t *testing.T) {
 		want              string
 	}{
 		"a half-made cluster":           {"kubelet", binary, nil, "podenv up"},
-		"a component that nobody knows": {"etcd", binary, &record{}, "push kubelet, kube-apiserver"},
-		"a pod without an image":        {"kube-scheduler", binary, &record{}, "takes an image"},
-		"a binary that was not built":   {"kubelet", binary + ".gone", &record{}, "podenv build"},
+		"a component that nobody knows": {"kubelt", binary, &record{}, "choose kubelet, kube-apiserver"},
+		"a component that is not built": {"etcd", binary, &record{}, "etcd is not built from Kubernetes"},
+		"a node that operations changed": {
+			"kubelet", binary,
+			&record{Nodes: map[string]nodeRecord{"podenv-control-plane": {Components: map[string]componentRecord{"kubelet": {}}}}},
+			"podenv node undo podenv-control-plane",
+		},
+		"a pod without an image":      {"kube-scheduler", binary, &record{}, "takes an image"},
+		"a binary that was not built": {"kubelet", binary + ".gone", &record{}, "podenv build"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -179,55 +187,6 @@ func TestPushRefusesWhatItCannotSwap(t *testing.T) {
 			err := c.Push(t.Context(), test.component, test.binary, "", nil)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
-			}
-		})
-	}
-}
-
-func TestSetImage(t *testing.T) {
-	const manifest = `apiVersion: v1
-kind: Pod
-metadata:
-  name: kube-apiserver
-  annotations: {unknown.example/field: kept}
-spec:
-  containers:
-  - name: kube-apiserver
-    image: registry.k8s.io/kube-apiserver:v1.33.13
-    command: [kube-apiserver, "--feature-gates=EnvFiles=true", "--secure-port=6443"]
-    livenessProbe: {httpGet: {port: 6443}, futureField: [1, true, "2"]}
-  - name: sidecar
-    image: registry.k8s.io/sidecar:1
-status: {}
-`
-	got, err := setImage(manifest, "4711", "kube-apiserver", "registry.k8s.io/kube-apiserver:new")
-	if err != nil {
-		t.Fatal(err)
-	}
-	decode := func(text string) string {
-		t.Helper()
-		json, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(json)
-	}
-	want := decode(strings.NewReplacer("kube-apiserver:v1.33.13", "kube-apiserver:new", "metadata:", `metadata:
-  uid: "4711"`).Replace(manifest))
-	if decode(got) != want {
-		t.Errorf("got\n%s\nwant what is\n%s", got, want)
-	}
-	for name, test := range map[string]struct{ manifest, uid, says string }{
-		"a file that is no YAML":             {"{", "4711", "yaml"},
-		"a file that is no pod":              {"spec: []", "4711", "no metadata"},
-		"a pod whose UID is not known":       {manifest, "", "no UID"},
-		"a pod that has no containers":       {"metadata: {name: a}", "4711", "no container kube-apiserver"},
-		"a pod that has another container":   {"metadata: {}\nspec: {containers: [{name: etcd}]}", "4711", "no container kube-apiserver"},
-		"a pod whose containers are no list": {"metadata: {}\nspec: {containers: 1}", "4711", "no container kube-apiserver"},
-	} {
-		t.Run(name+" is refused", func(t *testing.T) {
-			if _, err := setImage(test.manifest, test.uid, "kube-apiserver", "x"); err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error %v, want one with %q", err, test.says)
 			}
 		})
 	}

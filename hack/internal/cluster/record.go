@@ -33,6 +33,8 @@ type record struct {
 	Kubeconfig string `json:"kubeconfig"`
 	// Pushed has the components whose running build is not the node image's.
 	Pushed map[string]pushed `json:"pushed,omitempty"`
+	// Nodes has the nodes that node operations have changed.
+	Nodes map[string]nodeRecord `json:"nodes,omitempty"`
 }
 
 // pushed identifies builds by the SHA-256 of their executables.
@@ -56,6 +58,9 @@ func (r *record) differs(want *record) string {
 	}
 	for component := range r.Pushed {
 		return fmt.Sprintf("another %s was pushed to it", component)
+	}
+	for name := range r.Nodes {
+		return fmt.Sprintf("`podenv node` has changed node %s", name)
 	}
 	return ""
 }

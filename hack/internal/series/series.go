@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -89,6 +90,16 @@ func Names(l layout.Layout) ([]string, error) {
 	}
 	slices.SortFunc(names, semver.Compare)
 	return names, nil
+}
+
+// Previous is the minor before the series': "v1.32" for "v1.33".
+func (s Series) Previous() (string, error) {
+	minor, ok := strings.CutPrefix(s.Name, "v1.")
+	n, err := strconv.Atoi(minor)
+	if !ok || err != nil {
+		return "", fmt.Errorf("series %s is not named after a minor", s.Name)
+	}
+	return fmt.Sprintf("v1.%d", n-1), nil
 }
 
 // Staging is the version of the release's staging modules: "v0.33.13" for "v1.33.13".

@@ -84,3 +84,14 @@ func TestLoadRefusesAPinThatIsNotOfTheMinor(t *testing.T) {
 		}
 	}
 }
+
+func TestPrevious(t *testing.T) {
+	if got, err := (Series{Name: "v1.30"}).Previous(); err != nil || got != "v1.29" {
+		t.Errorf("before v1.30: %q, %v", got, err)
+	}
+	for _, name := range []string{"", "v1", "main", "v1.x"} {
+		if got, err := (Series{Name: name}).Previous(); err == nil {
+			t.Errorf("before %q: %q", name, got)
+		}
+	}
+}

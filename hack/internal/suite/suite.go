@@ -34,6 +34,8 @@ type Options struct {
 	LabelFilter  string        // Ginkgo label expression, e.g. "sig-node && !Slow"; all if empty
 	RequireGates []string      // specs that need one of these fail, rather than being skipped, where it is off
 	Kubectl      string        // kubectl of the series under test; specs of it are skipped if empty
+	Podenv       string        // podenv itself, for specs that operate nodes; they are skipped if empty
+	Cluster      string        // the name that podenv has for the cluster, with Podenv
 	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
 	Timeout      time.Duration // of the whole run; 20 minutes if zero
 	JUnit        string        // file for the results; _output/e2e/<suite>.xml if empty
@@ -93,7 +95,7 @@ func (o Options) complete(l layout.Layout) (Options, error) {
 		o.JUnit = filepath.Join(l.Output(), "e2e", o.Suite+".xml")
 	}
 	// The specs run in another folder.
-	for _, file := range []*string{&o.Kubeconfig, &o.JUnit, &o.Kubectl} {
+	for _, file := range []*string{&o.Kubeconfig, &o.JUnit, &o.Kubectl, &o.Podenv} {
 		if *file == "" {
 			continue
 		}
@@ -122,6 +124,9 @@ func (o Options) ginkgo(binary string) []string {
 	}
 	if o.Kubectl != "" {
 		args = append(args, "--podenv.kubectl="+o.Kubectl)
+	}
+	if o.Podenv != "" {
+		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster)
 	}
 	if len(o.RequireGates) > 0 {
 		args = append(args, "--podenv.require-gates="+strings.Join(o.RequireGates, ","))

@@ -110,6 +110,7 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	o, err := Options{
 		Kubeconfig: "config", Context: "c", Focus: "story 1", LabelFilter: "!Slow", Procs: 3,
 		RequireGates: []string{"A", "B"}, Kubectl: "/bin/kubectl", JUnit: "/out.xml",
+		Podenv: "/bin/podenv", Cluster: "c",
 	}.complete(layout.Layout{Root: "/repo"})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,8 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	}
 	args := o.ginkgo("/x.test")
 	for _, want := range []string{"--procs=3", "--focus=story 1", "--label-filter=!Slow", "--kubeconfig=" + filepath.Join(dir, "config"),
-		"--context=c", "--podenv.require-gates=A,B", "--podenv.kubectl=/bin/kubectl", "--podenv.junit=/out.xml"} {
+		"--context=c", "--podenv.require-gates=A,B", "--podenv.kubectl=/bin/kubectl", "--podenv.junit=/out.xml",
+		"--podenv.cli=/bin/podenv", "--podenv.cluster=c"} {
 		if !slices.Contains(args, want) {
 			t.Errorf("no %q in %q", want, args)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/diagnose"
 	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/operate"
 )
 
 // options are the flags that the suites add to those of Kubernetes' e2e framework.
@@ -27,6 +28,8 @@ func Main(m *testing.M) {
 	framework.RegisterClusterFlags(flag.CommandLine)
 	flag.StringVar(&options.junit, "podenv.junit", "", "`file` to write the results of the specs to, as JUnit XML")
 	flag.StringVar(&options.kubectl, "podenv.kubectl", os.Getenv("PODENV_KUBECTL"), "kubectl `binary` of the series under test; specs of kubectl are skipped without it")
+	flag.StringVar(&operate.Options.Podenv, "podenv.cli", "", "podenv `binary` for specs that operate nodes; they are skipped without it")
+	flag.StringVar(&operate.Options.Cluster, "podenv.cluster", "", "`name` that podenv has for the cluster")
 	flag.Var(&gates.Required, "podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off")
 
 	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never

@@ -16,9 +16,12 @@ import (
 // been started is not waited for any longer.
 const crashes = 3
 
+// kubeletConfig is the kubelet's configuration file on kind's nodes.
+const kubeletConfig = "/var/lib/kubelet/config.yaml"
+
 // kubeletSwap swaps the kubelet, a systemd service, on all nodes.
 type kubeletSwap struct {
-	*push
+	*swap
 	turned time.Time
 }
 
@@ -28,18 +31,90 @@ func (s *kubeletSwap) running(ctx context.Context, node Node) (string, error) {
 		return "", err
 	}
 	if unit.pid == "0" {
-		// A kubelet that crashes is a reason to push another.
+		// A kubelet that crashes is a reason to bring another.
 		return s.sumNode(ctx, node.Name, s.path())
 	}
 	return s.sumNode(ctx, node.Name, "/proc/"+unit.pid+"/exe")
 }
 
-func (s *kubeletSwap) put(ctx context.Context) error  { return s.each(ctx, s.putFile) }
-func (s *kubeletSwap) turn(ctx context.Context) error { return s.restart(ctx, s.pathNew()) }
-func (s *kubeletSwap) back(ctx context.Context) error { return s.restart(ctx, s.pathOld()) }
+func (s *kubeletSwap) set(ctx context.Context, node Node) (map[string]bool, error) {
+	config, err := s.Exec(ctx, node.Name, "cat", kubeletConfig)
+	if err != nil {
+		return nil, err
+	}
+	gates, err := kubeletGates(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kubeletConfig, err)
+	}
+	return gates, nil
+}
 
-func (s *kubeletSwap) restart(ctx context.Context, from string) error {
-	if err := s.move(ctx, from); err != nil {
+func (s *kubeletSwap) files() []string { return []string{s.path(), kubeletConfig} }
+
+// changed are the files that the change replaces.
+func (s *kubeletSwap) changed() []string {
+	var files []string
+	if s.binary != "" || s.original {
+		files = append(files, s.path())
+	}
+	if s.gates != nil || s.original {
+		files = append(files, kubeletConfig)
+	}
+	return files
+}
+
+func (s *kubeletSwap) put(ctx context.Context) error {
+	return s.each(ctx, func(ctx context.Context, node Node) error {
+		if s.original {
+			return s.putOriginal(ctx, node)
+		}
+		if s.binary != "" {
+			if err := s.putFile(ctx, node); err != nil {
+				return err
+			}
+		}
+		if s.gates != nil {
+			return s.putConfig(ctx, node)
+		}
+		return nil
+	})
+}
+
+func (s *kubeletSwap) putOriginal(ctx context.Context, node Node) error {
+	for _, file := range s.changed() {
+		if err := s.linkOn(ctx, node, file, beside(file, asOld)); err != nil {
+			return err
+		}
+		if err := s.linkOn(ctx, node, beside(file, asOriginal), beside(file, asNew)); err != nil {
+			return fmt.Errorf("what was there before node operations is gone: make the cluster anew with `podenv up`: %w", err)
+		}
+	}
+	return nil
+}
+
+// putConfig writes the configuration with the gates to a node beside the one in use.
+func (s *kubeletSwap) putConfig(ctx context.Context, node Node) error {
+	config, err := s.Exec(ctx, node.Name, "cat", kubeletConfig)
+	if err != nil {
+		return err
+	}
+	config, err = setKubeletGates(config, s.gates)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kubeletConfig, err)
+	}
+	if err := s.write(ctx, node, strings.NewReader(config), beside(kubeletConfig, asNew), "0644"); err != nil {
+		return err
+	}
+	return s.linkOn(ctx, node, kubeletConfig, beside(kubeletConfig, asOld))
+}
+
+func (s *kubeletSwap) turn(ctx context.Context) error  { return s.restart(ctx, asNew) }
+func (s *kubeletSwap) back(ctx context.Context) error  { return s.restart(ctx, asOld) }
+func (s *kubeletSwap) clean(ctx context.Context) error { return s.remove(ctx, s.files()...) }
+
+// restart restarts the kubelets with what their files have beside them for a purpose.
+func (s *kubeletSwap) restart(ctx context.Context, purpose string) error {
+	if err := s.move(ctx, purpose, s.changed()...); err != nil {
 		return err
 	}
 	// The API has heartbeats in whole seconds.
@@ -54,7 +129,7 @@ func (s *kubeletSwap) restart(ctx context.Context, from string) error {
 	})
 }
 
-func (s *kubeletSwap) serves(ctx context.Context, sum string) error {
+func (s *kubeletSwap) serves(ctx context.Context, want state) error {
 	client, err := s.client()
 	if err != nil {
 		return err
@@ -62,10 +137,13 @@ func (s *kubeletSwap) serves(ctx context.Context, sum string) error {
 	return s.each(ctx, func(ctx context.Context, node Node) error {
 		seen := &processes{Cluster: s.Cluster}
 		return poll(ctx, swapTime, func(ctx context.Context) error {
-			if err := s.runs(ctx, seen, node, sum); err != nil {
+			if err := s.runs(ctx, seen, node, want.SHA256); err != nil {
 				return err
 			}
-			return s.ready(ctx, client, node)
+			if err := s.ready(ctx, client, node); err != nil {
+				return err
+			}
+			return s.says(ctx, client, node, want)
 		})
 	})
 }

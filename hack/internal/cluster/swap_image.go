@@ -49,8 +49,8 @@ func (r *retagged) open() (io.ReadCloser, error) {
 	return out, nil
 }
 
-// putImage loads the image of the push onto its nodes, and returns its new name.
-func (p *push) putImage(ctx context.Context) (string, error) {
+// putImage loads the image of the swap onto its nodes, and returns its new name.
+func (p *swap) putImage(ctx context.Context) (string, error) {
 	r, err := retag(p.image)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (p *push) putImage(ctx context.Context) (string, error) {
 }
 
 // containerTail is the end of the log of the newest container of a component.
-func (p *push) containerTail(ctx context.Context, node Node) string {
+func (p *swap) containerTail(ctx context.Context, node Node) string {
 	out, err := p.Exec(ctx, node.Name, "sh", "-c",
 		fmt.Sprintf(`tail -n %d "$(ls -t /var/log/containers/%s-*.log | head -n 1)"`, tailLines, p.component))
 	if err != nil {

@@ -73,7 +73,7 @@ func TestANewLeaderIsAwaitedAndTheOldOnesLeaseReleased(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"},
 				Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(test.holder)},
 			})
-			s := &staticSwap{push: &push{component: "kube-scheduler", nodes: test.nodes}, leader: "old"}
+			s := &staticSwap{swap: &swap{component: "kube-scheduler", nodes: test.nodes}, leader: "old"}
 			err := s.leads(t.Context(), client)
 			if (err == nil) != (test.waits == "") || err != nil && !strings.Contains(err.Error(), test.waits) {
 				t.Errorf("error %v, want %q", err, test.waits)

@@ -13,7 +13,7 @@ import (
 
 // proxySwap swaps kube-proxy, the pods of a daemon set.
 type proxySwap struct {
-	*push
+	*swap
 	before, after string // images
 }
 
@@ -65,7 +65,7 @@ func (s *proxySwap) patch(ctx context.Context, client kubernetes.Interface, imag
 	return err
 }
 
-func (s *proxySwap) serves(ctx context.Context, sum string) error {
+func (s *proxySwap) serves(ctx context.Context, want state) error {
 	client, err := s.client()
 	if err != nil {
 		return err
@@ -84,8 +84,8 @@ func (s *proxySwap) serves(ctx context.Context, sum string) error {
 		seen := &processes{Cluster: s.Cluster}
 		return poll(ctx, swapTime, func(ctx context.Context) error {
 			have, err := seen.only(ctx, node.Name, s.component)
-			if err == nil && have != sum {
-				err = fmt.Errorf("a %s with SHA-256 %s runs, want %s", s.component, have, sum)
+			if err == nil && have != want.SHA256 {
+				err = fmt.Errorf("a %s with SHA-256 %s runs, want %s", s.component, have, want.SHA256)
 			}
 			return err
 		})
@@ -103,3 +103,6 @@ func rolledOut(set *appsv1.DaemonSet) error {
 
 func (s *proxySwap) tail(ctx context.Context, node Node) string { return s.containerTail(ctx, node) }
 func (s *proxySwap) clean(context.Context) error                { return nil }
+func (s *proxySwap) files() []string                            { return nil }
+
+func (s *proxySwap) set(context.Context, Node) (map[string]bool, error) { return nil, nil }

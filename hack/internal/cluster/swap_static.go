@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -25,22 +24,17 @@ const (
 	patience = time.Second
 )
 
-// healthz is where the components that elect a leader say that they are healthy:
-// on the node's loopback interface only, see kubeadm's manifests.
-var healthz = map[string]string{
-	"kube-controller-manager": "https://127.0.0.1:10257",
-	"kube-scheduler":          "https://127.0.0.1:10259",
-}
-
 // staticSwap swaps a component that is a static pod of the control planes.
 type staticSwap struct {
-	*push
+	*swap
 	before map[string]string // manifests by node
 	after  map[string]string
 	uids   map[string]string // of the static pods, by node
 	starts map[string]int    // of the containers, by node, before the swap
+	pids   map[string]string // of the processes, by node, before the swap
 	leader string            // who held the component's lease before
 	turned time.Time
+	tags   tags
 }
 
 func (s *staticSwap) running(ctx context.Context, node Node) (string, error) {
@@ -49,35 +43,89 @@ func (s *staticSwap) running(ctx context.Context, node Node) (string, error) {
 
 func (s *staticSwap) manifest() string { return manifests + s.component + ".yaml" }
 
-func (s *staticSwap) put(ctx context.Context) error {
-	image, err := s.putImage(ctx)
+func (s *staticSwap) set(ctx context.Context, node Node) (map[string]bool, error) {
+	text, err := s.Exec(ctx, node.Name, "cat", s.manifest())
 	if err != nil {
-		return err
+		return nil, err
+	}
+	gates, err := podGates(text, s.component)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.manifest(), err)
+	}
+	return gates, nil
+}
+
+func (s *staticSwap) files() []string { return []string{s.manifest()} }
+
+func (s *staticSwap) put(ctx context.Context) error {
+	s.before, s.after = make(map[string]string), make(map[string]string)
+	s.uids = make(map[string]string)
+	if s.original {
+		return s.putOriginal(ctx)
+	}
+	edit := podEdit{gates: s.gates}
+	var err error
+	if s.image != "" {
+		if edit.image, err = s.putImage(ctx); err != nil {
+			return err
+		}
 	}
 	client, err := s.client()
 	if err != nil {
 		return err
 	}
-	s.before, s.after = make(map[string]string), make(map[string]string)
-	s.uids = make(map[string]string)
 	for _, node := range s.nodes {
-		pod, err := s.mirrorPod(ctx, client, node)
-		if err != nil {
-			return err
-		}
 		old, err := s.Exec(ctx, node.Name, "cat", s.manifest())
 		if err != nil {
 			return err
 		}
-		changed, err := setImage(old, pod.Annotations[configHash], s.component, image)
+		if edit.uid, err = s.uid(ctx, client, node, old); err != nil {
+			return err
+		}
+		changed, err := editPod(old, s.component, edit)
 		if err != nil {
 			return fmt.Errorf("%s of node %s: %w", s.manifest(), node.Name, err)
 		}
 		s.before[node.Name], s.after[node.Name] = old, changed
-		s.uids[node.Name] = pod.Annotations[configHash]
+		s.uids[node.Name] = edit.uid
 	}
 	s.leader, err = s.holder(ctx, client)
 	return err
+}
+
+// uid is the UID of the static pod on node: what an earlier edit has spelled out in its
+// manifest, or what the kubelet has made up. The API shows the pod, but takes its time to
+// show it again once a swap has deleted it there.
+func (s *staticSwap) uid(ctx context.Context, client kubernetes.Interface, node Node, manifest string) (string, error) {
+	if uid := podUID(manifest); uid != "" {
+		return uid, nil
+	}
+	pod, err := s.mirrorPod(ctx, client, node)
+	if err != nil {
+		return "", err
+	}
+	return pod.Annotations[configHash], nil
+}
+
+// putOriginal needs no API server: one that does not start must have a way back.
+func (s *staticSwap) putOriginal(ctx context.Context) error {
+	for _, node := range s.nodes {
+		old, err := s.Exec(ctx, node.Name, "cat", s.manifest())
+		if err != nil {
+			return err
+		}
+		original, err := s.Exec(ctx, node.Name, "cat", beside(s.manifest(), asOriginal))
+		if err != nil {
+			return fmt.Errorf("what was there before node operations is gone: make the cluster anew with `podenv up`: %w", err)
+		}
+		s.before[node.Name], s.after[node.Name] = old, original
+		// The UID that the edits spell out is the one that the kubelet makes up from the original.
+		s.uids[node.Name] = podUID(old)
+	}
+	if client, err := s.client(); err == nil {
+		s.leader, _ = s.holder(ctx, client) // if nobody can be asked, whoever leads next will do
+	}
+	return nil
 }
 
 // mirrorPod returns the pod that the API shows for the component on node. An earlier
@@ -103,22 +151,26 @@ func (s *staticSwap) back(ctx context.Context) error {
 // writeManifests writes beside and renames: the kubelet passes over files that
 // begin with a dot.
 func (s *staticSwap) writeManifests(ctx context.Context, texts map[string]string) error {
-	hidden := manifests + "." + s.component + ".yaml"
-	starts := make(map[string]int)
+	s.starts, s.pids = make(map[string]int), make(map[string]string)
 	for _, node := range s.nodes {
-		starts[node.Name] = s.started(ctx, node)
+		s.starts[node.Name] = s.started(ctx, node)
+		// Where none runs, any is a new one.
+		s.pids[node.Name], _ = s.pid(ctx, node.Name, s.component)
 	}
-	s.starts, s.turned = starts, time.Now()
+	s.turned = time.Now()
 	return s.each(ctx, func(ctx context.Context, node Node) error {
-		if err := s.write(ctx, node, strings.NewReader(texts[node.Name]+"\n"), hidden, "0600"); err != nil {
+		text, err := s.anew(ctx, node, texts[node.Name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.manifest(), err)
+		}
+		if err := s.write(ctx, node, strings.NewReader(text), beside(s.manifest(), asNew), "0600"); err != nil {
 			return err
 		}
-		_, err := s.Exec(ctx, node.Name, "mv", "--force", hidden, s.manifest())
-		return err
+		return s.moveOn(ctx, node, beside(s.manifest(), asNew), s.manifest())
 	})
 }
 
-func (s *staticSwap) serves(ctx context.Context, sum string) error {
+func (s *staticSwap) serves(ctx context.Context, want state) error {
 	client, err := s.client()
 	if err != nil {
 		return err
@@ -126,10 +178,13 @@ func (s *staticSwap) serves(ctx context.Context, sum string) error {
 	err = s.each(ctx, func(ctx context.Context, node Node) error {
 		seen := &processes{Cluster: s.Cluster}
 		return poll(ctx, swapTime, func(ctx context.Context) error {
-			if err := s.runs(ctx, seen, node, sum); err != nil {
+			if err := s.runs(ctx, seen, node, want.SHA256); err != nil {
 				return err
 			}
-			return s.healthy(ctx, client, node)
+			if err := s.healthy(ctx, client, node); err != nil {
+				return err
+			}
+			return s.says(ctx, client, node, want)
 		})
 	})
 	if err != nil {
@@ -138,23 +193,31 @@ func (s *staticSwap) serves(ctx context.Context, sum string) error {
 	return s.mirror(ctx, client)
 }
 
-// runs checks that the component on node is the build with the SHA-256 sum. It ends
-// what another build's process does at its end, and gives up on one that crashes.
+// runs checks that the component on node is a new process of the build with the SHA-256
+// sum. It ends what the old process does at its end, and gives up on one that crashes.
 func (s *staticSwap) runs(ctx context.Context, seen *processes, node Node, sum string) error {
-	have, err := seen.only(ctx, node.Name, s.component)
-	switch {
-	case err != nil:
+	pid, err := s.pid(ctx, node.Name, s.component)
+	if err != nil {
 		if n := s.started(ctx, node) - s.starts[node.Name]; n >= crashes {
 			return fatal{fmt.Errorf("%s crashes: the kubelet has started it %d times", s.component, n)}
 		}
 		return err
-	case have == sum:
-		return nil
-	case time.Since(s.turned) > patience:
-		// What becomes of it shows the next time.
-		s.Exec(ctx, node.Name, "pkill", "-KILL", "--full", "^"+s.component+" ") //nolint:errcheck // see above
 	}
-	return fmt.Errorf("a %s with SHA-256 %s runs, want %s", s.component, have, sum)
+	if pid == s.pids[node.Name] {
+		if time.Since(s.turned) > patience {
+			// What becomes of it shows the next time.
+			s.Exec(ctx, node.Name, "pkill", "-KILL", "--full", "^"+s.component+" ") //nolint:errcheck // see above
+		}
+		return fmt.Errorf("the old %s to end", s.component)
+	}
+	have, err := seen.sum(ctx, node.Name, pid)
+	if err != nil {
+		return err
+	}
+	if have != sum {
+		return fmt.Errorf("a %s with SHA-256 %s runs, want %s", s.component, have, sum)
+	}
+	return nil
 }
 
 // started is how many times the kubelet has started the container of the component
@@ -183,12 +246,10 @@ func newestLog(names string) int {
 // healthy checks that the component does its work: that the API server is ready,
 // or that another is healthy and leads.
 func (s *staticSwap) healthy(ctx context.Context, client kubernetes.Interface, node Node) error {
-	address, elects := healthz[s.component]
-	if !elects {
+	if !s.elects() {
 		return (&serving{client: client}).apiServer(ctx)
 	}
-	_, err := s.Exec(ctx, node.Name, "kubectl", "get", "--raw=/healthz", "--server="+address, "--insecure-skip-tls-verify")
-	if err != nil {
+	if _, err := s.get(ctx, node, s.component, "/healthz"); err != nil {
 		return fmt.Errorf("%s to be healthy: %w", s.component, err)
 	}
 	return s.leads(ctx, client)
@@ -208,31 +269,3 @@ func (s *staticSwap) mirror(ctx context.Context, client kubernetes.Interface) er
 }
 
 func (s *staticSwap) tail(ctx context.Context, node Node) string { return s.containerTail(ctx, node) }
-func (s *staticSwap) clean(context.Context) error                { return nil }
-
-// setImage returns the manifest of a static pod with another image for one container,
-// its UID spelled out, and all else as it was. The kubelet makes up the UID from the
-// manifest; were it another one, the kubelet would take the old pod down in full and
-// look for the new one 10 to 15 seconds later. Under the same UID it only restarts the
-// container.
-func setImage(manifest, uid, container, image string) (string, error) {
-	var pod map[string]any
-	if err := yaml.Unmarshal([]byte(manifest), &pod); err != nil {
-		return "", err
-	}
-	metadata, ok := pod["metadata"].(map[string]any)
-	if !ok || uid == "" {
-		return "", fmt.Errorf("the pod has no metadata, or no UID is known for it")
-	}
-	metadata["uid"] = uid
-	spec, _ := pod["spec"].(map[string]any)
-	containers, _ := spec["containers"].([]any)
-	for _, c := range containers {
-		if c, ok := c.(map[string]any); ok && c["name"] == container {
-			c["image"] = image
-			out, err := yaml.Marshal(pod)
-			return string(out), err
-		}
-	}
-	return "", fmt.Errorf("the pod has no container %s", container)
-}

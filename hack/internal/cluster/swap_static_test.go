@@ -21,7 +21,7 @@ func TestAPushWaitsForTheMirrorPodThatAnEarlierOneDeleted(t *testing.T) {
 		looks++
 		return looks == 1, nil, apierrors.NewNotFound(v1.Resource("pods"), pod.Name)
 	})
-	s := &staticSwap{push: &push{component: "kube-apiserver"}}
+	s := &staticSwap{swap: &swap{component: "kube-apiserver"}}
 	got, err := s.mirrorPod(t.Context(), client, Node{Name: "node"})
 	if err != nil || got.Name != pod.Name || looks != 2 {
 		t.Errorf("got %v, %v after %d looks", got, err, looks)

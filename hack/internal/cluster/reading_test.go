@@ -1,0 +1,35 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+const buildInfo = `kubernetes_build_info{build_date="2026-06-11T16:59:07Z",compiler="gc",git_version="v1.33.13+podenv.24",go_version="go1.26.8"} 1` + "\n"
+
+func TestAReadingIsComparedWithWhatIsWanted(t *testing.T) {
+	tests := map[string]struct {
+		metrics string
+		want    state
+		says    string
+	}{
+		"the version and the gates wanted":   {buildInfo + gateOn, state{Version: "v1.33.13+podenv.24", Gates: map[string]bool{"EnvFiles": true}}, ""},
+		"gates that nobody asked for":        {buildInfo + gateOn, state{Version: "v1.33.13+podenv.24"}, ""},
+		"another version":                    {buildInfo + gateOn, state{Version: "v1.33.13"}, "v1.33.13+podenv.24, want v1.33.13"},
+		"a gate that is off":                 {buildInfo + gateOff, state{Version: "v1.33.13+podenv.24", Gates: map[string]bool{"EnvFiles": true}}, "EnvFiles=false, want EnvFiles=true"},
+		"a gate that it does not know":       {buildInfo + gateOn, state{Version: "v1.33.13+podenv.24", Gates: map[string]bool{"Other": true}}, "Other is unknown"},
+		"metrics that do not tell the build": {gateOn, state{Version: "v1.33.13"}, "kubernetes_build_info"},
+		"metrics that do not tell the gates": {buildInfo, state{Version: "v1.33.13"}, "kubernetes_feature_enabled"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, err := parseReading([]byte(test.metrics))
+			if err == nil {
+				err = r.compare("kubelet", test.want)
+			}
+			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error %v, want %q", err, test.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/source"
+)
+
+// Component makes the build of one component that name stands for, from what is at hand:
+// "stock:v1.32" is the release of series v1.32 without patches, "patched:v1.33" the
+// series' tree as it is, edits included, and anything else the path of an executable.
+// Only that component is compiled, and only if it has changed.
+func (p *Pipeline) Component(ctx context.Context, name, component string) (cluster.Build, error) {
+	kind, minor, isSeries := strings.Cut(name, ":")
+	if !isSeries || strings.Contains(kind, "/") {
+		return p.executable(ctx, name, component)
+	}
+	if kind != "stock" && kind != "patched" {
+		return cluster.Build{}, fmt.Errorf("%q names no build: write stock:MINOR, patched:MINOR or the path of an executable", name)
+	}
+	s, err := series.Load(p.Layout, minor)
+	if err != nil {
+		return cluster.Build{}, fmt.Errorf("build %q: %w", name, err)
+	}
+	of := &Pipeline{Layout: p.Layout, Series: s, Reporter: p.Reporter, Stock: kind == "stock"}
+	t, err := of.treeAsItIs(ctx)
+	if err != nil {
+		return cluster.Build{}, err
+	}
+	r, err := of.Binaries(ctx, t, []string{component})
+	if err != nil {
+		return cluster.Build{}, err
+	}
+	b, err := cluster.OpenBuild(ctx, component, r.Binaries[component])
+	if err != nil || !slices.Contains(build.ImageComponents, component) {
+		return b, err
+	}
+	err = of.Images(ctx, r)
+	b.Image = r.Images[component]
+	return b, err
+}
+
+// treeAsItIs is the tree with the edits of a person, or a new one where there is none. In a
+// stock tree nobody has business.
+func (p *Pipeline) treeAsItIs(ctx context.Context) (*source.Tree, error) {
+	if !p.Stock {
+		t, err := source.Open(p.Layout, p.Series, false)
+		if !errors.Is(err, source.ErrNoTree) {
+			return t, err
+		}
+	}
+	if err := p.Packages(ctx); err != nil {
+		return nil, err
+	}
+	return p.Tree(ctx, source.Options{})
+}
+
+// executable is the build in the file at path.
+func (p *Pipeline) executable(ctx context.Context, path, component string) (cluster.Build, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return cluster.Build{}, err
+	}
+	b, err := cluster.OpenBuild(ctx, component, path)
+	if err != nil || !slices.Contains(build.ImageComponents, component) {
+		return b, err
+	}
+	err = p.step("component image", func(s *progress.Step) error {
+		b.Image, err = build.ComponentImage(ctx, p.Layout, component, b.Version, path, s)
+		return err
+	})
+	return b, err
+}

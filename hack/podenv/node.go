@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/engine"
+)
+
+func newNode(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Operate the cluster's nodes: drain, swap a build, set a gate, restart, undo",
+		Long: `node does to one node at a time what an upgrade, a downgrade and a version skew are
+made of. An operation returns once the component itself says, in its metrics, that it
+serves as asked for. Where it does not come up, and at Ctrl-C, the node is made again
+what it was. What is so already is not done again.
+
+Components: ` + strings.Join(cluster.NodeComponents, ", ") + `
+
+Gates stay with a component when its build is swapped. Those that the new build does
+not know, which would not start with them, are left out, and set again when a build
+comes that knows them.
+
+Once nodes have been changed, podenv up makes the cluster anew; podenv node undo first
+keeps it.`,
+		Example: `  podenv node list
+  podenv node drain podenv-worker --delete-emptydir-data
+  podenv node swap podenv-worker kubelet --build stock:v1.32
+  podenv node uncordon podenv-worker
+  podenv node gate podenv-control-plane kube-apiserver EnvFiles=false
+  podenv node undo podenv-worker`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unknown operation %q: see podenv node --help", args[0])}
+			}
+			return nil
+		},
+	}
+	cmd.PersistentFlags().StringVar(&a.name, "name", defaultCluster, "the cluster's name")
+	cmd.AddCommand(newNodeList(a), newNodeDrain(a), newNodeUncordon(a), newNodeSwap(a), newNodeGate(a), newNodeRestart(a), newNodeUndo(a))
+	return cmd
+}
+
+// cluster finds the cluster that --name says.
+func (a *app) cluster(ctx context.Context) (*cluster.Cluster, error) {
+	e, err := engine.Ensure(ctx, a.layout, nil)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Find(ctx, a.layout, e, a.name)
+}
+
+func newNodeList(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Print each component's version, and its gates that differ from the default",
+		Long: `list asks every component of every node what it is. Columns: node, its status,
+component, version, gates that differ from the default of the build, gates asked for
+that the build does not know, and whether podenv node has changed it.`,
+		Example: `  podenv node list
+  podenv node list -o tsv | awk -F '\t' '$3 == "kubelet" {print $1, $4}'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			render, ok := map[string]func([]cluster.NodeState) error{
+				"table": func(s []cluster.NodeState) error { return cluster.WriteTable(a.out, s) },
+				"tsv":   func(s []cluster.NodeState) error { return cluster.WriteTSV(a.out, s) },
+				"json":  func(s []cluster.NodeState) error { return cluster.WriteJSON(a.out, s) },
+			}[format]
+			if !ok {
+				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			}
+			c, err := a.cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			states, err := c.NodeStates(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return render(states)
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	return cmd
+}
+
+func newNodeDrain(a *app) *cobra.Command {
+	var o cluster.DrainOptions
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Cordon a node and evict its pods, as kubectl drain does",
+		Long: `drain is kubectl drain, with its flags. If a pod cannot be evicted, and at Ctrl-C, a
+node that took pods takes pods again. podenv node uncordon ends it.`,
+		Example: `  podenv node drain podenv-worker --delete-emptydir-data --force`,
+		Args:    nodeArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return c.Drain(cmd.Context(), args[0], o, a.reporter())
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.Force, "force", false, "also delete pods that no controller makes anew")
+	flags.BoolVar(&o.DeleteEmptyDirData, "delete-emptydir-data", false, "also delete pods with emptyDir volumes, and what is in these")
+	flags.BoolVar(&o.IgnoreDaemonSets, "ignore-daemonsets", true, "leave pods of daemon sets, such as kube-proxy, where they are")
+	flags.IntVar(&o.GracePeriod, "grace-period", -1, "how many seconds a pod has to end; negative for the pod's own time")
+	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long it may take; 0 for ever")
+	return cmd
+}
+
+func newNodeUncordon(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "uncordon NODE",
+		Short:   "Let a node take pods again",
+		Example: `  podenv node uncordon podenv-worker`,
+		Args:    nodeArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return c.Uncordon(cmd.Context(), args[0], a.reporter())
+		},
+	}
+}
+
+func newNodeSwap(a *app) *cobra.Command {
+	var build string
+	cmd := &cobra.Command{
+		Use:   "swap NODE COMPONENT --build BUILD",
+		Short: "Make a node run another build of a component",
+		Long: `swap makes the build if there is none yet, of this one component, and swaps it:
+
+  stock:MINOR    the release of a series without patches, such as stock:v1.32
+  patched:MINOR  the series' tree as it is, edits included, such as patched:v1.33
+  PATH           an executable`,
+		Example: `  podenv node swap podenv-worker kubelet --build stock:v1.32
+  podenv node swap podenv-control-plane kube-apiserver --build patched:v1.33`,
+		Args: nodeArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if build == "" {
+				return &usageError{fmt.Errorf("which build? give --build stock:MINOR, patched:MINOR or the path of an executable")}
+			}
+			ctx := cmd.Context()
+			c, err := a.cluster(ctx)
+			if err != nil {
+				return err
+			}
+			// Before anything is compiled.
+			if err := c.HasComponent(ctx, args[0], args[1]); err != nil {
+				return err
+			}
+			p, err := a.pipeline()
+			if err != nil {
+				return err
+			}
+			b, err := p.Component(ctx, build, args[1])
+			if err != nil {
+				return err
+			}
+			changed, err := c.Swap(ctx, args[0], b, p.Reporter)
+			if err != nil {
+				return err
+			}
+			a.printChanged(changed)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&build, "build", "", "stock:MINOR, patched:MINOR or the path of an executable")
+	return cmd
+}
+
+func newNodeGate(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "gate NODE COMPONENT GATE=true|GATE=false|GATE-...",
+		Short: "Set feature gates of a component of a node",
+		Long: `gate sets feature gates, or with a dash at the end sets them no more, so that they are
+what the build has as its default. Other gates stay as they are.`,
+		Example: `  podenv node gate podenv-worker kubelet EnvFiles=false
+  podenv node gate podenv-control-plane kube-apiserver EnvFiles=true VariableExpansionEvents-`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 3 {
+				return &usageError{fmt.Errorf("%s takes a node, a component and gates, got %q: see %[1]s --help", cmd.CommandPath(), args)}
+			}
+			if _, err := cluster.ParseGateChanges(args[2:]); err != nil {
+				return &usageError{err}
+			}
+			return componentArg(args[1])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			gates, err := cluster.ParseGateChanges(args[2:])
+			if err != nil {
+				return err
+			}
+			c, err := a.cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			changed, err := c.SetGates(cmd.Context(), args[0], args[1], gates, a.reporter())
+			if err != nil {
+				return err
+			}
+			a.printChanged(changed)
+			return nil
+		},
+	}
+}
+
+func newNodeRestart(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restart NODE COMPONENT",
+		Short: "Restart a component of a node, and wait until it serves",
+		Example: `  podenv node restart podenv-worker kubelet
+  podenv node restart podenv-control-plane etcd`,
+		Args: nodeArgs(2, "etcd"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = c.Restart(cmd.Context(), args[0], args[1], a.reporter())
+			return err
+		},
+	}
+}
+
+func newNodeUndo(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "undo NODE",
+		Short: "Make a node what it was before all operations on it",
+		Long: `undo puts back the builds and the configuration of the node's components, and lets it
+take pods again if podenv node has drained it. Evicted pods do not come back.`,
+		Example: `  podenv node undo podenv-worker`,
+		Args:    nodeArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			undone, err := c.Undo(cmd.Context(), args[0], a.reporter())
+			for _, changed := range undone {
+				a.printChanged(changed)
+			}
+			return err
+		},
+	}
+}
+
+// printChanged says what became of a component.
+func (a *app) printChanged(c cluster.Changed) {
+	fmt.Fprintf(a.out, "%s %s %s\n", c.Node, c.Component, c.Is)
+	if len(c.LeftOut) > 0 {
+		fmt.Fprintf(a.out, "  without the gates that it does not know: %s\n", strings.Join(c.LeftOut, ", "))
+	}
+}
+
+// nodeArgs takes a node and, if n is 2, a component of those that all operations take,
+// or one of more.
+func nodeArgs(n int, more ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			what := []string{"", "a node", "a node and a component"}[n]
+			return &usageError{fmt.Errorf("%s takes %s, got %q: see %[1]s --help", cmd.CommandPath(), what, args)}
+		}
+		if n == 2 {
+			return componentArg(args[1], more...)
+		}
+		return nil
+	}
+}
+
+func componentArg(name string, more ...string) error {
+	all := append(slices.Clone(cluster.NodeComponents), more...)
+	if !slices.Contains(all, name) {
+		return &usageError{fmt.Errorf("unknown component %q: choose of %s", name, strings.Join(all, ", "))}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+// Package operate has suites operate the nodes of podenv's own clusters: drain them, swap
+// builds, set gates. It runs `podenv node`, so that a suite does what a person would, and
+// what the command promises holds here: it returns once the component itself says that it
+// serves as asked for, and where it fails the node is what it was.
+package operate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"k8s.io/kubernetes/test/e2e/framework"
+)
+
+// putBackTime is how long podenv has to put a node back when it is interrupted.
+const putBackTime = 3 * time.Minute
+
+// Options are flags of the suites: which podenv operates which cluster.
+var Options struct {
+	Podenv  string // the executable
+	Cluster string // the name that podenv has for the cluster
+}
+
+// Require skips the running spec on a cluster that no podenv can operate.
+func Require() {
+	ginkgo.GinkgoHelper()
+	if Options.Podenv == "" || Options.Cluster == "" {
+		ginkgo.Skip("the nodes cannot be operated: give --podenv.cli and --podenv.cluster, as `podenv e2e --name NAME` does")
+	}
+}
+
+// Node is a node under operation.
+type Node string
+
+// Drain evicts the node's pods and cordons it, as the KEPs have it done before the kubelet
+// is changed. What pods have in emptyDir volumes goes with them.
+func (n Node) Drain(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "drain", string(n), "--delete-emptydir-data", "--force")
+}
+
+// Uncordon lets the node take pods again.
+func (n Node) Uncordon(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "uncordon", string(n))
+}
+
+// Swap has the node run another build of a component: "stock:v1.32", "patched:v1.33".
+func (n Node) Swap(ctx context.Context, component, build string) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "swap", string(n), component, "--build", build)
+}
+
+// SetGates changes gates of a component: "EnvFiles=true", "EnvFiles-".
+func (n Node) SetGates(ctx context.Context, component string, gates ...string) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, append([]string{"gate", string(n), component}, gates...)...)
+}
+
+// Restart restarts a component.
+func (n Node) Restart(ctx context.Context, component string) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "restart", string(n), component)
+}
+
+// Undo makes the node what it was before all operations.
+func (n Node) Undo(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "undo", string(n))
+}
+
+// Version is what a component of the node says that it is.
+func (n Node) Version(ctx context.Context, component string) string {
+	ginkgo.GinkgoHelper()
+	var states []struct{ Node, Component, Version string }
+	framework.ExpectNoError(json.Unmarshal([]byte(podenv(ctx, "list", "-o", "json")), &states))
+	for _, s := range states {
+		if s.Node == string(n) && s.Component == component {
+			return s.Version
+		}
+	}
+	framework.Failf("node %s has no %s", n, component)
+	return ""
+}
+
+// podenv runs `podenv node` and returns its standard output. Where the time went goes to
+// the spec's report.
+func podenv(ctx context.Context, args ...string) string {
+	ginkgo.GinkgoHelper()
+	ginkgo.By("podenv node " + strings.Join(args, " "))
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, Options.Podenv, append([]string{"node", "--plain", "--name", Options.Cluster}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// A spec that is interrupted has the node put back, as at Ctrl-C.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = putBackTime
+	err := cmd.Run()
+	ginkgo.GinkgoWriter.Print(stderr.String())
+	framework.ExpectNoError(err, "podenv node %s: %s", strings.Join(args, " "), stderr.String())
+	return stdout.String()
+}
+
+// Audit returns the objects of a namespace that `podenv audit` finds to use env files, as
+// KIND/NAME, each once.
+func Audit(ctx context.Context, namespace string) []string {
+	ginkgo.GinkgoHelper()
+	cmd := exec.CommandContext(ctx, Options.Podenv, "audit", "--kubeconfig", framework.TestContext.KubeConfig, "--namespace", namespace, "-o", "json")
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != found) {
+		framework.ExpectNoError(err, "podenv audit")
+	}
+	var findings []struct{ Kind, Name string }
+	framework.ExpectNoError(json.Unmarshal(out, &findings))
+	var names []string
+	for _, f := range findings {
+		names = append(names, f.Kind+"/"+f.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// found is the exit status of an audit that finds something.
+const found = 3

@@ -1,0 +1,123 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/kubernetes/test/e2e/framework"
+	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
+	admissionapi "k8s.io/pod-security-admission/api"
+
+	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/operate"
+)
+
+const (
+	gate    = "EnvFiles"
+	kubelet = "kubelet"
+
+	// stock is the release of the minor before the cluster's, which knows nothing of this
+	// branch; patched is the cluster's own, with the gate on.
+	stock   = "stock"
+	patched = "patched"
+)
+
+var feature = framework.ValidFeatures.Add("EnvFiles")
+
+// given is what the containers of a workload get from a kubelet.
+type given struct {
+	// env are the variables that come from env files; one that is not there is not set.
+	env map[string]string
+	// startsIncomplete says whether a container starts that requires a key that is missing.
+	startsIncomplete bool
+}
+
+// kubelets is what each build's kubelet gives. A stock one does not know the field: what is
+// left of the variable has neither a value nor a source, so it is empty.
+var kubelets = map[string]given{
+	stock: {
+		env:              map[string]string{"REQUIRED": "", "OPTIONAL": "", "OPTIONAL_MISSING": ""},
+		startsIncomplete: true,
+	},
+	patched: {
+		env: map[string]string{"REQUIRED": "value", "OPTIONAL": "value"},
+	},
+}
+
+// walk is the order in which a node runs the builds.
+var walk = []string{stock, patched, stock, patched}
+
+var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
+	framework.WithSerial(), framework.WithDisruptive(), "while the kubelet goes up, down, up", func() {
+		ginkgo.BeforeEach(operate.Require)
+		f := framework.NewDefaultFramework("upgrade")
+		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+
+		f.It("on a drained node, as KEP-3721 has it: what runs there next gets what its kubelet gives", func(ctx context.Context) {
+			node, minors := start(ctx, f)
+			w := newWorkload(ctx, f)
+			w.expect(ctx, kubelets[patched])
+			for _, build := range walk {
+				node.Drain(ctx)
+				swap(ctx, f, node, build, minors[build])
+				node.Uncordon(ctx)
+				w.expect(ctx, kubelets[build])
+			}
+		})
+
+		f.It("in place: what runs goes on as it was, what starts gets what its kubelet gives", func(ctx context.Context) {
+			node, minors := start(ctx, f)
+			w := newWorkload(ctx, f)
+			w.expect(ctx, kubelets[patched])
+			for _, build := range walk {
+				before := w.running(ctx)
+				swap(ctx, f, node, build, minors[build])
+				w.expectSame(ctx, before)
+				ginkgo.By("replacing the pods")
+				w.replace(ctx)
+				w.expect(ctx, kubelets[build])
+			}
+		})
+	})
+
+// start returns the node to walk with, whose kubelet has the gate on, as has the API
+// server all the way, and the minor of each build. At the spec's end the node is what it
+// is now.
+func start(ctx context.Context, f *framework.Framework) (operate.Node, map[string]string) {
+	ginkgo.GinkgoHelper()
+	gates.Require(ctx, gate)
+	var node operate.Node
+	// After an API server was down, controllers take up to a minute to see nodes as they are.
+	gomega.Eventually(ctx, func(ctx context.Context) error {
+		object, err := e2enode.GetRandomReadySchedulableNode(ctx, f.ClientSet)
+		if err == nil {
+			node = operate.Node(object.Name)
+		}
+		return err
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
+	ginkgo.DeferCleanup(func(ctx context.Context) { node.Undo(ctx) })
+	now, err := version.ParseSemantic(node.Version(ctx, kubelet))
+	framework.ExpectNoError(err)
+	return node, map[string]string{
+		stock:   fmt.Sprintf("v%d.%d", now.Major(), now.Minor()-1),
+		patched: fmt.Sprintf("v%d.%d", now.Major(), now.Minor()),
+	}
+}
+
+// swap has node run a build of the kubelet, and checks that the gate is what it should be
+// there: on where the build knows it, without anybody having set it anew.
+func swap(ctx context.Context, f *framework.Framework, node operate.Node, build, minor string) {
+	ginkgo.GinkgoHelper()
+	node.Swap(ctx, kubelet, build+":"+minor)
+	gomega.Expect(node.Version(ctx, kubelet)).To(gomega.HavePrefix(minor + "."))
+	want := gates.On
+	if build == stock {
+		want = gates.Unknown
+	}
+	state, err := gates.OfKubelet(ctx, f.ClientSet, string(node), gate)
+	framework.ExpectNoError(err)
+	gomega.Expect(state).To(gomega.Equal(want), "the gate %s of the kubelet of node %s", gate, node)
+}
