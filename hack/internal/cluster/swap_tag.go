@@ -39,8 +39,11 @@ func (s *staticSwap) anew(ctx context.Context, node Node, manifest string) (stri
 	if err != nil {
 		return "", err
 	}
-	name := fmt.Sprintf("%s-at%d", tagTime.ReplaceAllString(image, ""), s.turned.UnixMilli())
-	if _, err := s.Exec(ctx, node.Name, "ctr", "--namespace=k8s.io", "images", "tag", "--force", image, name); err != nil {
+	// The name without a time stays on the node. That of an original may be gone: an
+	// operation since has replaced it.
+	lasting := tagTime.ReplaceAllString(image, "")
+	name := fmt.Sprintf("%s-at%d", lasting, s.turned.UnixMilli())
+	if _, err := s.Exec(ctx, node.Name, "ctr", "--namespace=k8s.io", "images", "tag", "--force", lasting, name); err != nil {
 		return "", err
 	}
 	if tagTime.MatchString(image) {

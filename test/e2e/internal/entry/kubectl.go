@@ -12,11 +12,18 @@ import (
 // it printed. It skips the running spec where no kubectl was given.
 func RunKubectl(ctx context.Context, args ...string) string {
 	ginkgo.GinkgoHelper()
+	out, err := TryKubectl(ctx, args...)
+	framework.ExpectNoError(err, "kubectl %q: %s", args, out)
+	return out
+}
+
+// TryKubectl is RunKubectl where kubectl may fail.
+func TryKubectl(ctx context.Context, args ...string) (string, error) {
+	ginkgo.GinkgoHelper()
 	args = append([]string{"--kubeconfig", framework.TestContext.KubeConfig}, args...)
 	if framework.TestContext.KubeContext != "" {
 		args = append([]string{"--context", framework.TestContext.KubeContext}, args...)
 	}
 	out, err := exec.CommandContext(ctx, Kubectl(), args...).CombinedOutput()
-	framework.ExpectNoError(err, "kubectl %q: %s", args, out)
-	return string(out)
+	return string(out), err
 }
