@@ -74,8 +74,9 @@ var _ = describe("attack: the container waits, an event says why, the kubelet st
 		ginkgo.Entry("a device without an end",
 			attack{script: "mknod config.env c 1 5", says: notRegular}), // /dev/zero
 		ginkgo.Entry("a socket",
-			// syslogd listens where /dev/log points, instead of the file that is there.
-			attack{script: "touch config.env; ln -sf /data/config.env /dev/log; syslogd; test -S config.env", says: notRegular}),
+			// syslogd listens where /dev/log points, instead of the file that is there, but
+			// only once it has gone to the background.
+			attack{script: "touch config.env; ln -sf /data/config.env /dev/log; syslogd; until test -S config.env; do usleep 10000; done", says: notRegular}),
 		ginkgo.Entry("a directory",
 			attack{script: "mkdir config.env", says: notRegular}),
 		ginkgo.Entry("10 GB without content",

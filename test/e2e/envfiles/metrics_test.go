@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -108,8 +109,8 @@ func scrape(ctx context.Context, f *framework.Framework, path string) components
 	return metrics
 }
 
-// quietNode returns a node whose kubelet has no pod of an earlier spec to start any
-// more.
+// quietNode returns a node whose kubelet has no pod of an earlier spec to start any more,
+// and has come to rest. It starts no container of a pod that is being deleted.
 func quietNode(ctx context.Context, f *framework.Framework) string {
 	ginkgo.GinkgoHelper()
 	node, err := e2enode.GetRandomReadySchedulableNode(ctx, f.ClientSet)
@@ -122,11 +123,25 @@ func quietNode(ctx context.Context, f *framework.Framework) string {
 			return err
 		}
 		for _, pod := range list.Items {
-			if strings.HasPrefix(pod.Namespace, f.BaseName+"-") {
+			if !strings.HasPrefix(pod.Namespace, f.BaseName+"-") {
+				continue
+			}
+			if pod.DeletionTimestamp == nil {
 				return fmt.Errorf("pod %s of namespace %s is still there", pod.Name, pod.Namespace)
 			}
+			framework.Logf("pod %s of namespace %s has been ending since %s: %s", pod.Name, pod.Namespace, pod.DeletionTimestamp, pod.Status.Phase)
 		}
 		return nil
 	}).WithTimeout(f.Timeouts.PodDelete).Should(gomega.Succeed())
+	reads := func() float64 {
+		now := scrape(ctx, f, components.KubeletMetrics(node.Name))
+		return now.Sum(envFileReads, nil) + now.Sum(envFileErrors, nil) + now.Sum(containersNotStarted, nil)
+	}
+	last := -1.0
+	gomega.Eventually(ctx, func(context.Context) bool {
+		before := last
+		last = reads()
+		return last == before
+	}).WithTimeout(f.Timeouts.PodStartShort).WithPolling(2 * time.Second).Should(gomega.BeTrueBecause("the kubelet of node %s still reads env files", node.Name))
 	return node.Name
 }
