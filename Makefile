@@ -52,7 +52,7 @@ e2e: ## run the suites on the cluster
 	@$(PODENV) e2e --name $(NAME)
 
 e2e-full: ## every suite on a cluster of its own, those that move it up and down included
-	@$(PODENV) test --only e2e,upgrade
+	@$(PODENV) test --only e2e,upgrade --full
 
 export: ## write the series for `git am` in a kubernetes checkout, to _output/export
 	@$(PODENV) export

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/doctor"
@@ -36,28 +37,33 @@ func (t *testRun) checks() []verify.Check {
 	mine := func(name, group string, run check, needs ...string) verify.Check {
 		return verify.Check{Name: name, Group: group, Run: run, Needs: needs}
 	}
+	// What compiles keeps the processors busy while what has a cluster mostly waits.
+	compiles := func(c verify.Check) verify.Check {
+		c.Lane = "compiling"
+		return c
+	}
 	return []verify.Check{
 		mine("setup", "setup", t.setup),
 		after(verify.Lint(l.Root), "setup"),
 		after(verify.Unit(l), "setup"),
 		after(verify.UpstreamValidation(l), "setup"),
 		mine("build", "setup", t.build, "setup"),
-		mine("generators leave the release as it is", "source", t.generators, "setup"),
+		compiles(mine("generators leave the release as it is", "source", t.generators, "build")),
 		after(verify.Gates(t.p.Series.Name, func() map[string]string { return t.result.Build.Binaries }), "build"),
-		after(verify.RoundTrip(l, t.p.Series), "build"),
-		after(verify.Upstreamable(l, t.openTree), "build"),
-		after(verify.EachPatch(l, t.openTree), "build"),
-		after(verify.Upstream(l, t.openTree, t.stockTree), "build"),
+		compiles(after(verify.RoundTrip(l, t.p.Series), "build")),
+		compiles(after(verify.Upstreamable(l, t.openTree), "build")),
+		compiles(after(verify.EachPatch(l, t.openTree), "build")),
+		compiles(after(verify.Upstream(l, t.openTree, t.stockTree), "build")),
 		mine("server tarball", "image", t.serverTarball, "build"),
 		mine("node image with plain kind", "image", t.plainKind, "build"),
 		mine("cluster operations", "image", t.clusterOperations, "build"),
 		mine("cluster", "setup", t.createCluster, "build"),
 		mine("stories", "e2e", t.stories, "cluster"),
+		mine("upgrade, downgrade and skew", "upgrade", t.e2eUpgrade, "cluster"),
 		mine("e2e", "e2e", t.e2e, "cluster"),
 		mine("e2e relaxed names", "e2e", t.e2eRelaxed, "cluster"),
 		mine("e2e variable expansion", "e2e", t.e2eExpansion, "cluster"),
 		mine("e2e on a kubelet without an API server", "e2e", t.e2eStandalone, "cluster"),
-		mine("upgrade and downgrade", groupUpgrade, t.e2eUpgrade, "cluster"),
 		mine("e2e with the gate off", "e2e", t.e2eGateOff, "cluster"),
 		mine("down leaves nothing", "e2e", t.down, "cluster"),
 	}
@@ -180,19 +186,26 @@ func (t *testRun) e2eStandalone(ctx context.Context, step *progress.Step) ([]jun
 	return t.suite(ctx, step, suite.Options{Suite: "standalone"})
 }
 
-// e2eUpgrade operates nodes, so nothing runs beside it. What they are swapped to is built
-// first: compiling is no part of a spec.
+// e2eUpgrade operates nodes, so no other suite runs beside it. What they are swapped to is
+// built first: compiling is no part of a spec.
 func (t *testRun) e2eUpgrade(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
-	previous, err := t.p.Series.Previous()
+	older, err := t.p.Series.Older(t.app.layout)
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range []struct{ build, component string }{
-		{"stock:" + previous, "kubelet"},
-		{"stock:" + t.p.Series.Name, "kube-apiserver"},
-	} {
-		step.Now("building %s %s", b.component, b.build)
-		if _, err := t.quiet().Component(ctx, b.build, b.component); err != nil {
+	filter := ""
+	if !t.full {
+		older = older[max(0, len(older)-1):]
+		filter = "!Slow"
+	}
+	type component struct{ build, name string }
+	builds := []component{{"stock:" + t.p.Series.Name, "kube-apiserver"}, {"stock:" + t.p.Series.Name, "kubelet"}}
+	for _, minor := range older {
+		builds = append(builds, component{"stock:" + minor, "kubelet"})
+	}
+	for _, b := range builds {
+		step.Now("building %s %s", b.name, b.build)
+		if _, err := t.quiet().Component(ctx, b.build, b.name); err != nil {
 			return nil, err
 		}
 	}
@@ -200,7 +213,10 @@ func (t *testRun) e2eUpgrade(ctx context.Context, step *progress.Step) ([]junit.
 	if err != nil {
 		return nil, err
 	}
-	return t.suite(ctx, step, suite.Options{Suite: "upgrade", Podenv: podenv, Cluster: testCluster, Procs: 1})
+	return t.suite(ctx, step, suite.Options{
+		Suite: "upgrade", LabelFilter: filter, Procs: 1, Timeout: time.Hour,
+		Podenv: podenv, Cluster: testCluster, Minor: t.p.Series.Name, Older: older,
+	})
 }
 
 // e2eGateOff makes the cluster anew without the gates, and runs the specs that say
@@ -244,6 +260,9 @@ func (t *testRun) suite(ctx context.Context, step *progress.Step, o suite.Option
 	result, err := suite.Run(ctx, t.app.layout, o, step)
 	if result.JUnit == "" {
 		return nil, err
+	}
+	if result.Report != "" {
+		t.p.Reporter.Print(strings.TrimSpace(result.Report))
 	}
 	cases, readErr := junit.Read(result.JUnit)
 	if readErr != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/suite"
 )
 
@@ -19,6 +21,7 @@ const e2eProcs = 4
 
 func newE2E(a *app) *cobra.Command {
 	var o suite.Options
+	var older []string
 	cmd := &cobra.Command{
 		Use:   "e2e",
 		Short: "Run the end-to-end suites on the cluster, or on any with --kubeconfig",
@@ -30,6 +33,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 		Example: `  podenv e2e
   podenv e2e --focus 'row 3'
   podenv e2e --suite upgrade --procs 1   # operates nodes: podenv's own clusters only
+  podenv e2e --suite upgrade --procs 1 --focus 'Version skew' --older v1.30,v1.31,v1.32
   podenv e2e --kubeconfig ~/.kube/config --context other --label-filter 'Feature:EnvFiles'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,16 +42,19 @@ Exit status: 0 only where a spec ran and none failed.`,
 				if err := a.ownCluster(ctx, &o); err != nil {
 					return err
 				}
+				if cmd.Flags().Changed("older") {
+					o.Older = older
+				}
 			}
 			step := a.reporter().Step("e2e " + o.Suite)
 			result, err := suite.Run(ctx, a.layout, o, step)
 			if err := step.End(err); err != nil {
 				if result.JUnit != "" {
-					fmt.Fprintf(a.out, "JUnit report: %s\n%s\n", result.JUnit, result.Counts)
+					fmt.Fprintf(a.out, "%sJUnit report: %s\n%s\n", result.Report, result.JUnit, result.Counts)
 				}
 				return err
 			}
-			fmt.Fprintf(a.out, "JUnit report: %s\n%s\n", result.JUnit, result.Counts)
+			fmt.Fprintf(a.out, "%sJUnit report: %s\n%s\n", result.Report, result.JUnit, result.Counts)
 			return nil
 		},
 	}
@@ -60,6 +67,8 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.StringVar(&o.LabelFilter, "label-filter", "", "run only specs that this Ginkgo label expression selects")
 	flags.StringVar(&o.Kubectl, "kubectl", "", "the kubectl under test (its specs are skipped without one)")
 	flags.StringVar(&o.JUnit, "junit", "", "the file for the results (default _output/e2e/<suite>.xml)")
+	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
+	flags.StringSliceVar(&older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
 	return cmd
 }
@@ -88,7 +97,15 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	}
 	o.Kubeconfig = c.Kubeconfig()
 	o.RequireGates = gatesOf(o.Suite)
-	o.Cluster = c.Name()
+	o.Cluster, o.Minor = c.Name(), a.series
+	s, err := series.Load(a.layout, a.series)
+	if err != nil {
+		return err
+	}
+	if o.Older, err = s.Older(a.layout); err != nil {
+		return err
+	}
+	o.Older = o.Older[max(0, len(o.Older)-1):]
 	if o.Podenv, err = os.Executable(); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ const testCluster = "podenv-test"
 
 func newTest(a *app) *cobra.Command {
 	var only []string
-	var keep bool
+	var keep, full bool
 	cmd := &cobra.Command{
 		Use:   "test",
 		Short: "Run everything that proves the project, and print one summary",
@@ -30,13 +30,16 @@ of its own, which it deletes.
 The last line is "N passed, N failed, N skipped". The exit status is 0 only where
 something passed and nothing failed. Reports in JUnit format go to _output/junit.
 
-Groups for --only: lint, unit, source, upstream, image, e2e; and upgrade, which runs
-only where it is named: it builds the kubelet of the minor before, and moves the
-cluster up and down between builds.`,
+What compiles runs beside what waits for a cluster.
+
+Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
+the cluster up and down between builds and gates. The kubelets there are the series'
+own and that of the minor before, or with --full all that the version skew policy
+allows; --full also runs the specs that are labelled Slow.`,
 		Example: `  podenv test
   podenv test --only lint,unit
   podenv test --only e2e --keep     # leave the cluster for a look
-  podenv test --only e2e,upgrade    # all suites`,
+  podenv test --only e2e,upgrade --full    # all suites, and all of them`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.pipeline()
@@ -46,7 +49,7 @@ cluster up and down between builds.`,
 			// As much as operators run with when they look for something: a suite looks
 			// there for values that must not be logged.
 			p.Verbosity = 4
-			t := &testRun{app: a, p: p, keep: keep}
+			t := &testRun{app: a, p: p, keep: keep, full: full}
 			checks, err := choose(t.checks(), only)
 			if err != nil {
 				return err
@@ -55,17 +58,15 @@ cluster up and down between builds.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "only", nil, "run only these groups, and what they need")
+	cmd.Flags().BoolVar(&full, "full", false, "every older kubelet, and the slow specs of upgrade and downgrade, too")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the test cluster")
 	return cmd
 }
 
-// groupUpgrade is the group of checks that takes too long to be run by default.
-const groupUpgrade = "upgrade"
-
 // choose keeps the checks of the groups named, and those that they need.
 func choose(checks []verify.Check, groups []string) ([]verify.Check, error) {
 	if len(groups) == 0 {
-		return slices.DeleteFunc(slices.Clone(checks), func(c verify.Check) bool { return c.Group == groupUpgrade }), nil
+		return checks, nil
 	}
 	wanted := map[string]bool{}
 	known := map[string]bool{}
@@ -92,6 +93,7 @@ type testRun struct {
 	app  *app
 	p    *pipeline.Pipeline
 	keep bool
+	full bool
 
 	result  *pipeline.Result
 	cluster *cluster.Cluster

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -44,6 +45,17 @@ type Case struct {
 type Message struct {
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
+}
+
+// Gist is the beginning of the message, on one line. A first line alone is often no more
+// than "Timed out".
+func (m *Message) Gist() string {
+	const most = 500
+	words := strings.Join(strings.Fields(m.Message), " ")
+	if len(words) > most {
+		words = strings.ToValidUTF8(words[:most], "") + "…"
+	}
+	return words
 }
 
 type suite struct {

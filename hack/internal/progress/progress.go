@@ -185,6 +185,20 @@ func (r *Reporter) finish(s *Step, took time.Duration, err error) {
 	}
 }
 
+// Print prints a line that stays, above the steps that run.
+func (r *Reporter) Print(line string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clear()
+	fmt.Fprintln(r.w, line)
+	if r.live {
+		r.draw()
+	}
+}
+
 func (r *Reporter) tick(stop <-chan struct{}) {
 	t := time.NewTicker(redraw)
 	defer t.Stop()

@@ -92,14 +92,31 @@ func Names(l layout.Layout) ([]string, error) {
 	return names, nil
 }
 
-// Previous is the minor before the series': "v1.32" for "v1.33".
-func (s Series) Previous() (string, error) {
-	minor, ok := strings.CutPrefix(s.Name, "v1.")
-	n, err := strconv.Atoi(minor)
-	if !ok || err != nil {
-		return "", fmt.Errorf("series %s is not named after a minor", s.Name)
+// supportedSkew is how many minors a kubelet may be older than the API server, see
+// https://kubernetes.io/releases/version-skew-policy/#kubelet.
+const supportedSkew = 3
+
+// Older lists the minors before the series' that a kubelet may have beside its API
+// server, as far as patches/ pins them, oldest first: at most three.
+func (s Series) Older(l layout.Layout) ([]string, error) {
+	names, err := Names(l)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("v1.%d", n-1), nil
+	older := slices.DeleteFunc(names, func(name string) bool {
+		return semver.Compare(name, s.Name) >= 0 || minor(s.Name)-minor(name) > supportedSkew
+	})
+	return older, nil
+}
+
+// minor is the number of a minor: 33 of v1.33.
+func minor(name string) int {
+	_, number, _ := strings.Cut(name, ".")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0 // Load takes no such name
+	}
+	return n
 }
 
 // Staging is the version of the release's staging modules: "v0.33.13" for "v1.33.13".

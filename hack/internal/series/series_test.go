@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,13 +86,19 @@ func TestLoadRefusesAPinThatIsNotOfTheMinor(t *testing.T) {
 	}
 }
 
-func TestPrevious(t *testing.T) {
-	if got, err := (Series{Name: "v1.30"}).Previous(); err != nil || got != "v1.29" {
-		t.Errorf("before v1.30: %q, %v", got, err)
+func TestOlderAreThoseThatAKubeletMayHave(t *testing.T) {
+	files := map[string]string{}
+	for _, name := range []string{"v1.9", "v1.29", "v1.30", "v1.32", "v1.33", "v1.34"} {
+		files["patches/"+name+"/go.mod"] = "module x\n"
 	}
-	for _, name := range []string{"", "v1", "main", "v1.x"} {
-		if got, err := (Series{Name: name}).Previous(); err == nil {
-			t.Errorf("before %q: %q", name, got)
+	l := repository(t, files)
+	for name, want := range map[string][]string{
+		"v1.33": {"v1.30", "v1.32"},
+		"v1.32": {"v1.29", "v1.30"},
+		"v1.29": {},
+	} {
+		if got, err := (Series{Name: name}).Older(l); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package suite
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -12,6 +14,9 @@ var (
 	ended   = regexp.MustCompile(`^(•|S|P)( \[[A-Z ]+\])? \[[0-9.]+ seconds\]`)
 )
 
+// rule is what Ginkgo draws between specs.
+var rule = regexp.MustCompile(`^-{30}$`)
+
 // follower writes Ginkgo's verbose output to the step's log, and says in the step how
 // far the specs are.
 type follower struct {
@@ -19,7 +24,8 @@ type follower struct {
 	partial []byte
 	planned string
 	done    int
-	atName  bool // the line ahead names the spec that just ended
+	failed  int
+	last    string // the line before
 }
 
 // Write implements io.Writer.
@@ -32,18 +38,36 @@ func (f *follower) Write(p []byte) (int, error) {
 }
 
 func (f *follower) line(line string) {
-	switch {
-	case f.atName:
-		f.atName = false
-		f.step.Now("%d of %s specs, last: %s", f.done, f.planned, shorten(line))
-	case ended.MatchString(line):
-		f.done++
-		f.atName = true
-	default:
-		if match := planned.FindStringSubmatch(line); match != nil {
-			f.planned = match[1]
-		}
+	last := f.last
+	f.last = line
+	if match := planned.FindStringSubmatch(line); match != nil {
+		f.planned = match[1]
+		return
 	}
+	if match := ended.FindStringSubmatch(line); match != nil {
+		f.done++
+		if strings.Contains(match[2], "FAILED") || strings.Contains(match[2], "PANICKED") || strings.Contains(match[2], "TIMEDOUT") {
+			f.failed++
+		}
+		f.say("")
+		return
+	}
+	// Specs that run several at a time are named when they have ended, and one that runs
+	// alone when it begins.
+	switch isName := strings.HasPrefix(line, "[sig-"); {
+	case isName && ended.MatchString(last):
+		f.say(", last: " + shorten(line))
+	case isName && rule.MatchString(last):
+		f.say(", now: " + shorten(line))
+	}
+}
+
+func (f *follower) say(what string) {
+	failed := ""
+	if f.failed > 0 {
+		failed = fmt.Sprintf(", %d failed", f.failed)
+	}
+	f.step.Now("%d of %s specs%s%s", f.done, f.planned, failed, what)
 }
 
 // tags are what the framework puts before and Ginkgo behind a spec's own words.

@@ -47,8 +47,8 @@ func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# 1 of 3 specs, last: EnvFiles the user stories: story 1, it runs",
-		"# 2 of 3 specs, last: EnvFiles row 3 when there is no file",
-		"# 3 of 3 specs, last: EnvFiles kubectl explain",
+		"# 2 of 3 specs, 1 failed, last: EnvFiles row 3 when there is no file",
+		"# 3 of 3 specs, 1 failed, last: EnvFiles kubectl explain",
 		"Running in parallel across 2 processes",
 	} {
 		if !strings.Contains(string(log), want) {
@@ -60,5 +60,41 @@ func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
 func TestFollowerNeedsNoStep(t *testing.T) {
 	if n, err := (&follower{}).Write([]byte(output)); err != nil || n != len(output) {
 		t.Error(n, err)
+	}
+}
+
+// alone is what Ginkgo prints with -v where one spec runs at a time.
+const alone = `Will run 2 of 4 specs
+------------------------------
+[SynchronizedBeforeSuite]
+/suite/entry.go:60
+[SynchronizedBeforeSuite] PASSED [4.260 seconds]
+------------------------------
+[sig-node] Version skew [Serial] [Disruptive] the first cell
+/suite/skew_test.go:56
+  STEP: creating a pod
+• [58.925 seconds]
+------------------------------
+[sig-node] Version skew [Serial] [Disruptive] the second cell
+/suite/skew_test.go:56
+`
+
+func TestFollowerNamesTheSpecThatRunsAlone(t *testing.T) {
+	dir := t.TempDir()
+	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
+	if _, err := (&follower{step: step}).Write([]byte(alone)); err != nil {
+		t.Fatal(err)
+	}
+	if err := step.End(nil); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "e2e.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# 0 of 2 specs, now: Version skew the first cell", "# 1 of 2 specs\n", "# 1 of 2 specs, now: Version skew the second cell"} {
+		if !strings.Contains(string(log), want) {
+			t.Errorf("%q is not in the log:\n%s", want, log)
+		}
 	}
 }

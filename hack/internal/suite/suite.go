@@ -36,6 +36,8 @@ type Options struct {
 	Kubectl      string        // kubectl of the series under test; specs of it are skipped if empty
 	Podenv       string        // podenv itself, for specs that operate nodes; they are skipped if empty
 	Cluster      string        // the name that podenv has for the cluster, with Podenv
+	Minor        string        // of the cluster, with Podenv
+	Older        []string      // minors whose stock kubelets are tried beside it, oldest first, with Podenv
 	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
 	Timeout      time.Duration // of the whole run; 20 minutes if zero
 	JUnit        string        // file for the results; _output/e2e/<suite>.xml if empty
@@ -45,6 +47,7 @@ type Options struct {
 type Result struct {
 	junit.Counts
 	JUnit  string   // the file with the results, and the report of each failure
+	Report string   // what the suite has to show beside them, in Markdown; often nothing
 	Failed []string // names of the specs that failed
 }
 
@@ -65,8 +68,10 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 		return Result{}, err
 	}
 	// An old file must not pass for the result of a run that never wrote one.
-	if err := os.Remove(o.JUnit); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Result{}, err
+	for _, file := range []string{o.JUnit, o.report()} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return Result{}, err
+		}
 	}
 	step.Now("starting the specs of %s", o.Suite)
 	runErr := run.Command(ctx, "go", o.ginkgo(binary)...).Dir(l.Root).Log(&follower{step: step}).Run()
@@ -108,6 +113,9 @@ func (o Options) complete(l layout.Layout) (Options, error) {
 	return o, nil
 }
 
+// report is the file that the suite writes what it has to show to.
+func (o Options) report() string { return strings.TrimSuffix(o.JUnit, ".xml") + ".md" }
+
 // ginkgo returns the arguments of `go` that run the specs in binary.
 func (o Options) ginkgo(binary string) []string {
 	args := []string{"tool", "ginkgo", "run", "--no-color", "-v",
@@ -126,7 +134,8 @@ func (o Options) ginkgo(binary string) []string {
 		args = append(args, "--podenv.kubectl="+o.Kubectl)
 	}
 	if o.Podenv != "" {
-		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster)
+		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster,
+			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","))
 	}
 	if len(o.RequireGates) > 0 {
 		args = append(args, "--podenv.require-gates="+strings.Join(o.RequireGates, ","))
@@ -138,12 +147,17 @@ func (o Options) ginkgo(binary string) []string {
 // returns.
 func conclude(o Options, cases []junit.Case, runErr error) (Result, error) {
 	result := Result{Counts: junit.Count(cases), JUnit: o.JUnit}
+	report, err := os.ReadFile(o.report())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return result, err
+	}
+	result.Report = string(report)
 	var why strings.Builder
 	for _, test := range cases {
 		for _, failure := range []*junit.Message{test.Failure, test.Error} {
 			if failure != nil {
 				result.Failed = append(result.Failed, test.Name)
-				fmt.Fprintf(&why, "\n  %s\n    %s", test.Name, gist(failure.Message))
+				fmt.Fprintf(&why, "\n  %s\n    %s", test.Name, failure.Gist())
 			}
 		}
 	}
@@ -158,15 +172,4 @@ func conclude(o Options, cases []junit.Case, runErr error) (Result, error) {
 		return result, fmt.Errorf("%w: all %d were skipped; %s says why each was", ErrNoSpecs, result.Skipped, o.JUnit)
 	}
 	return result, nil
-}
-
-// gist is the beginning of a failure's message, on one line. Gomega's first line alone
-// is often no more than "Timed out".
-func gist(message string) string {
-	const most = 500
-	words := strings.Join(strings.Fields(message), " ")
-	if len(words) > most {
-		words = strings.ToValidUTF8(words[:most], "") + "…"
-	}
-	return words
 }

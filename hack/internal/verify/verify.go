@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/progress"
@@ -20,8 +24,12 @@ type Check struct {
 	Name string
 	// Group is what --only chooses by.
 	Group string
-	// Needs are the names of checks without which this one cannot run.
+	// Needs are the names of checks without which this one cannot run. They stand
+	// before it.
 	Needs []string
+	// Lane is which checks this one is not run beside: those of one lane run one after
+	// another, those of different lanes at the same time.
+	Lane string
 	// Run returns the tests that it ran. A check that is one test returns nil, and
 	// its error says whether it passed. An error beside tests says what broke as a
 	// whole; failed tests alone need none.
@@ -39,40 +47,96 @@ type Result struct {
 // Counts adds up the result's tests.
 func (r Result) Counts() junit.Counts { return junit.Count(r.Cases) }
 
-// Runner runs checks one after another; those are what use all the cores.
+// Runner runs checks, those of a lane one after another.
 type Runner struct {
 	Reporter *progress.Reporter
 	// JUnit is the folder that gets one report a check.
 	JUnit string
 }
 
-// Run runs checks in order. One that needs a failed one is counted as skipped.
-// The error is ctx's, or one of writing the reports; failures are in the results.
+// Run runs checks, each after those that it needs and those before it in its lane. One
+// that needs a failed one is counted as skipped. The results are in the order of the
+// checks, and without those that ctx kept from being run. The error is ctx's, or one of
+// writing the reports; failures are in the results.
 func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
-	failed := map[string]bool{}
-	var results []Result
-	for _, check := range checks {
-		result := Result{Check: check}
-		if missing := firstIn(check.Needs, failed); missing != "" {
-			result.Reason = "needs " + missing + ", which failed"
-			result.Cases = []junit.Case{{Name: check.Name, ClassName: check.Group, Skipped: &junit.Message{Message: result.Reason}}}
-			failed[check.Name] = true
-		} else {
-			r.run(ctx, check, &result)
-			if ctx.Err() != nil {
-				return results, ctx.Err()
+	ended := map[string]chan struct{}{}
+	lanes := map[string][]int{}
+	for i, check := range checks {
+		ended[check.Name] = make(chan struct{})
+		lanes[check.Lane] = append(lanes[check.Lane], i)
+	}
+	results := make([]Result, len(checks))
+	failed := &set{}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, lane := range lanes {
+		group.Go(func() error {
+			for _, i := range lane {
+				for _, need := range checks[i].Needs {
+					// Of those that are not run at all none fails.
+					if wait, runs := ended[need]; runs {
+						select {
+						case <-wait:
+						case <-ctx.Done():
+							return ctx.Err()
+						}
+					}
+				}
+				result, err := r.one(ctx, checks[i], failed)
+				if err != nil {
+					return err
+				}
+				results[i] = result
+				close(ended[checks[i].Name])
 			}
-			if result.Counts().Failed > 0 {
-				failed[check.Name] = true
-			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return slices.DeleteFunc(results, func(r Result) bool { return r.Check.Run == nil }), err
+}
+
+// one runs a check whose needs have ended, and writes its report.
+func (r *Runner) one(ctx context.Context, check Check, failed *set) (Result, error) {
+	result := Result{Check: check}
+	if missing := failed.firstOf(check.Needs); missing != "" {
+		result.Reason = "needs " + missing + ", which failed"
+		result.Cases = []junit.Case{{Name: check.Name, ClassName: check.Group, Skipped: &junit.Message{Message: result.Reason}}}
+		failed.add(check.Name)
+	} else {
+		r.run(ctx, check, &result)
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
 		}
-		results = append(results, result)
-		file := filepath.Join(r.JUnit, strings.ReplaceAll(check.Name, " ", "-")+".xml")
-		if err := junit.Write(file, check.Name, result.Took, result.Cases); err != nil {
-			return results, err
+		if result.Counts().Failed > 0 {
+			failed.add(check.Name)
 		}
 	}
-	return results, nil
+	file := filepath.Join(r.JUnit, strings.ReplaceAll(check.Name, " ", "-")+".xml")
+	return result, junit.Write(file, check.Name, result.Took, result.Cases)
+}
+
+// set is a set of names that several lanes use.
+type set struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (s *set) add(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = append(s.names, name)
+}
+
+// firstOf returns the first of names that is in the set, or nothing.
+func (s *set) firstOf(names []string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		if slices.Contains(s.names, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (r *Runner) run(ctx context.Context, check Check, result *Result) {
@@ -93,15 +157,26 @@ func (r *Runner) run(ctx context.Context, check Check, result *Result) {
 		err = fmt.Errorf("%s", counts)
 	}
 	step.End(err) //nolint:errcheck // the error is in the cases
+	// Whoever follows the run, or sees only a part of it, need not wait for the summary.
+	for i, c := range failures(cases) {
+		if i == maxShown {
+			r.Reporter.Print("        and more, in the summary")
+			break
+		}
+		r.Reporter.Print(fmt.Sprintf("        %s: %s", c.Name, failureOf(c).Gist()))
+	}
 }
 
-func firstIn(names []string, set map[string]bool) string {
-	for _, name := range names {
-		if set[name] {
-			return name
-		}
+func failures(cases []junit.Case) []junit.Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c junit.Case) bool { return failureOf(c) == nil })
+}
+
+// failureOf is what a test failed with, or nil.
+func failureOf(c junit.Case) *junit.Message {
+	if c.Failure != nil {
+		return c.Failure
 	}
-	return ""
+	return c.Error
 }
 
 func firstLine(s string) string {
@@ -124,12 +199,7 @@ func Summary(w io.Writer, results []Result, junitDir string) junit.Counts {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\n", r.Check.Name, c.Passed, c.Failed, c.Skipped, r.Took.Round(100*time.Millisecond))
 	}
 	table.Flush()
-	printCases(w, results, "FAILED", func(c junit.Case) *junit.Message {
-		if c.Failure != nil {
-			return c.Failure
-		}
-		return c.Error
-	}, true)
+	printCases(w, results, "FAILED", failureOf, true)
 	printCases(w, results, "SKIPPED", func(c junit.Case) *junit.Message { return c.Skipped }, false)
 	fmt.Fprintf(w, "\nJUnit reports: %s\n%s\n", junitDir, sum)
 	return sum

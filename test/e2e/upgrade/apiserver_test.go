@@ -8,7 +8,6 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
@@ -42,7 +41,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 
 		f.It("objects keep the field while its gate is off; a stock one hides it, refuses updates, and loses it with the first write", func(ctx context.Context) {
 			gates.Require(ctx, gate)
-			node, minor := controlPlane(ctx, f)
+			node := controlPlane(ctx, f)
 			o := objects{f}
 			o.create(ctx, "untouched")
 			o.create(ctx, "touched")
@@ -52,7 +51,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 
 			touched := false
 			for i, s := range serverWalk {
-				change(ctx, f, node, s, minor)
+				change(ctx, f, node, s)
 				o.expectCreate(ctx, s, fmt.Sprintf("new-%d", i))
 				o.expectKept(ctx, s, "untouched")
 				if touched {
@@ -83,25 +82,23 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 
 func doomed(i int) string { return fmt.Sprintf("doomed-%d", i) }
 
-// controlPlane returns the node of the API server, and the minor that it runs. At the
-// spec's end the node is what it is now.
-func controlPlane(ctx context.Context, f *framework.Framework) (node operate.Node, minor string) {
+// controlPlane returns the node of the API server. At the spec's end the node is what it
+// is now.
+func controlPlane(ctx context.Context, f *framework.Framework) operate.Node {
 	ginkgo.GinkgoHelper()
 	list, err := f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "node-role.kubernetes.io/control-plane"})
 	framework.ExpectNoError(err)
 	gomega.Expect(list.Items).To(gomega.HaveLen(1), "control planes")
-	node = operate.Node(list.Items[0].Name)
+	node := operate.Node(list.Items[0].Name)
 	ginkgo.DeferCleanup(func(ctx context.Context) { node.Undo(ctx) })
-	now, err := version.ParseSemantic(node.Version(ctx, apiServer))
-	framework.ExpectNoError(err)
-	return node, fmt.Sprintf("v%d.%d", now.Major(), now.Minor())
+	return node
 }
 
 // change makes s of the API server, and checks that it is.
-func change(ctx context.Context, f *framework.Framework, node operate.Node, s server, minor string) {
+func change(ctx context.Context, f *framework.Framework, node operate.Node, s server) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("changing to " + s.name)
-	node.Swap(ctx, apiServer, s.build+":"+minor)
+	node.Swap(ctx, apiServer, s.build+":"+operate.Options.Minor)
 	if s.build == patched {
 		node.SetGates(ctx, apiServer, fmt.Sprintf("%s=%t", gate, s.gate == gates.On))
 	}

@@ -2,11 +2,9 @@ package upgrade
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/kubernetes/test/e2e/framework"
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	admissionapi "k8s.io/pod-security-admission/api"
@@ -19,8 +17,8 @@ const (
 	gate    = "EnvFiles"
 	kubelet = "kubelet"
 
-	// stock is the release of the minor before the cluster's, which knows nothing of this
-	// branch; patched is the cluster's own, with the gate on.
+	// stock is a release, of the minor before the cluster's where there is one, which knows
+	// nothing of this branch; patched is the cluster's own.
 	stock   = "stock"
 	patched = "patched"
 )
@@ -89,7 +87,16 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 func start(ctx context.Context, f *framework.Framework) (operate.Node, map[string]string) {
 	ginkgo.GinkgoHelper()
 	gates.Require(ctx, gate)
-	var node operate.Node
+	minors := map[string]string{stock: operate.Options.Minor, patched: operate.Options.Minor}
+	if older := operate.Options.Older; len(older) > 0 {
+		minors[stock] = older[len(older)-1]
+	}
+	return worker(ctx, f), minors
+}
+
+// worker returns a node that takes pods. At the spec's end it is what it is now.
+func worker(ctx context.Context, f *framework.Framework) (node operate.Node) {
+	ginkgo.GinkgoHelper()
 	// After an API server was down, controllers take up to a minute to see nodes as they are.
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		object, err := e2enode.GetRandomReadySchedulableNode(ctx, f.ClientSet)
@@ -99,12 +106,7 @@ func start(ctx context.Context, f *framework.Framework) (operate.Node, map[strin
 		return err
 	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
 	ginkgo.DeferCleanup(func(ctx context.Context) { node.Undo(ctx) })
-	now, err := version.ParseSemantic(node.Version(ctx, kubelet))
-	framework.ExpectNoError(err)
-	return node, map[string]string{
-		stock:   fmt.Sprintf("v%d.%d", now.Major(), now.Minor()-1),
-		patched: fmt.Sprintf("v%d.%d", now.Major(), now.Minor()),
-	}
+	return node
 }
 
 // swap has node run a build of the kubelet, and checks that the gate is what it should be

@@ -30,6 +30,8 @@ func Main(m *testing.M) {
 	flag.StringVar(&options.kubectl, "podenv.kubectl", os.Getenv("PODENV_KUBECTL"), "kubectl `binary` of the series under test; specs of kubectl are skipped without it")
 	flag.StringVar(&operate.Options.Podenv, "podenv.cli", "", "podenv `binary` for specs that operate nodes; they are skipped without it")
 	flag.StringVar(&operate.Options.Cluster, "podenv.cluster", "", "`name` that podenv has for the cluster")
+	flag.StringVar(&operate.Options.Minor, "podenv.minor", "", "`minor` of the cluster, such as v1.33, for specs that operate nodes")
+	flag.Var(&operate.Options.Older, "podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to")
 	flag.Var(&gates.Required, "podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off")
 
 	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never

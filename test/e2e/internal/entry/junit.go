@@ -1,9 +1,11 @@
 package entry
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/reporters"
@@ -43,4 +45,19 @@ func worthACase(spec types.SpecReport) bool {
 	}
 	// --focus and --label-filter leave specs skipped without a message.
 	return spec.State != types.SpecStateSkipped || spec.Failure.Message != ""
+}
+
+// Report adds text to what podenv shows of the run beside the results: a file with the
+// name of the JUnit file, but ending in .md.
+func Report(text string) {
+	ginkgo.GinkgoHelper()
+	ginkgo.GinkgoWriter.Println(text)
+	if options.junit == "" {
+		return
+	}
+	framework.ExpectNoError(os.MkdirAll(filepath.Dir(options.junit), 0o755))
+	file, err := os.OpenFile(strings.TrimSuffix(options.junit, ".xml")+".md", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	framework.ExpectNoError(err)
+	_, err = file.WriteString(text + "\n")
+	framework.ExpectNoError(errors.Join(err, file.Close()))
 }

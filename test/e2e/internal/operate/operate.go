@@ -26,13 +26,30 @@ const putBackTime = 3 * time.Minute
 var Options struct {
 	Podenv  string // the executable
 	Cluster string // the name that podenv has for the cluster
+	Minor   string // the cluster's, such as v1.33
+	Older   Minors // that stock kubelets may have beside it, oldest first
+}
+
+// Minors is a flag with minors, separated by commas.
+type Minors []string
+
+// String implements flag.Value.
+func (m *Minors) String() string { return strings.Join(*m, ",") }
+
+// Set implements flag.Value.
+func (m *Minors) Set(value string) error {
+	*m = nil
+	if value != "" {
+		*m = strings.Split(value, ",")
+	}
+	return nil
 }
 
 // Require skips the running spec on a cluster that no podenv can operate.
 func Require() {
 	ginkgo.GinkgoHelper()
-	if Options.Podenv == "" || Options.Cluster == "" {
-		ginkgo.Skip("the nodes cannot be operated: give --podenv.cli and --podenv.cluster, as `podenv e2e --name NAME` does")
+	if Options.Podenv == "" || Options.Cluster == "" || Options.Minor == "" {
+		ginkgo.Skip("the nodes cannot be operated: give --podenv.cli, --podenv.cluster and --podenv.minor, as `podenv e2e --name NAME` does")
 	}
 }
 
