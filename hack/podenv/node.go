@@ -137,6 +137,7 @@ func newNodeUncordon(a *app) *cobra.Command {
 
 func newNodeSwap(a *app) *cobra.Command {
 	var build string
+	var gates []string
 	cmd := &cobra.Command{
 		Use:   "swap NODE COMPONENT --build BUILD",
 		Short: "Make a node run another build of a component",
@@ -146,11 +147,15 @@ func newNodeSwap(a *app) *cobra.Command {
   patched:MINOR  the series' tree as it is, edits included, such as patched:v1.33
   PATH           an executable`,
 		Example: `  podenv node swap podenv-worker kubelet --build stock:v1.32
-  podenv node swap podenv-control-plane kube-apiserver --build patched:v1.33`,
+  podenv node swap podenv-control-plane kube-apiserver --build patched:v1.33 --gates EnvFiles=true`,
 		Args: nodeArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if build == "" {
 				return &usageError{fmt.Errorf("which build? give --build stock:MINOR, patched:MINOR or the path of an executable")}
+			}
+			changes, err := cluster.ParseGateChanges(gates)
+			if err != nil {
+				return &usageError{err}
 			}
 			ctx := cmd.Context()
 			c, err := a.cluster(ctx)
@@ -169,7 +174,7 @@ func newNodeSwap(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			changed, err := c.Swap(ctx, args[0], b, p.Reporter)
+			changed, err := c.Swap(ctx, args[0], b, changes, p.Reporter)
 			if err != nil {
 				return err
 			}
@@ -178,6 +183,7 @@ func newNodeSwap(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&build, "build", "", "stock:MINOR, patched:MINOR or the path of an executable")
+	cmd.Flags().StringSliceVar(&gates, "gates", nil, "gates to change with the same restart, as podenv node gate takes them")
 	return cmd
 }
 

@@ -29,18 +29,23 @@ type Changed struct {
 
 // Swap makes a node run another build of a component, and returns once the component
 // itself says that it is that version with the gates asked for, as far as the build
-// knows them. A node that does so already is left alone.
+// knows them. A node that does so already is left alone. Gates are changed with the same
+// restart, as SetGates does it; such gates the build has to know.
 //
 // As with all operations on nodes: if the component does not come up, or ctx ends, the
 // node is made again what it was before the call, and the error says so.
-func (c *Cluster) Swap(ctx context.Context, node string, b Build, r *progress.Reporter) (Changed, error) {
+func (c *Cluster) Swap(ctx context.Context, node string, b Build, changes map[string]*bool, r *progress.Reporter) (Changed, error) {
 	return c.operate(ctx, node, b.Component, r, func(ctx context.Context, o *operation) error {
+		o.wanted = with(o.wanted, changes)
 		known, unknown, err := knownGates(ctx, b.start, o.component, o.wanted)
 		if err != nil && gateRefusal(err) != "" {
 			return fmt.Errorf("%s %s takes the gates %s no more: change them first with `podenv node gate`: %w", o.component, b.Version, gateFlag(o.wanted), err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s does not start: build it anew: %w", o.component, b.Version, err)
+		}
+		if err := refuseUnknown(o.component, b.Version, changes, unknown); err != nil {
+			return err
 		}
 		o.to, o.result.LeftOut = state{SHA256: b.SHA256, Version: b.Version, Gates: known}, unknown
 		if b.SHA256 != o.from.SHA256 {
@@ -65,10 +70,8 @@ func (c *Cluster) SetGates(ctx context.Context, node, component string, changes 
 		if err != nil {
 			return fmt.Errorf("%s %s refuses the gates %s: %w", component, o.from.Version, gateFlag(o.wanted), err)
 		}
-		for _, name := range unknown {
-			if _, asked := changes[name]; asked {
-				return fmt.Errorf("%s %s does not know the gate %s: leave it out, or swap to a build that has it with `podenv node swap`", component, o.from.Version, name)
-			}
+		if err := refuseUnknown(component, o.from.Version, changes, unknown); err != nil {
+			return err
 		}
 		o.to, o.result.LeftOut = o.from, unknown
 		o.to.Gates = known
@@ -77,6 +80,16 @@ func (c *Cluster) SetGates(ctx context.Context, node, component string, changes 
 		}
 		return nil
 	})
+}
+
+// refuseUnknown returns an error if gates that are to be changed are unknown.
+func refuseUnknown(component, version string, changes map[string]*bool, unknown []string) error {
+	for _, name := range unknown {
+		if _, asked := changes[name]; asked {
+			return fmt.Errorf("%s %s does not know the gate %s: leave it out, or swap to a build that has it with `podenv node swap`", component, version, name)
+		}
+	}
+	return nil
 }
 
 // Restart restarts a component of a node as it is, and returns once it serves again.

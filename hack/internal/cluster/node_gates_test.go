@@ -112,3 +112,14 @@ func TestHelpDefaults(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestGatesThatAreChangedHaveToBeKnown(t *testing.T) {
+	changes := map[string]*bool{"EnvFiles": ptr.To(true), "Other": nil}
+	if err := refuseUnknown("kubelet", "v1.32.13", changes, []string{"LeftAsItIs"}); err != nil {
+		t.Errorf("one that stays as it is: %v", err)
+	}
+	err := refuseUnknown("kubelet", "v1.32.13", changes, []string{"EnvFiles"})
+	if err == nil || !strings.Contains(err.Error(), "kubelet v1.32.13 does not know the gate EnvFiles") {
+		t.Errorf("one that is changed: %v", err)
+	}
+}

@@ -98,10 +98,11 @@ func controlPlane(ctx context.Context, f *framework.Framework) operate.Node {
 func change(ctx context.Context, f *framework.Framework, node operate.Node, s server) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("changing to " + s.name)
-	node.Swap(ctx, apiServer, s.build+":"+operate.Options.Minor)
+	var changes []string
 	if s.build == patched {
-		node.SetGates(ctx, apiServer, fmt.Sprintf("%s=%t", gate, s.gate == gates.On))
+		changes = append(changes, fmt.Sprintf("%s=%t", gate, s.gate == gates.On))
 	}
+	node.Swap(ctx, apiServer, s.build+":"+operate.Options.Minor, changes...)
 	state, err := gates.OfAPIServer(ctx, f.ClientSet, gate)
 	framework.ExpectNoError(err)
 	gomega.Expect(state).To(gomega.Equal(s.gate))

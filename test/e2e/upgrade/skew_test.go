@@ -172,10 +172,7 @@ func become(ctx context.Context, node operate.Node, component string, r skew.Run
 			changes = append(changes, name+"-") // as the release has it
 		}
 	}
-	node.Swap(ctx, component, r.Build+":"+r.Minor)
-	if len(changes) > 0 {
-		node.SetGates(ctx, component, changes...)
-	}
+	node.Swap(ctx, component, r.Build+":"+r.Minor, changes...)
 }
 
 // outcome makes a pod and has the kubelet take a stored one, both at the same time.

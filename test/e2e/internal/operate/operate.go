@@ -69,10 +69,11 @@ func (n Node) Uncordon(ctx context.Context) {
 	podenv(ctx, "uncordon", string(n))
 }
 
-// Swap has the node run another build of a component: "stock:v1.32", "patched:v1.33".
-func (n Node) Swap(ctx context.Context, component, build string) {
+// Swap has the node run another build of a component: "stock:v1.32", "patched:v1.33". With
+// the same restart it changes gates: "EnvFiles=true", "EnvFiles-".
+func (n Node) Swap(ctx context.Context, component, build string, gates ...string) {
 	ginkgo.GinkgoHelper()
-	podenv(ctx, "swap", string(n), component, "--build", build)
+	podenv(ctx, "swap", string(n), component, "--build", build, "--gates", strings.Join(gates, ","))
 }
 
 // SetGates changes gates of a component: "EnvFiles=true", "EnvFiles-".
