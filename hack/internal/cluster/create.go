@@ -145,6 +145,9 @@ func (c *Cluster) undo(ctx context.Context, err error, step *progress.Step) erro
 		step.Now("collecting the nodes' logs")
 		if os.RemoveAll(logs) == nil && c.CollectLogs(ctx, logs) == nil {
 			err = fmt.Errorf("%w\n  logs of its nodes: %s", err, logs)
+			if told := kubeletsTell(logs); told != "" {
+				err = fmt.Errorf("%w\n  %s", err, told)
+			}
 		}
 	}
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*cleanupTime)

@@ -3,6 +3,9 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/exec"
@@ -47,12 +50,45 @@ func explain(err error) error {
 		}
 		text += string(failed.Output)
 	}
-	for _, r := range remedies {
-		if strings.Contains(text, r.says) {
-			return fmt.Errorf("%w\n%s", err, r.remedy)
-		}
+	if remedy := remedyFor(text); remedy != "" {
+		return fmt.Errorf("%w\n%s", err, remedy)
 	}
 	return err
+}
+
+// remedyFor returns what to do about something that text says, or nothing.
+func remedyFor(text string) string {
+	for _, r := range remedies {
+		if strings.Contains(text, r.says) {
+			return r.remedy
+		}
+	}
+	return ""
+}
+
+// fatalToKubelets are those of the remedies that are about a kubelet that does not start.
+// It logs much else that passes.
+var fatalToKubelets = []string{"too many open files", "no space left on device", "unrecognized feature gate"}
+
+// kubeletsTell returns the first line that a kubelet has logged of what the host is to
+// blame for, with the remedy, or nothing. kubeadm only says that it waited in vain.
+func kubeletsTell(logs string) string {
+	files, err := filepath.Glob(filepath.Join(logs, "*", "kubelet.log"))
+	if err != nil {
+		return ""
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if slices.ContainsFunc(fatalToKubelets, func(says string) bool { return strings.Contains(line, says) }) {
+				return fmt.Sprintf("%s: %s\n  %s", filepath.Base(filepath.Dir(file)), strings.TrimSpace(line), remedyFor(line))
+			}
+		}
+	}
+	return ""
 }
 
 func lastLines(text string, n int) string {

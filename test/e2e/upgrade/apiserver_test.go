@@ -13,70 +13,79 @@ import (
 
 	"podenv.dev/test/e2e/internal/gates"
 	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/skew"
 )
 
 const apiServer = "kube-apiserver"
 
-// server is an API server on the way.
-type server struct {
-	name  string
-	gate  gates.State
-	build string // stock or patched
+// serverWalk is the order in which the control plane runs API servers of minor. It starts
+// with the gates on.
+func serverWalk(minor string) []skew.Runs {
+	stock := skew.Runs{Build: stock, Minor: minor}
+	off, on := skew.Runs{Build: patched, Minor: minor}, skew.Runs{Build: patched, Minor: minor, On: true}
+	return []skew.Runs{stock, off, on, off, stock, on}
 }
 
-var (
-	stockServer = server{"the stock API server", gates.Unknown, stock}
-	serverOff   = server{"the patched API server with the gate off", gates.Off, patched}
-	serverOn    = server{"the patched API server with the gate on", gates.On, patched}
-)
-
-// serverWalk is the order in which the control plane runs them. It starts with the gate on.
-var serverWalk = []server{stockServer, serverOff, serverOn, serverOff, stockServer, serverOn}
-
-var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
+var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
+	framework.WithLabel("FeatureGate:"+skew.EnvFiles), framework.WithLabel("FeatureGate:"+skew.Relaxed),
 	framework.WithSerial(), framework.WithDisruptive(), "while the API server goes up, down, up", func() {
 		ginkgo.BeforeEach(operate.Require)
 		f := framework.NewDefaultFramework("upgrade")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
-		f.It("objects keep the field while its gate is off; a stock one hides it, refuses updates, and loses it with the first write", func(ctx context.Context) {
-			gates.Require(ctx, gate)
+		f.It("objects keep their variables while the gates are off; a stock one hides fileKeyRef, refuses updates, and loses it with the first write", func(ctx context.Context) {
+			gates.Require(ctx, skew.EnvFiles)
+			gates.Require(ctx, skew.Relaxed)
 			node := controlPlane(ctx, f)
-			o := objects{f}
-			o.create(ctx, "untouched")
-			o.create(ctx, "touched")
-			for i := range serverWalk {
-				o.create(ctx, doomed(i))
+			all := []objects{{f, envFileVariables}, {f, specialNames}}
+			walk := serverWalk(operate.Options.Minor)
+			for _, o := range all {
+				o.create(ctx, "untouched")
+				o.create(ctx, "touched")
+				for i := range walk {
+					o.create(ctx, doomed(i))
+				}
 			}
 
-			touched := false
-			for i, s := range serverWalk {
+			lost := map[string]bool{}
+			for i, s := range walk {
 				change(ctx, f, node, s)
-				o.expectCreate(ctx, s, fmt.Sprintf("new-%d", i))
-				o.expectKept(ctx, s, "untouched")
-				if touched {
-					o.expectLost(ctx, "touched")
+				for _, o := range all {
+					ginkgo.By(s.String() + ": " + o.about)
+					o.expectCreate(ctx, s, fmt.Sprintf("new-%d", i))
+					o.expectKept(ctx, s, "untouched")
+					if lost[o.about] {
+						o.expectLost(ctx, "touched")
+					} else {
+						o.expectKept(ctx, s, "touched")
+					}
+					if s.Build == stock {
+						ginkgo.By("writing the status of an object, as controllers and kubelets do all the time")
+						o.writeStatus(ctx, "touched")
+						lost[o.about] = lost[o.about] || o.rules(s).loses
+					}
+					o.delete(ctx, doomed(i))
 				}
-				if s == stockServer {
-					ginkgo.By("writing the status of an object, as controllers and kubelets do all the time")
-					o.writeStatus(ctx, "touched")
-					touched = true
-				}
-				o.delete(ctx, doomed(i))
 			}
 
-			ginkgo.By("writing the lost variable anew")
-			o.mend(ctx, "touched")
-			o.expectKept(ctx, serverOn, "touched")
+			last := walk[len(walk)-1]
+			for _, o := range all {
+				if lost[o.about] {
+					ginkgo.By("writing the lost variable anew: " + o.about)
+					o.mend(ctx, "touched")
+				}
+				o.expectKept(ctx, last, "touched")
+			}
+			gomega.Expect(lost).To(gomega.Equal(map[string]bool{envFileVariables.about: true, specialNames.about: false}))
 		})
 
 		f.It("podenv audit names, before a downgrade, what the downgrade would lose", func(ctx context.Context) {
-			gates.Require(ctx, gate)
-			o := objects{f}
+			gates.Require(ctx, skew.EnvFiles)
+			o := objects{f, envFileVariables}
 			o.create(ctx, "affected")
-			_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, o.pod("unaffected", v1.EnvVar{Name: "A", Value: "1"}), metav1.CreateOptions{})
+			_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, gated("unaffected", v1.EnvVar{Name: "A", Value: "1"}), metav1.CreateOptions{})
 			framework.ExpectNoError(err)
-			gomega.Expect(operate.Audit(ctx, f.Namespace.Name)).To(gomega.ConsistOf("Pod/affected", "Deployment/affected"))
+			gomega.Expect(operate.Audit(ctx, f.Namespace.Name)).To(gomega.ConsistOf("Pod/"+o.named("affected"), "Deployment/"+o.named("affected")))
 		})
 	})
 
@@ -95,15 +104,13 @@ func controlPlane(ctx context.Context, f *framework.Framework) operate.Node {
 }
 
 // change makes s of the API server, and checks that it is.
-func change(ctx context.Context, f *framework.Framework, node operate.Node, s server) {
+func change(ctx context.Context, f *framework.Framework, node operate.Node, s skew.Runs) {
 	ginkgo.GinkgoHelper()
-	ginkgo.By("changing to " + s.name)
-	var changes []string
-	if s.build == patched {
-		changes = append(changes, fmt.Sprintf("%s=%t", gate, s.gate == gates.On))
+	ginkgo.By("changing to the API server " + s.String())
+	become(ctx, node, apiServer, s)
+	for _, name := range []string{skew.EnvFiles, skew.Relaxed} {
+		state, err := gates.OfAPIServer(ctx, f.ClientSet, name)
+		framework.ExpectNoError(err)
+		gomega.Expect(state).To(gomega.Equal(s.Gate(name)), "the gate %s of the API server", name)
 	}
-	node.Swap(ctx, apiServer, s.build+":"+operate.Options.Minor, changes...)
-	state, err := gates.OfAPIServer(ctx, f.ClientSet, gate)
-	framework.ExpectNoError(err)
-	gomega.Expect(state).To(gomega.Equal(s.gate))
 }

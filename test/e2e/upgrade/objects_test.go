@@ -14,14 +14,74 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/test/e2e/internal/gates"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/skew"
 )
 
-// objects are pairs of a Pod and a Deployment of one name that take a variable from an env
-// file. The one is never scheduled and the other paused, so that only the specs write to them.
-type objects struct{ f *framework.Framework }
+// subject is what the objects of a spec use.
+type subject struct {
+	about, gate string
+	env         func() v1.EnvVar
+	// has tells whether a variable has what it is about.
+	has func(v1.EnvVar) bool
+	// change changes something of the variable that a template may have otherwise.
+	change func(*v1.EnvVar)
+	// rules are those of an API server, by what it says of the gate.
+	rules map[gates.State]rules
+}
 
-func (o objects) pod(name string, env v1.EnvVar) *v1.Pod {
+// rules are what an API server does.
+type rules struct {
+	creates bool // takes new objects
+	shows   bool // shows what objects have that were stored with the gate on
+	updates bool // takes updates of those
+	loses   bool // writes them without it, whoever writes what
+}
+
+var envFileVariables = subject{
+	about: "env-file", gate: skew.EnvFiles,
+	env: func() v1.EnvVar { return from("A", "KEY", false) },
+	has: func(env v1.EnvVar) bool { return env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil },
+	change: func(env *v1.EnvVar) {
+		ref := env.ValueFrom.FileKeyRef
+		ref.Optional = ptr.To(!ptr.Deref(ref.Optional, false))
+	},
+	rules: map[gates.State]rules{
+		gates.On:      {creates: true, shows: true, updates: true},
+		gates.Off:     {shows: true, updates: true}, // the new object's variable has no other source
+		gates.Unknown: {loses: true},
+	},
+}
+
+var specialNames = subject{
+	about: "special-name", gate: skew.Relaxed,
+	env:    func() v1.EnvVar { return v1.EnvVar{Name: special, Value: "1"} },
+	has:    func(env v1.EnvVar) bool { return env.Name == special },
+	change: func(env *v1.EnvVar) { env.Value += "1" },
+	rules: map[gates.State]rules{
+		gates.On:  {creates: true, shows: true, updates: true},
+		gates.Off: {shows: true, updates: true},
+		// A release without the gate validates what it updates as what is new.
+		gates.Unknown: {shows: true},
+	},
+}
+
+// objects are pairs of a Pod and a Deployment of one name. The one is never scheduled and
+// the other paused, so that only the specs write to them.
+type objects struct {
+	f *framework.Framework
+	subject
+}
+
+// rules are those of the API server s.
+func (o objects) rules(s skew.Runs) rules { return o.subject.rules[s.Gate(o.gate)] }
+
+// named is the name of the pair that a spec calls name.
+func (o objects) named(name string) string { return o.about + "-" + name }
+
+// gated is a pod that is never scheduled.
+func gated(name string, env v1.EnvVar) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1.PodSpec{
@@ -45,7 +105,7 @@ func (o objects) deployment(name string) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: v1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       o.pod("", from("A", "KEY", false)).Spec,
+				Spec:       gated("", o.env()).Spec,
 			},
 		},
 	}
@@ -53,8 +113,8 @@ func (o objects) deployment(name string) *appsv1.Deployment {
 
 // tryCreate makes a pair, or returns what the API server says of each.
 func (o objects) tryCreate(ctx context.Context, name string) (pod, deployment error) {
-	_, pod = o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name).Create(ctx, o.pod(name, from("A", "KEY", false)), metav1.CreateOptions{})
-	_, deployment = o.f.ClientSet.AppsV1().Deployments(o.f.Namespace.Name).Create(ctx, o.deployment(name), metav1.CreateOptions{})
+	_, pod = o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name).Create(ctx, gated(o.named(name), o.env()), metav1.CreateOptions{})
+	_, deployment = o.f.ClientSet.AppsV1().Deployments(o.f.Namespace.Name).Create(ctx, o.deployment(o.named(name)), metav1.CreateOptions{})
 	return pod, deployment
 }
 
@@ -71,11 +131,11 @@ func (o objects) create(ctx context.Context, name string) {
 }
 
 func (o objects) get(ctx context.Context, name string) (*v1.Pod, *appsv1.Deployment, error) {
-	pod, err := o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name).Get(ctx, name, metav1.GetOptions{})
+	pod, err := o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name).Get(ctx, o.named(name), metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	deployment, err := o.f.ClientSet.AppsV1().Deployments(o.f.Namespace.Name).Get(ctx, name, metav1.GetOptions{})
+	deployment, err := o.f.ClientSet.AppsV1().Deployments(o.f.Namespace.Name).Get(ctx, o.named(name), metav1.GetOptions{})
 	return pod, deployment, err
 }
 
@@ -99,8 +159,8 @@ func (o objects) update(ctx context.Context, name string) (pod, deployment error
 		d.Labels = stamp
 		c := &d.Spec.Template.Spec.Containers[0]
 		c.Image = otherImage(c.Image)
-		if ref := c.Env[0].ValueFrom.FileKeyRef; ref != nil {
-			ref.Optional = ptr.To(!ptr.Deref(ref.Optional, false))
+		if o.has(c.Env[0]) {
+			o.change(&c.Env[0])
 		}
 		_, err = o.f.ClientSet.AppsV1().Deployments(d.Namespace).Update(ctx, d, metav1.UpdateOptions{})
 		return err
@@ -115,49 +175,49 @@ func otherImage(image string) string {
 	return pods.Envdump
 }
 
-// has tells whether the API server shows the field of a pair; it must of both or of none.
-func (o objects) has(ctx context.Context, name string) bool {
+// shown tells whether the API server shows what a pair has; it must of both or of none.
+func (o objects) shown(ctx context.Context, name string) bool {
 	ginkgo.GinkgoHelper()
 	pod, deployment, err := o.get(ctx, name)
 	framework.ExpectNoError(err)
-	inPod := pod.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef != nil
-	inTemplate := deployment.Spec.Template.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef != nil
-	gomega.Expect(inPod).To(gomega.Equal(inTemplate), "the pod has the field, as against the Deployment")
+	inPod := o.has(pod.Spec.Containers[0].Env[0])
+	inTemplate := o.has(deployment.Spec.Template.Spec.Containers[0].Env[0])
+	gomega.Expect(inPod).To(gomega.Equal(inTemplate), "the pod has it, as against the Deployment")
 	return inPod
 }
 
 // expectCreate checks what becomes of a new pair.
-func (o objects) expectCreate(ctx context.Context, s server, name string) {
+func (o objects) expectCreate(ctx context.Context, s skew.Runs, name string) {
 	ginkgo.GinkgoHelper()
 	pod, deployment := o.tryCreate(ctx, name)
-	if s == serverOn {
-		framework.ExpectNoError(pod)
-		framework.ExpectNoError(deployment)
-		gomega.Expect(o.has(ctx, name)).To(gomega.BeTrue())
+	if !o.rules(s).creates {
+		expectBothInvalid(pod, deployment, s.String()+" takes a new object")
 		return
 	}
-	expectBothInvalid(pod, deployment, s.name+" creates what has no other source for its variable")
+	framework.ExpectNoError(pod)
+	framework.ExpectNoError(deployment)
+	gomega.Expect(o.shown(ctx, name)).To(gomega.BeTrue())
 }
 
-// expectKept checks a pair that nobody has written to since it had the field.
-func (o objects) expectKept(ctx context.Context, s server, name string) {
+// expectKept checks a pair that nobody has written to who took anything from it.
+func (o objects) expectKept(ctx context.Context, s skew.Runs, name string) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(o.has(ctx, name)).To(gomega.Equal(s != stockServer), "%s shows the field", s.name)
+	gomega.Expect(o.shown(ctx, name)).To(gomega.Equal(o.rules(s).shows), "%s shows it", s)
 	pod, deployment := o.update(ctx, name)
-	if s == stockServer {
-		expectBothInvalid(pod, deployment, s.name+" updates what has a variable without a source")
+	if !o.rules(s).updates {
+		expectBothInvalid(pod, deployment, s.String()+" takes an update")
 		return
 	}
-	framework.ExpectNoError(pod, "%s: updating the pod", s.name)
-	framework.ExpectNoError(deployment, "%s: updating the Deployment", s.name)
-	gomega.Expect(o.has(ctx, name)).To(gomega.BeTrue(), "%s: the field is there after an update", s.name)
+	framework.ExpectNoError(pod, "%s: updating the pod", s)
+	framework.ExpectNoError(deployment, "%s: updating the Deployment", s)
+	gomega.Expect(o.shown(ctx, name)).To(gomega.BeTrue(), "%s: it is there after an update", s)
 }
 
-// expectLost checks a pair that has lost the field: no API server brings it back, or takes
-// an update of the rest.
+// expectLost checks a pair whose variable has lost its source: no API server brings it
+// back, or takes an update of the rest.
 func (o objects) expectLost(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(o.has(ctx, name)).To(gomega.BeFalse())
+	gomega.Expect(o.shown(ctx, name)).To(gomega.BeFalse())
 	pod, deployment := o.update(ctx, name)
 	expectBothInvalid(pod, deployment, "an update of what has lost its variable's source")
 }
@@ -184,8 +244,8 @@ func (o objects) writeStatus(ctx context.Context, name string) {
 // delete deletes a pair, which every API server must.
 func (o objects) delete(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
-	framework.ExpectNoError(o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name).Delete(ctx, name, metav1.DeleteOptions{}))
-	framework.ExpectNoError(o.f.ClientSet.AppsV1().Deployments(o.f.Namespace.Name).Delete(ctx, name, metav1.DeleteOptions{}))
+	framework.ExpectNoError(o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name).Delete(ctx, o.named(name), metav1.DeleteOptions{}))
+	framework.ExpectNoError(o.f.ClientSet.AppsV1().Deployments(o.f.Namespace.Name).Delete(ctx, o.named(name), metav1.DeleteOptions{}))
 }
 
 // mend makes a pair that has lost the field whole: a Deployment takes the variable again,
@@ -193,9 +253,9 @@ func (o objects) delete(ctx context.Context, name string) {
 func (o objects) mend(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
 	client := o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name)
-	framework.ExpectNoError(client.Delete(ctx, name, metav1.DeleteOptions{}))
+	framework.ExpectNoError(client.Delete(ctx, o.named(name), metav1.DeleteOptions{}))
 	gomega.Eventually(ctx, func(ctx context.Context) error {
-		_, err := client.Create(ctx, o.pod(name, from("A", "KEY", false)), metav1.CreateOptions{})
+		_, err := client.Create(ctx, gated(o.named(name), o.env()), metav1.CreateOptions{})
 		return err
 	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
 	framework.ExpectNoError(retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -203,7 +263,7 @@ func (o objects) mend(ctx context.Context, name string) {
 		if err != nil {
 			return err
 		}
-		d.Spec.Template.Spec.Containers[0].Env = []v1.EnvVar{from("A", "KEY", false)}
+		d.Spec.Template.Spec.Containers[0].Env = []v1.EnvVar{o.env()}
 		_, err = o.f.ClientSet.AppsV1().Deployments(d.Namespace).Update(ctx, d, metav1.UpdateOptions{})
 		return err
 	}))
