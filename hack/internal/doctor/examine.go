@@ -24,7 +24,7 @@ func Examine(ctx context.Context, l layout.Layout) []Finding {
 		func() []Finding { return []Finding{memory("/proc/meminfo")} },
 		func() []Finding { return tools(ctx, l) },
 		func() []Finding { return []Finding{packages(ctx)} },
-		func() []Finding { return []Finding{inotify("/proc/sys/fs/inotify")} },
+		func() []Finding { return []Finding{inotify("/proc/sys/fs/inotify", "/proc")} },
 		func() []Finding { return []Finding{forwarding("/proc/sys/net/ipv4/ip_forward", e != nil)} },
 		func() []Finding { return []Finding{iptables(ctx)} },
 		func() []Finding { return []Finding{ports()} },
