@@ -44,9 +44,9 @@ func (t *testRun) checks() []verify.Check {
 	}
 	return []verify.Check{
 		mine("setup", "setup", t.setup),
-		after(verify.Lint(l.Root), "setup"),
-		after(verify.Unit(l), "setup"),
-		after(verify.UpstreamValidation(l), "setup"),
+		compiles(after(verify.Lint(l.Root), "setup")),
+		compiles(after(verify.Unit(l), "setup")),
+		compiles(after(verify.UpstreamValidation(l), "setup")),
 		mine("build", "setup", t.build, "setup"),
 		compiles(mine("generators leave the release as it is", "source", t.generators, "build")),
 		after(verify.Gates(t.p.Series.Name, func() map[string]string { return t.result.Build.Binaries }), "build"),
