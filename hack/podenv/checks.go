@@ -59,11 +59,11 @@ func (t *testRun) checks() []verify.Check {
 		mine("cluster operations", "image", t.clusterOperations, "build"),
 		mine("cluster", "setup", t.createCluster, "build"),
 		mine("stories", "e2e", t.stories, "cluster"),
-		mine("upgrade, downgrade and skew", "upgrade", t.e2eUpgrade, "cluster"),
 		mine("e2e", "e2e", t.e2e, "cluster"),
 		mine("e2e relaxed names", "e2e", t.e2eRelaxed, "cluster"),
 		mine("e2e variable expansion", "e2e", t.e2eExpansion, "cluster"),
 		mine("e2e on a kubelet without an API server", "e2e", t.e2eStandalone, "cluster"),
+		mine("upgrade, downgrade and skew", "upgrade", t.e2eUpgrade, "cluster"),
 		mine("e2e with the gate off", "e2e", t.e2eGateOff, "cluster"),
 		mine("down leaves nothing", "e2e", t.down, "cluster"),
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/hack/internal/progress"
@@ -23,10 +24,22 @@ func (l *live) setKubeletGate(t *testing.T) {
 	l.setGate(t, worker(), "kubelet", kubeletGate)
 }
 
-// setAPIServerGate does it again after undo, which leaves the image another name.
+// setAPIServerGate does it again after undo, which leaves a manifest that a person may
+// go on with.
 func (l *live) setAPIServerGate(t *testing.T) {
+	manifest := func() string {
+		text, err := l.cluster.Exec(t.Context(), controlPlane(liveName), "cat", manifests+"kube-apiserver.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	before := manifest()
 	for range 2 {
 		l.setGate(t, controlPlane(liveName), "kube-apiserver", apiServerGate)
+		if diff := cmp.Diff(before, manifest()); diff != "" {
+			t.Errorf("the manifest after undo, -before +after:\n%s", diff)
+		}
 	}
 }
 

@@ -138,19 +138,32 @@ func (s *staticSwap) mirrorPod(ctx context.Context, client kubernetes.Interface,
 	return pod, err
 }
 
-func (s *staticSwap) turn(ctx context.Context) error { return s.writeManifests(ctx, s.after) }
+func (s *staticSwap) turn(ctx context.Context) error {
+	if !s.original {
+		return s.writeManifests(ctx, s.after, s.anew)
+	}
+	if err := s.writeManifests(ctx, s.after, s.asItWas); err != nil {
+		return err
+	}
+	// A kubelet holds a container that it has run before in a back-off, of which it knows
+	// no more after a restart.
+	return s.each(ctx, func(ctx context.Context, node Node) error {
+		_, err := s.Exec(ctx, node.Name, "systemctl", "restart", "kubelet")
+		return err
+	})
+}
 
 func (s *staticSwap) back(ctx context.Context) error {
 	// The new build may have led for a moment. If nobody can be asked, whoever leads next will do.
 	if client, err := s.client(); err == nil {
 		s.leader, _ = s.holder(ctx, client)
 	}
-	return s.writeManifests(ctx, s.before)
+	return s.writeManifests(ctx, s.before, s.anew)
 }
 
-// writeManifests writes beside and renames: the kubelet passes over files that
-// begin with a dot.
-func (s *staticSwap) writeManifests(ctx context.Context, texts map[string]string) error {
+// writeManifests writes what edit makes of manifests, beside and renames: the kubelet
+// passes over files that begin with a dot.
+func (s *staticSwap) writeManifests(ctx context.Context, texts map[string]string, edit func(context.Context, Node, string) (string, error)) error {
 	s.starts, s.pids = make(map[string]int), make(map[string]string)
 	for _, node := range s.nodes {
 		s.starts[node.Name] = s.started(ctx, node)
@@ -159,7 +172,7 @@ func (s *staticSwap) writeManifests(ctx context.Context, texts map[string]string
 	}
 	s.turned = time.Now()
 	return s.each(ctx, func(ctx context.Context, node Node) error {
-		text, err := s.anew(ctx, node, texts[node.Name])
+		text, err := edit(ctx, node, texts[node.Name])
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.manifest(), err)
 		}

@@ -53,6 +53,21 @@ func (s *staticSwap) anew(ctx context.Context, node Node, manifest string) (stri
 	return editPod(manifest, s.component, podEdit{uid: uid, image: name})
 }
 
+// asItWas returns the manifest of before all operations, byte for byte. Nothing that an
+// operation had to spell out stays: under a UID that is spelled out, a kubelet would not
+// notice what a person changes in a command. The image that it names is there.
+func (s *staticSwap) asItWas(ctx context.Context, node Node, manifest string) (string, error) {
+	image, err := podImage(manifest, s.component)
+	if err != nil {
+		return "", err
+	}
+	// A push before has given it a name with a time, which an operation since has removed.
+	if lasting := tagTime.ReplaceAllString(image, ""); lasting != image {
+		_, err = s.Exec(ctx, node.Name, "ctr", "--namespace=k8s.io", "images", "tag", "--force", lasting, image)
+	}
+	return manifest, err
+}
+
 // clean removes the names of images that no manifest has any more.
 func (s *staticSwap) clean(ctx context.Context) error {
 	return s.each(ctx, func(ctx context.Context, node Node) error {
