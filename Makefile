@@ -8,7 +8,7 @@ export SERIES
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test verify-series doctor tree patches build image e2e e2e-full export push lint unit bench bench-cluster bench-harness fuzz clean
+.PHONY: help up down test verify-series doctor tree patches build image e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ e2e: ## run the suites on the cluster
 
 e2e-full: ## every suite on a cluster of its own, those that move it up and down included
 	@$(PODENV) test --only e2e,upgrade --full
+
+soak: ## take a kubelet of the cluster up and down WALKS times (20), and check every environment
+	@$(PODENV) e2e --name $(NAME) --suite upgrade --procs 1 --focus 'many times' --walks $(or $(WALKS),20) --timeout 6h
 
 export: ## write the series for `git am` in a kubernetes checkout, to _output/export
 	@$(PODENV) export

@@ -69,6 +69,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.StringVar(&o.JUnit, "junit", "", "the file for the results (default _output/e2e/<suite>.xml)")
 	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
 	flags.StringSliceVar(&older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
+	flags.IntVar(&o.Walks, "walks", 1, "how often the soak of the suite upgrade takes the kubelet up and down")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
 	return cmd
 }

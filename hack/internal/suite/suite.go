@@ -37,6 +37,7 @@ type Options struct {
 	Podenv       string        // podenv itself, for specs that operate nodes; they are skipped if empty
 	Cluster      string        // the name that podenv has for the cluster, with Podenv
 	Minor        string        // of the cluster, with Podenv
+	Walks        int           // how often the soak takes the kubelet up and down, with Podenv
 	Older        []string      // minors whose stock kubelets are tried beside it, oldest first, with Podenv
 	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
 	Timeout      time.Duration // of the whole run; 20 minutes if zero
@@ -135,7 +136,7 @@ func (o Options) ginkgo(binary string) []string {
 	}
 	if o.Podenv != "" {
 		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster,
-			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","))
+			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","), fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)))
 	}
 	if len(o.RequireGates) > 0 {
 		args = append(args, "--podenv.require-gates="+strings.Join(o.RequireGates, ","))

@@ -32,6 +32,7 @@ func Main(m *testing.M) {
 	flag.StringVar(&operate.Options.Cluster, "podenv.cluster", "", "`name` that podenv has for the cluster")
 	flag.StringVar(&operate.Options.Minor, "podenv.minor", "", "`minor` of the cluster, such as v1.33, for specs that operate nodes")
 	flag.Var(&operate.Options.Older, "podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to")
+	flag.IntVar(&operate.Options.Walks, "podenv.walks", 1, "how `often` the soak takes the kubelet up and down")
 	flag.Var(&gates.Required, "podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off")
 
 	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never

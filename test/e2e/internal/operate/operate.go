@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,12 +23,16 @@ import (
 // putBackTime is how long podenv has to put a node back when it is interrupted.
 const putBackTime = 3 * time.Minute
 
+// scriptTime is how many seconds a script has on a node.
+const scriptTime = "120"
+
 // Options are flags of the suites: which podenv operates which cluster.
 var Options struct {
 	Podenv  string // the executable
 	Cluster string // the name that podenv has for the cluster
 	Minor   string // the cluster's, such as v1.33
 	Older   Minors // that stock kubelets may have beside it, oldest first
+	Walks   int    // how often the soak goes up and down
 }
 
 // Minors is a flag with minors, separated by commas.
@@ -76,6 +81,13 @@ func (n Node) Swap(ctx context.Context, component, build string, gates ...string
 	podenv(ctx, "swap", string(n), component, "--build", build, "--gates", strings.Join(gates, ","))
 }
 
+// TrySwap is Swap that may fail: where something gets in its way, it says so, and the node
+// is what it was.
+func (n Node) TrySwap(ctx context.Context, component, build string) error {
+	_, err := tryPodenv(ctx, "swap", string(n), component, "--build", build)
+	return err
+}
+
 // SetGates changes gates of a component: "EnvFiles=true", "EnvFiles-".
 func (n Node) SetGates(ctx context.Context, component string, gates ...string) {
 	ginkgo.GinkgoHelper()
@@ -108,10 +120,52 @@ func (n Node) Version(ctx context.Context, component string) string {
 	return ""
 }
 
+// Run runs a script on the node, as root, and returns what it printed. Unlike a shell in a
+// pod it needs neither the kubelet nor the API server.
+func (n Node) Run(ctx context.Context, script string) string {
+	ginkgo.GinkgoHelper()
+	out, err := n.TryRun(ctx, script)
+	framework.ExpectNoError(err)
+	return out
+}
+
+// TryRun is Run for a script that may fail.
+func (n Node) TryRun(ctx context.Context, script string) (string, error) {
+	// What docker exec has started goes on when docker exec is interrupted, so it has a limit
+	// of its own.
+	return docker(ctx, "exec", string(n), "timeout", scriptTime, "sh", "-ec", script)
+}
+
+// Reboot ends all that runs on the node, and has the node start again.
+func (n Node) Reboot(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	ginkgo.By("rebooting node " + string(n))
+	_, err := docker(ctx, "restart", string(n))
+	framework.ExpectNoError(err)
+}
+
+// docker asks the container engine, for which a node is a container with the node's name.
+func docker(ctx context.Context, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
 // podenv runs `podenv node` and returns its standard output. Where the time went goes to
 // the spec's report.
 func podenv(ctx context.Context, args ...string) string {
 	ginkgo.GinkgoHelper()
+	out, err := tryPodenv(ctx, args...)
+	framework.ExpectNoError(err)
+	return out
+}
+
+// tryPodenv is podenv for an operation that may fail. The error has what podenv said.
+func tryPodenv(ctx context.Context, args ...string) (string, error) {
 	ginkgo.By("podenv node " + strings.Join(args, " "))
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, Options.Podenv, append([]string{"node", "--plain", "--name", Options.Cluster}, args...)...)
@@ -121,8 +175,10 @@ func podenv(ctx context.Context, args ...string) string {
 	cmd.WaitDelay = putBackTime
 	err := cmd.Run()
 	ginkgo.GinkgoWriter.Print(stderr.String())
-	framework.ExpectNoError(err, "podenv node %s: %s", strings.Join(args, " "), stderr.String())
-	return stdout.String()
+	if err != nil {
+		return "", fmt.Errorf("podenv node %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
 }
 
 // Audit returns the objects of a namespace that `podenv audit` finds to use env files, as

@@ -1,0 +1,438 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/apiservers"
+	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/skew"
+)
+
+const (
+	fromFile = "FROM_FILE" // the variable that comes from the env file
+	regular  = "regular"   // the container that has it
+	// owner is the field manager that applies the objects.
+	owner = "podenv.dev/owner"
+)
+
+var _ = framework.SIGDescribe("node")("Rolling control plane", framework.WithFeature(feature),
+	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+skew.Relaxed),
+	framework.WithSlow(), framework.WithSerial(), framework.WithDisruptive(), func() {
+		ginkgo.BeforeEach(operate.Require)
+		ginkgo.BeforeEach(func(ctx context.Context) {
+			gates.Require(ctx, gate)
+			gates.Require(ctx, skew.Relaxed)
+		})
+		f := framework.NewDefaultFramework("rolling")
+		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+
+		ginkgo.Describe("of an API server with the gates on and one with them off", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
+			var servers *apiservers.Pair
+			ginkgo.BeforeAll(func(ctx context.Context) {
+				servers = apiservers.Start(ctx, f, gate, skew.Relaxed)
+				servers.Balance(ctx, apiservers.ToBoth)
+			})
+			for _, k := range rollingKinds() {
+				r := func() rolling { return rolling{f, servers, k} }
+				fate := "is refused by"
+				if k.lax {
+					fate = "loses the reference to the file through"
+				}
+				ginkgo.It("a new "+k.name+" "+fate+" the one with the gates off, and is shown whole by both once the other took it", func(ctx context.Context) { r().create(ctx) })
+				ginkgo.It("a "+k.name+" keeps what a request does not ask to drop, whichever server it goes through", func(ctx context.Context) { r().keep(ctx) })
+				if k.mutable {
+					ginkgo.It("a "+k.name+" loses what a request asks to drop, whichever server it goes through", func(ctx context.Context) { r().drop(ctx) })
+				}
+			}
+			ginkgo.It("no controller gets new pods from the one with the gates off; with both behind one endpoint workloads become complete", func(ctx context.Context) {
+				rollout(ctx, f, servers)
+			})
+		})
+	})
+
+// rollingKind is a kind of object that carries containers.
+type rollingKind struct {
+	name     string
+	resource schema.GroupVersionResource
+	template []string // where in the object the pod is
+	mutable  bool     // its variables can be changed
+	scales   bool
+	// lax says that no API server validates the containers: what is wrong with them shows
+	// when a pod is made.
+	lax    bool
+	status string                // a patch of its status
+	object func() runtime.Object // one that no controller makes a pod of
+}
+
+// rollingTemplate is a pod that uses both features and is never scheduled.
+func rollingTemplate(restart v1.RestartPolicy) v1.PodTemplateSpec {
+	template := rollingPod(pods.Dumps(regular, rollingEnv()...))
+	template.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
+	template.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1m")}
+	template.Spec.RestartPolicy = restart
+	return template
+}
+
+// rollingPod is a pod of one container that may take variables from an env file.
+func rollingPod(container v1.Container) v1.PodTemplateSpec {
+	template := v1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "rolling"}},
+		Spec: v1.PodSpec{
+			InitContainers: []v1.Container{setup()},
+			Containers:     []v1.Container{container},
+			Volumes:        []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+		},
+	}
+	pods.Quick(&template.Spec)
+	return template
+}
+
+func rollingEnv() []v1.EnvVar {
+	return []v1.EnvVar{from(fromFile, "KEY", false), {Name: special, Value: skew.Value}}
+}
+
+func rollingKinds() []rollingKind {
+	apps := func(resource string) schema.GroupVersionResource {
+		return appsv1.SchemeGroupVersion.WithResource(resource)
+	}
+	batch := func(resource string) schema.GroupVersionResource {
+		return batchv1.SchemeGroupVersion.WithResource(resource)
+	}
+	always, never := rollingTemplate(v1.RestartPolicyAlways), rollingTemplate(v1.RestartPolicyNever)
+	selector := &metav1.LabelSelector{MatchLabels: always.Labels}
+	touched := `{"status":{"conditions":[{"type":"Touched","status":"True"}]}}`
+	return []rollingKind{{
+		name: "Pod", resource: v1.SchemeGroupVersion.WithResource("pods"), status: `{"status":{"message":"touched"}}`,
+		object: func() runtime.Object {
+			return &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: always.ObjectMeta, Spec: always.Spec}
+		},
+	}, {
+		name: "Deployment", resource: apps("deployments"), template: []string{"spec", "template"}, mutable: true, scales: true, status: touched,
+		object: func() runtime.Object {
+			return &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+				Spec: appsv1.DeploymentSpec{Paused: true, Replicas: ptr.To(int32(0)), Selector: selector, Template: always}}
+		},
+	}, {
+		name: "StatefulSet", resource: apps("statefulsets"), template: []string{"spec", "template"}, mutable: true, scales: true, lax: true, status: touched,
+		object: func() runtime.Object {
+			return &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
+				Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(0)), Selector: selector, Template: always}}
+		},
+	}, {
+		name: "Job", resource: batch("jobs"), template: []string{"spec", "template"}, status: touched,
+		object: func() runtime.Object {
+			return &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+				Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: never}}
+		},
+	}, {
+		name: "CronJob", resource: batch("cronjobs"), template: []string{"spec", "jobTemplate", "spec", "template"}, mutable: true,
+		status: `{"status":{"lastScheduleTime":"2026-01-01T00:00:00Z"}}`,
+		object: func() runtime.Object {
+			return &batchv1.CronJob{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"},
+				Spec: batchv1.CronJobSpec{Suspend: ptr.To(true), Schedule: "0 0 1 1 *",
+					JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: never}}}}
+		},
+	}}
+}
+
+// rolling is one kind while the control plane rolls.
+type rolling struct {
+	f       *framework.Framework
+	servers *apiservers.Pair
+	rollingKind
+}
+
+func (r rolling) client(s apiservers.Server) dynamic.ResourceInterface {
+	return s.Dynamic.Resource(r.resource).Namespace(r.f.Namespace.Name)
+}
+
+// podSpec is the path of a field of the pod.
+func (r rolling) podSpec(field string) []string {
+	return append(slices.Clone(r.template), "spec", field)
+}
+
+// build is an object whose variables are those that use features, of both.
+func (r rolling) build(name string, features ...string) *unstructured.Unstructured {
+	ginkgo.GinkgoHelper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.object())
+	framework.ExpectNoError(err)
+	delete(content, "status")
+	object := &unstructured.Unstructured{Object: content}
+	object.SetName(name)
+	object.SetLabels(map[string]string{"app": "rolling"})
+	env := slices.DeleteFunc(r.env(object), func(v any) bool { return !slices.Contains(features, v.(map[string]any)["name"].(string)) })
+	r.setEnv(object, env)
+	return object
+}
+
+// env are the variables of the container.
+func (r rolling) env(object *unstructured.Unstructured) []any {
+	ginkgo.GinkgoHelper()
+	containers, _, err := unstructured.NestedSlice(object.Object, r.podSpec("containers")...)
+	framework.ExpectNoError(err)
+	env, _, err := unstructured.NestedSlice(containers[0].(map[string]any), "env")
+	framework.ExpectNoError(err)
+	return env
+}
+
+func (r rolling) setEnv(object *unstructured.Unstructured, env []any) {
+	ginkgo.GinkgoHelper()
+	containers, _, err := unstructured.NestedSlice(object.Object, r.podSpec("containers")...)
+	framework.ExpectNoError(err)
+	containers[0].(map[string]any)["env"] = env
+	framework.ExpectNoError(unstructured.SetNestedSlice(object.Object, containers, r.podSpec("containers")...))
+}
+
+// apply has owner apply an object.
+func (r rolling) apply(ctx context.Context, s apiservers.Server, object *unstructured.Unstructured) error {
+	_, err := r.client(s).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: owner, Force: true})
+	return err
+}
+
+// create checks what becomes of new objects.
+func (r rolling) create(ctx context.Context) {
+	on, off := r.servers.On, r.servers.Off
+	for how, create := range map[string]func(*unstructured.Unstructured) error{
+		"created": func(o *unstructured.Unstructured) error {
+			_, err := r.client(off).Create(ctx, o, metav1.CreateOptions{})
+			return err
+		},
+		"applied": func(o *unstructured.Unstructured) error { return r.apply(ctx, off, o) },
+	} {
+		r.expectRefused(ctx, how+"-file", create(r.build(how+"-file", fromFile)))
+		r.expectRefused(ctx, how+"-name", create(r.build(how+"-name", special)))
+		framework.ExpectNoError(create(r.build(how+"-without")), "%s: a new %s with neither", off.Name, r.name)
+	}
+	want := r.env(r.build("taken", fromFile, special))
+	_, err := r.client(on).Create(ctx, r.build("taken", fromFile, special), metav1.CreateOptions{})
+	framework.ExpectNoError(err, "%s: a new %s", on.Name, r.name)
+	r.expect(ctx, "taken", want, "it was created")
+	for _, s := range r.servers.Both() {
+		r.expectWatched(ctx, s, "taken", want)
+	}
+}
+
+// expectRefused checks what the server with the gates off made of a request, which ended
+// with err, for an object whose variables it must not take.
+func (r rolling) expectRefused(ctx context.Context, name string, err error) {
+	ginkgo.GinkgoHelper()
+	if !r.lax {
+		gomega.Expect(err).To(gomega.Satisfy(apierrors.IsInvalid), "%s: %s %s", r.servers.Off.Name, r.name, name)
+		return
+	}
+	framework.ExpectNoError(err, "%s: %s %s", r.servers.Off.Name, r.name, name)
+	for _, s := range r.servers.Both() {
+		object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
+		framework.ExpectNoError(err, s.Name)
+		gomega.Expect(fmt.Sprint(r.env(object))).NotTo(gomega.ContainSubstring("fileKeyRef"), "%s: %s %s", s.Name, r.name, name)
+	}
+}
+
+// expect checks that both servers show these variables.
+func (r rolling) expect(ctx context.Context, name string, want []any, after string) {
+	ginkgo.GinkgoHelper()
+	for _, s := range r.servers.Both() {
+		object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
+		framework.ExpectNoError(err, s.Name)
+		gomega.Expect(r.env(object)).To(gomega.Equal(want), "%s: %s %s after %s", s.Name, r.name, name, after)
+	}
+}
+
+// expectWatched checks that a watch shows these variables, too.
+func (r rolling) expectWatched(ctx context.Context, s apiservers.Server, name string, want []any) {
+	ginkgo.GinkgoHelper()
+	watch, err := r.client(s).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name, TimeoutSeconds: ptr.To(int64(patience / time.Second))})
+	framework.ExpectNoError(err, s.Name)
+	defer watch.Stop()
+	event, ok := <-watch.ResultChan()
+	gomega.Expect(ok).To(gomega.BeTrue(), "%s: the watch has an event", s.Name)
+	object, ok := event.Object.(*unstructured.Unstructured)
+	gomega.Expect(ok).To(gomega.BeTrue(), "%s: the event has an object: %v", s.Name, event)
+	gomega.Expect(r.env(object)).To(gomega.Equal(want), "%s: %s %s in a watch", s.Name, r.name, name)
+}
+
+// write is a way to write to an object, but not to its variables. What it writes differs
+// with n.
+type write struct {
+	name string
+	do   func(ctx context.Context, s apiservers.Server, name string, n int) error
+}
+
+// patch is a write that patches the object, or a subresource.
+func (r rolling) patch(name string, kind types.PatchType, format string, subresource ...string) write {
+	return write{name, func(ctx context.Context, s apiservers.Server, object string, n int) error {
+		_, err := r.client(s).Patch(ctx, object, kind, fmt.Appendf(nil, format, n), metav1.PatchOptions{}, subresource...)
+		return err
+	}}
+}
+
+func (r rolling) writes(ctx context.Context) []write {
+	ginkgo.GinkgoHelper()
+	all := []write{
+		{"an update of a label", func(ctx context.Context, s apiservers.Server, name string, n int) error {
+			return r.update(ctx, s, name, func(object *unstructured.Unstructured) { object.SetLabels(map[string]string{"updated": fmt.Sprint(n)}) })
+		}},
+		r.patch("a JSON patch", types.JSONPatchType, `[{"op":"add","path":"/metadata/labels/json","value":"%d"}]`),
+		r.patch("a merge patch", types.MergePatchType, `{"metadata":{"labels":{"merge":"%d"}}}`),
+		{"another manager's server-side apply", func(ctx context.Context, s apiservers.Server, name string, n int) error {
+			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": r.resource.GroupVersion().String(), "kind": r.name}}
+			object.SetName(name)
+			object.SetLabels(map[string]string{"applied": fmt.Sprint(n)})
+			_, err := r.client(s).Apply(ctx, name, object, metav1.ApplyOptions{FieldManager: "podenv.dev/other"})
+			return err
+		}},
+		{"a patch of the status", func(ctx context.Context, s apiservers.Server, name string, _ int) error {
+			_, err := r.client(s).Patch(ctx, name, types.MergePatchType, []byte(r.status), metav1.PatchOptions{}, "status")
+			return err
+		}},
+		{"an update of the status", func(ctx context.Context, s apiservers.Server, name string, _ int) error {
+			object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
+			if err == nil {
+				object.SetResourceVersion("") // whatever a controller writes meanwhile
+				_, err = r.client(s).UpdateStatus(ctx, object, metav1.UpdateOptions{})
+			}
+			return err
+		}},
+	}
+	if r.mutable || r.template == nil {
+		all = append(all, write{"an update of the image", func(ctx context.Context, s apiservers.Server, name string, _ int) error {
+			return r.update(ctx, s, name, r.changeImage)
+		}})
+	}
+	if r.scales {
+		all = append(all, r.patch("scaling", types.MergePatchType, `{"spec":{"replicas":%d}}`, "scale"))
+	}
+	if r.template == nil {
+		all = append(all, r.patch("an ephemeral container", types.StrategicMergePatchType,
+			`{"spec":{"ephemeralContainers":[{"name":"debug-%d","image":"`+pods.Busybox+`"}]}}`, "ephemeralcontainers"))
+		if r.hasResize() {
+			all = append(all, r.patch("a resize", types.StrategicMergePatchType,
+				`{"spec":{"containers":[{"name":"`+regular+`","resources":{"requests":{"cpu":"1%dm"}}}]}}`, "resize"))
+		}
+	}
+	return all
+}
+
+// hasResize says whether the release lets pods be resized.
+func (r rolling) hasResize() bool {
+	ginkgo.GinkgoHelper()
+	list, err := r.servers.Off.Client.Discovery().ServerResourcesForGroupVersion("v1")
+	framework.ExpectNoError(err)
+	return slices.ContainsFunc(list.APIResources, func(a metav1.APIResource) bool { return a.Name == "pods/resize" })
+}
+
+// update changes what a server shows and writes it back, with all else that it shows.
+func (r rolling) update(ctx context.Context, s apiservers.Server, name string, change func(*unstructured.Unstructured)) error {
+	object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	change(object)
+	object.SetResourceVersion("") // whatever a controller writes meanwhile
+	_, err = r.client(s).Update(ctx, object, metav1.UpdateOptions{})
+	return err
+}
+
+func (r rolling) changeImage(object *unstructured.Unstructured) {
+	ginkgo.GinkgoHelper()
+	containers, _, err := unstructured.NestedSlice(object.Object, r.podSpec("containers")...)
+	framework.ExpectNoError(err)
+	container := containers[0].(map[string]any)
+	container["image"] = otherImage(container["image"].(string))
+	framework.ExpectNoError(unstructured.SetNestedSlice(object.Object, containers, r.podSpec("containers")...))
+}
+
+// keep checks that writes of all kinds, through both servers, leave the variables.
+func (r rolling) keep(ctx context.Context) {
+	object := r.build("kept", fromFile, special)
+	framework.ExpectNoError(r.apply(ctx, r.servers.On, object))
+	want := r.env(object)
+	for n, s := range r.servers.Both() {
+		for _, w := range r.writes(ctx) {
+			framework.ExpectNoError(w.do(ctx, s, "kept", n+1), "%s: %s", s.Name, w.name)
+			r.expect(ctx, "kept", want, w.name+" through "+s.Name)
+			r.expectOwned(ctx, "kept", true)
+		}
+	}
+}
+
+// expectOwned checks whether owner is, on both servers, who manages the reference to the file.
+func (r rolling) expectOwned(ctx context.Context, name string, want bool) {
+	ginkgo.GinkgoHelper()
+	var path []string
+	for _, field := range r.podSpec("containers") {
+		path = append(path, "f:"+field)
+	}
+	path = append(path, `k:{"name":"`+regular+`"}`, "f:env", `k:{"name":"`+fromFile+`"}`, "f:valueFrom", "f:fileKeyRef")
+	for _, s := range r.servers.Both() {
+		object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
+		framework.ExpectNoError(err, s.Name)
+		owned := false
+		for _, entry := range object.GetManagedFields() {
+			var fields map[string]any
+			framework.ExpectNoError(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
+			_, found, err := unstructured.NestedFieldNoCopy(fields, path...)
+			framework.ExpectNoError(err)
+			owned = owned || found && entry.Manager == owner
+		}
+		gomega.Expect(owned).To(gomega.Equal(want), "%s: %s manages the reference of %s %s: %v", s.Name, owner, r.name, name, object.GetManagedFields())
+	}
+}
+
+// drop checks that a request that asks to drop the reference to the file does, and that
+// only the server with the gates on brings it back.
+func (r rolling) drop(ctx context.Context) {
+	for n, s := range r.servers.Both() {
+		object := r.build(fmt.Sprintf("dropped-%d", n), fromFile, special)
+		name, all := object.GetName(), r.env(object)
+		without := r.build(name, special)
+		framework.ExpectNoError(r.apply(ctx, r.servers.On, object))
+
+		framework.ExpectNoError(r.update(ctx, s, name, func(o *unstructured.Unstructured) { r.setEnv(o, r.env(without)) }), s.Name)
+		r.expect(ctx, name, r.env(without), "an update without it through "+s.Name)
+		r.expectOwned(ctx, name, false)
+
+		ginkgo.By("bringing it back after " + s.Name + " dropped it")
+		back := func(o *unstructured.Unstructured) { r.setEnv(o, all) }
+		r.expectRefused(ctx, name, r.update(ctx, r.servers.Off, name, back))
+		framework.ExpectNoError(r.update(ctx, r.servers.On, name, back))
+		framework.ExpectNoError(r.apply(ctx, r.servers.On, object))
+		r.expect(ctx, name, all, "it was brought back")
+
+		// The update that brought it back has made its manager one of the reference, too.
+		framework.ExpectNoError(r.disown(ctx, name))
+		framework.ExpectNoError(r.apply(ctx, s, without), s.Name)
+		r.expect(ctx, name, r.env(without), "its owner applied the object without it through "+s.Name)
+		r.expectOwned(ctx, name, false)
+	}
+}
+
+// disown leaves owner the only manager of an object.
+func (r rolling) disown(ctx context.Context, name string) error {
+	return r.update(ctx, r.servers.On, name, func(o *unstructured.Unstructured) {
+		o.SetManagedFields(slices.DeleteFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != owner }))
+	})
+}
