@@ -86,6 +86,29 @@ func TestBuildMakesABinaryOnceAndKeepsOnlyTheLast(t *testing.T) {
 	}
 }
 
+func TestBuildKeepsABinaryThatIsInUse(t *testing.T) {
+	l := repository(t)
+	first := binary(t, l)
+	inUse := use(first)
+	if err := inUse.RLock(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(l.Root, "data", "text"), "two")
+	binary(t, l)
+	if _, err := os.Stat(first); err != nil {
+		t.Errorf("a run goes on in a folder that is gone: %v", err)
+	}
+
+	if err := inUse.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(l.Root, "data", "text"), "three")
+	binary(t, l)
+	if _, err := os.Stat(first); !os.IsNotExist(err) {
+		t.Errorf("the first binary is still there: %v", err)
+	}
+}
+
 func TestBuildOfABrokenSuiteNamesTheFileAndLeavesNothing(t *testing.T) {
 	l := repository(t)
 	write(t, filepath.Join(l.Root, "test", "e2e", "tiny", "tiny_test.go"), "package tiny\n\nvar x int = \"\"\n")

@@ -68,6 +68,11 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	if err != nil {
 		return Result{}, err
 	}
+	inUse := use(binary)
+	if err := inUse.RLock(); err != nil {
+		return Result{}, err
+	}
+	defer inUse.Close() //nolint:errcheck // the process ends it as well
 	// An old file must not pass for the result of a run that never wrote one.
 	for _, file := range []string{o.JUnit, o.report()} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -58,7 +58,9 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			state, err := gates.OfKubelet(ctx, f.ClientSet, string(node), gate)
 			framework.ExpectNoError(err)
 			gomega.Expect(state).To(gomega.Equal(gates.On))
-			l.expectSame(ctx, before)
+			if keepContainers(minors[stock], minors[patched]) {
+				l.expectSame(ctx, before)
+			}
 			// What a stock kubelet has started goes on.
 			l.expectWell(ctx, allowed.Patched, allowed.Stock)
 		})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
+	"golang.org/x/mod/semver"
 	"k8s.io/kubernetes/test/e2e/framework"
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	admissionapi "k8s.io/pod-security-admission/api"
@@ -70,16 +71,31 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			node, minors := start(ctx, f)
 			w := newWorkload(ctx, f)
 			w.expect(ctx, kubelets[patched])
+			last := patched
 			for _, build := range walk {
 				before := w.running(ctx)
 				swap(ctx, f, node, build, minors[build])
-				w.expectSame(ctx, before)
+				if keepContainers(minors[last], minors[build]) {
+					w.expectSame(ctx, before)
+				} else {
+					w.expectOthers(ctx, before)
+				}
+				last = build
 				ginkgo.By("replacing the pods")
 				w.replace(ctx)
 				w.expect(ctx, kubelets[build])
 			}
 		})
 	})
+
+// keepContainers tells whether a kubelet of one minor leaves alone what one of the other has
+// started. Before v1.31 it compares a hash of all that it knows of a container, so that
+// containers with the field are restarted by whoever knows the field when the other does not.
+// Later ones compare name and image.
+func keepContainers(minor, other string) bool {
+	const hashesNameAndImage = "v1.31"
+	return semver.Compare(minor, hashesNameAndImage) >= 0 && semver.Compare(other, hashesNameAndImage) >= 0
+}
 
 // start returns the node to walk with, whose kubelet has the gate on, as has the API
 // server all the way, and the minor of each build. At the spec's end the node is what it

@@ -96,7 +96,7 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 	ginkgo.DeferCleanup(f.ClientSet.CoreV1().Namespaces().Delete, namespace.Name, metav1.DeleteOptions{})
 	s.stored = &framework.Framework{BaseName: f.BaseName, ClientSet: f.ClientSet, Namespace: namespace, Timeouts: f.Timeouts}
 	makeConfigMap(ctx, s.stored)
-	gomega.Eventually(ctx, framework.GetObject(f.ClientSet.CoreV1().ServiceAccounts(namespace.Name).Get, "default", metav1.GetOptions{})).
+	gomega.Eventually(ctx, framework.RetryNotFound(framework.GetObject(f.ClientSet.CoreV1().ServiceAccounts(namespace.Name).Get, "default", metav1.GetOptions{}))).
 		WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.BeNil())
 	for _, a := range apiServers {
 		for _, k := range kubelets {

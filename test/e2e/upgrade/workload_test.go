@@ -185,6 +185,17 @@ func (w workload) expectSame(ctx context.Context, before map[string]string) {
 	}).WithTimeout(settle).WithPolling(poll).Should(gomega.Equal(before))
 }
 
+// expectOthers checks that each container of before has ended.
+func (w workload) expectOthers(ctx context.Context, before map[string]string) {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(before).NotTo(gomega.BeEmpty())
+	gomega.Eventually(ctx, func(ctx context.Context) map[string]string {
+		now := w.running(ctx)
+		maps.DeleteFunc(now, func(container, id string) bool { return before[container] != id })
+		return now
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.BeEmpty(), "containers that run still")
+}
+
 // settle is how long a kubelet has to touch what runs, should it want to. It looks at
 // every pod when it starts.
 const settle = 5 * time.Second
