@@ -28,10 +28,13 @@ i=0
 while [ $i -lt 120 ] && ! logs | grep -q 'A=second'; do
 	i=$((i+1)); sleep 1
 	if logs | grep -q 'A=first'; then
+		# The kubelet keeps the logs of the last runs only.
+		[ -e ` + dir + `/first ] || logs > ` + dir + `/first
 		for volume in /var/lib/podenv-standalone/pods/*/volumes/kubernetes.io~empty-dir/config; do touch "$volume/seen"; done
 	fi
 done
-logs > ` + dir + `/result
+cat ` + dir + `/first > ` + dir + `/result
+logs >> ` + dir + `/result
 
 rm ` + dir + `/manifests/pod.json
 i=0

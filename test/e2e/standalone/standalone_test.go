@@ -155,7 +155,7 @@ func ready(pod *v1.Pod) bool {
 	return false
 }
 
-// results returns what each run of the consumer saw, in their order. The shell's
+// results returns what runs of the consumer saw, in their order, some of them twice. The shell's
 // container was stopped with all others, so it may take a moment to come back.
 func results(ctx context.Context, shell nodes.Shell) []map[string]string {
 	ginkgo.GinkgoHelper()
