@@ -45,6 +45,9 @@ func TestLive(t *testing.T) {
 		layout: layout.Layout{Root: t.TempDir()},
 		config: Config{Name: liveName, NodeImage: image, Workers: 1, Gates: parseGateFlag(t, os.Getenv(envGates))},
 	}
+	if err := l.docker(t).sweep(t.Context(), liveName); err != nil { // what a killed run left
+		t.Fatal(err)
+	}
 	l.before = l.leftovers(t)
 	t.Cleanup(func() { l.docker(t).sweep(context.Background(), liveName) }) //nolint:errcheck // what is left fails the last part
 

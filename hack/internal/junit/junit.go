@@ -2,6 +2,7 @@
 package junit
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"os"
@@ -48,14 +49,31 @@ type Message struct {
 }
 
 // Gist is the beginning of the message, on one line. A first line alone is often no more
-// than "Timed out".
+// than "Timed out". Of a Go test the message says "Failed" at most; then it is the
+// beginning of what the test printed.
 func (m *Message) Gist() string {
 	const most = 500
-	words := strings.Join(strings.Fields(m.Message), " ")
+	text := m.Message
+	if text == "" || text == "Failed" {
+		text = cmp.Or(printed(m.Text), text)
+	}
+	words := strings.Join(strings.Fields(text), " ")
 	if len(words) > most {
 		words = strings.ToValidUTF8(words[:most], "") + "…"
 	}
 	return words
+}
+
+// printed is output of a Go test without the lines that frame it.
+func printed(output string) string {
+	var own strings.Builder
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			own.WriteString(line + " ")
+		}
+	}
+	return strings.TrimSpace(own.String())
 }
 
 type suite struct {

@@ -60,3 +60,21 @@ func TestCountsPrintTheClosingLine(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestGistSaysWhatFailed(t *testing.T) {
+	for name, test := range map[string]struct {
+		message Message
+		want    string
+	}{
+		"a message":             {Message{Message: "Timed out\n after 5s", Text: "log"}, "Timed out after 5s"},
+		"a Go test":             {Message{Message: "Failed", Text: "=== RUN   TestA\n    a_test.go:3: got 1,\n        want 2\n--- FAIL: TestA (0.01s)\n"}, "a_test.go:3: got 1, want 2"},
+		"the parent of one":     {Message{Message: "Failed", Text: "=== RUN   TestA\n--- FAIL: TestA (0.01s)\n"}, "Failed"},
+		"only what was printed": {Message{Text: "panic: no"}, "panic: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.message.Gist(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

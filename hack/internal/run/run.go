@@ -23,18 +23,20 @@ const tailLines = 15
 
 // Cmd is a command to be run. Its methods return it, so that calls chain.
 type Cmd struct {
+	ctx context.Context // exec.Cmd keeps its own to itself
 	cmd *exec.Cmd
 	log io.Writer
 }
 
 // Command prepares name with args. When ctx ends, the command's whole process
-// group gets SIGTERM and, ten seconds later, the command is killed.
+// group gets SIGTERM and, ten seconds later, the command is killed; ctx's error is
+// then in the chain of the command's.
 func Command(ctx context.Context, name string, args ...string) *Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	return &Cmd{cmd: cmd}
+	return &Cmd{ctx: ctx, cmd: cmd}
 }
 
 // Dir sets the working directory.
@@ -89,6 +91,10 @@ func (c *Cmd) run(capture bool) (string, error) {
 	if err == nil {
 		return stdout.String(), nil
 	}
+	// os/exec tells of the signal only, and a program that catches it of its exit status.
+	if ended := c.ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w: %w", ended, err)
+	}
 	if capture && last.empty() {
 		last.Write(stdout.Bytes()) //nolint:errcheck // a tail never fails
 	}
@@ -118,7 +124,7 @@ type Error struct {
 	Line string // the command as a person would paste it
 	Dir  string // where it ran; empty for the current directory
 	Tail string // the last lines that it printed
-	Err  error  // what os/exec said
+	Err  error  // what os/exec said, after the context's error where that had ended
 }
 
 func (e *Error) Error() string {
@@ -133,7 +139,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what os/exec said.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ExitCode is the exit status of the command that err came from, or -1 where it
