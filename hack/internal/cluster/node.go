@@ -15,16 +15,12 @@ var NodeComponents = []string{"kubelet", "kube-apiserver", "kube-controller-mana
 
 // Changed says what an operation has made of a component of a node.
 type Changed struct {
-	Node      string `json:"node"`
-	Component string `json:"component"`
-	// Was and Is are the versions before and after.
-	Was string `json:"was"`
-	Is  string `json:"is"`
-	// Gates are those that are set now.
-	Gates map[string]bool `json:"gates,omitempty"`
+	Node, Component string
+	// Is is the version that runs now.
+	Is string
 	// LeftOut are the gates asked for that the build does not know. They are set again
 	// when one comes that does.
-	LeftOut []string `json:"leftOut,omitempty"`
+	LeftOut []string
 }
 
 // Swap makes a node run another build of a component, and returns once the component

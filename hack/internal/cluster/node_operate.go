@@ -47,7 +47,7 @@ func (c *Cluster) operation(ctx context.Context, name, component string, s *step
 	if err := o.run(ctx, s); err != nil {
 		return Changed{}, fmt.Errorf("%s of node %s: %w", component, name, err)
 	}
-	o.result.Is, o.result.Gates = o.to.Version, o.to.Gates
+	o.result.Is = o.to.Version
 	return o.result, nil
 }
 
@@ -83,7 +83,7 @@ func (c *Cluster) look(ctx context.Context, name, component string, s *steps) (*
 	if !known {
 		recorded = componentRecord{Original: o.from, Gates: o.from.Gates}
 	}
-	o.recorded, o.wanted, o.result.Was = recorded, recorded.Gates, o.from.Version
+	o.recorded, o.wanted = recorded, recorded.Gates
 	return o, nil
 }
 

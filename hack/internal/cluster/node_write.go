@@ -1,11 +1,12 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // WriteTable writes states for a person, with a heading.
@@ -31,13 +32,7 @@ func WriteTSV(w io.Writer, states []NodeState) error {
 
 // WriteJSON writes the states as an array.
 func WriteJSON(w io.Writer, states []NodeState) error {
-	if states == nil {
-		states = []NodeState{}
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(states)
+	return jsonout.WriteList(w, states)
 }
 
 // columns are those of a table; nothing stands for an empty one.

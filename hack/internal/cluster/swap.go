@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
 
 	"podenv.dev/hack/internal/progress"
 )
@@ -217,6 +218,24 @@ func (p *swap) each(ctx context.Context, f func(context.Context, Node) error) er
 		})
 	}
 	return g.Wait()
+}
+
+// await returns once, on each node, the build that is wanted runs and is well, and says of
+// itself what it should.
+func (p *swap) await(ctx context.Context, client kubernetes.Interface, want state,
+	runs func(context.Context, *processes, Node, string) error, well func(context.Context, kubernetes.Interface, Node) error) error {
+	return p.each(ctx, func(ctx context.Context, node Node) error {
+		seen := &processes{Cluster: p.Cluster}
+		return poll(ctx, swapTime, func(ctx context.Context) error {
+			if err := runs(ctx, seen, node, want.SHA256); err != nil {
+				return err
+			}
+			if err := well(ctx, client, node); err != nil {
+				return err
+			}
+			return p.says(ctx, client, node, want)
+		})
+	})
 }
 
 // write makes the file at path on a node from r.

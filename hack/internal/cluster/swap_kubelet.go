@@ -134,18 +134,7 @@ func (s *kubeletSwap) serves(ctx context.Context, want state) error {
 	if err != nil {
 		return err
 	}
-	return s.each(ctx, func(ctx context.Context, node Node) error {
-		seen := &processes{Cluster: s.Cluster}
-		return poll(ctx, swapTime, func(ctx context.Context) error {
-			if err := s.runs(ctx, seen, node, want.SHA256); err != nil {
-				return err
-			}
-			if err := s.ready(ctx, client, node); err != nil {
-				return err
-			}
-			return s.says(ctx, client, node, want)
-		})
-	})
+	return s.await(ctx, client, want, s.runs, s.ready)
 }
 
 // runs checks that the node's kubelet is the build with the SHA-256 sum.

@@ -139,15 +139,29 @@ func (s *staticSwap) mirrorPod(ctx context.Context, client kubernetes.Interface,
 }
 
 func (s *staticSwap) turn(ctx context.Context) error {
-	if !s.original {
-		return s.writeManifests(ctx, s.after, s.anew)
+	if s.original {
+		return s.turnToOriginal(ctx)
 	}
-	if err := s.writeManifests(ctx, s.after, s.asItWas); err != nil {
-		return err
-	}
-	// A kubelet holds a container that it has run before in a back-off, of which it knows
-	// no more after a restart.
+	return s.writeManifests(ctx, s.after)
+}
+
+// turnToOriginal puts the manifests of before all operations back, the very files. Nothing
+// that an operation had to spell out stays: under a UID that is spelled out, a kubelet
+// would not notice what a person changes in a command.
+func (s *staticSwap) turnToOriginal(ctx context.Context) error {
+	s.mark(ctx)
 	return s.each(ctx, func(ctx context.Context, node Node) error {
+		if err := s.tagOriginal(ctx, node); err != nil {
+			return err
+		}
+		if err := s.linkOn(ctx, node, beside(s.manifest(), asOriginal), beside(s.manifest(), asNew)); err != nil {
+			return err
+		}
+		if err := s.moveOn(ctx, node, beside(s.manifest(), asNew), s.manifest()); err != nil {
+			return err
+		}
+		// A kubelet holds a container that it has run before in a back-off, of which it
+		// knows no more after a restart.
 		_, err := s.Exec(ctx, node.Name, "systemctl", "restart", "kubelet")
 		return err
 	})
@@ -158,12 +172,11 @@ func (s *staticSwap) back(ctx context.Context) error {
 	if client, err := s.client(); err == nil {
 		s.leader, _ = s.holder(ctx, client)
 	}
-	return s.writeManifests(ctx, s.before, s.anew)
+	return s.writeManifests(ctx, s.before)
 }
 
-// writeManifests writes what edit makes of manifests, beside and renames: the kubelet
-// passes over files that begin with a dot.
-func (s *staticSwap) writeManifests(ctx context.Context, texts map[string]string, edit func(context.Context, Node, string) (string, error)) error {
+// mark notes what runs before the manifests change.
+func (s *staticSwap) mark(ctx context.Context) {
 	s.starts, s.pids = make(map[string]int), make(map[string]string)
 	for _, node := range s.nodes {
 		s.starts[node.Name] = s.started(ctx, node)
@@ -171,8 +184,14 @@ func (s *staticSwap) writeManifests(ctx context.Context, texts map[string]string
 		s.pids[node.Name], _ = s.pid(ctx, node.Name, s.component)
 	}
 	s.turned = time.Now()
+}
+
+// writeManifests writes beside and renames: the kubelet passes over files that begin
+// with a dot.
+func (s *staticSwap) writeManifests(ctx context.Context, texts map[string]string) error {
+	s.mark(ctx)
 	return s.each(ctx, func(ctx context.Context, node Node) error {
-		text, err := edit(ctx, node, texts[node.Name])
+		text, err := s.anew(ctx, node, texts[node.Name])
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.manifest(), err)
 		}
@@ -188,19 +207,7 @@ func (s *staticSwap) serves(ctx context.Context, want state) error {
 	if err != nil {
 		return err
 	}
-	err = s.each(ctx, func(ctx context.Context, node Node) error {
-		seen := &processes{Cluster: s.Cluster}
-		return poll(ctx, swapTime, func(ctx context.Context) error {
-			if err := s.runs(ctx, seen, node, want.SHA256); err != nil {
-				return err
-			}
-			if err := s.healthy(ctx, client, node); err != nil {
-				return err
-			}
-			return s.says(ctx, client, node, want)
-		})
-	})
-	if err != nil {
+	if err := s.await(ctx, client, want, s.runs, s.healthy); err != nil {
 		return err
 	}
 	return s.mirror(ctx, client)

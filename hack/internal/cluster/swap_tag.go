@@ -53,19 +53,17 @@ func (s *staticSwap) anew(ctx context.Context, node Node, manifest string) (stri
 	return editPod(manifest, s.component, podEdit{uid: uid, image: name})
 }
 
-// asItWas returns the manifest of before all operations, byte for byte. Nothing that an
-// operation had to spell out stays: under a UID that is spelled out, a kubelet would not
-// notice what a person changes in a command. The image that it names is there.
-func (s *staticSwap) asItWas(ctx context.Context, node Node, manifest string) (string, error) {
-	image, err := podImage(manifest, s.component)
+// tagOriginal sees that the image which the original names is on the node: a push before
+// has given it a name with a time, which an operation since has removed.
+func (s *staticSwap) tagOriginal(ctx context.Context, node Node) error {
+	image, err := podImage(s.after[node.Name], s.component)
 	if err != nil {
-		return "", err
+		return fmt.Errorf("%s: %w", beside(s.manifest(), asOriginal), err)
 	}
-	// A push before has given it a name with a time, which an operation since has removed.
 	if lasting := tagTime.ReplaceAllString(image, ""); lasting != image {
 		_, err = s.Exec(ctx, node.Name, "ctr", "--namespace=k8s.io", "images", "tag", "--force", lasting, image)
 	}
-	return manifest, err
+	return err
 }
 
 // clean removes the names of images that no manifest has any more.
