@@ -1,12 +1,13 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // WriteTable writes findings for a person, with a heading, or nothing where there are
@@ -46,11 +47,5 @@ func WriteTSV(w io.Writer, findings []Finding) error {
 
 // WriteJSON writes the findings as an array.
 func WriteJSON(w io.Writer, findings []Finding) error {
-	if findings == nil {
-		findings = []Finding{}
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(findings)
+	return jsonout.WriteList(w, findings)
 }

@@ -1,11 +1,12 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // WriteTable writes t for a person: columns, numbers with their units, and the notes
@@ -84,8 +85,5 @@ func WriteJSON(w io.Writer, tables []Table) error {
 		}
 		objects = append(objects, o)
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(objects)
+	return jsonout.Write(w, objects)
 }

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // The values of a Finding's Status.
@@ -78,13 +78,7 @@ func WriteTSV(w io.Writer, findings []Finding) error {
 
 // WriteJSON writes the findings as an array.
 func WriteJSON(w io.Writer, findings []Finding) error {
-	if findings == nil {
-		findings = []Finding{}
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(findings)
+	return jsonout.WriteList(w, findings)
 }
 
 // oneLine keeps a command's output from breaking the rows.

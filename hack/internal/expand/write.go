@@ -1,20 +1,18 @@
 package expand
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // WriteJSON writes pods as an array.
 func WriteJSON(w io.Writer, pods []Pod) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(pods)
+	return jsonout.Write(w, pods)
 }
 
 // marks stand before a finding, by its type.

@@ -1,11 +1,12 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // WriteTable writes the reports for a person.
@@ -70,11 +71,5 @@ func WriteTSV(w io.Writer, reports []Report) error {
 
 // WriteJSON writes the reports as an array.
 func WriteJSON(w io.Writer, reports []Report) error {
-	if reports == nil {
-		reports = []Report{}
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(reports)
+	return jsonout.WriteList(w, reports)
 }

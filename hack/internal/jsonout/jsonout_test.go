@@ -1,0 +1,23 @@
+package jsonout
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWriteList(t *testing.T) {
+	for name, test := range map[string]struct {
+		rows []map[string]string
+		want string
+	}{
+		"no rows":                     {nil, "[]\n"},
+		"rows, and signs as they are": {[]map[string]string{{"a": "<1> & 2"}}, "[\n  {\n    \"a\": \"<1> & 2\"\n  }\n]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := WriteList(&out, test.rows); err != nil || out.String() != test.want {
+				t.Errorf("%v, wrote %q, want %q", err, out.String(), test.want)
+			}
+		})
+	}
+}
