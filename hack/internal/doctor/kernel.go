@@ -15,10 +15,11 @@ import (
 
 // Limits of inotify for all processes of one user, shared by all nodes since they run
 // as root: below them, a node's services fail with "too many open files" (kind's known
-// issues), and a cluster does not come up. Instances are few: what is not in use yet
-// counts. Two nodes were seen to take 40 instances and 400 watches.
+// issues), and a cluster does not come up. Instances are few, so what is not in use yet
+// counts as well. Two nodes were seen to take 40 instances and 400 watches.
 const (
-	inotifyInstances = 60
+	inotifyInstances = 128
+	inotifyUnused    = 60
 	inotifyWatches   = 65536
 )
 
@@ -35,7 +36,7 @@ func inotify(dir, proc string) Finding {
 	}
 	used := inotifyUsed(proc)
 	found := fmt.Sprintf("%d instances, %d of them in use, %d watches", instances, used, watches)
-	if instances-used < inotifyInstances || watches < inotifyWatches {
+	if instances < inotifyInstances || instances-used < inotifyUnused || watches < inotifyWatches {
 		return warn(check, found, "as root: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`")
 	}
 	return ok(check, "%s", found)

@@ -16,7 +16,7 @@ func TestInotify(t *testing.T) {
 	}{
 		"the kernel's defaults":     {"128\n", "65536\n", 20, OK, "128 instances, 20 of them in use, 65536 watches", ""},
 		"others take the instances": {"128\n", "65536\n", 69, Warn, "128 instances, 69 of them in use", "max_user_instances=512"},
-		"few instances":             {"59\n", "524288\n", 0, Warn, "59 instances", "max_user_instances=512"},
+		"few instances":             {"127\n", "524288\n", 0, Warn, "127 instances", "max_user_instances=512"},
 		"few watches":               {"512\n", "8192\n", 0, Warn, "8192 watches", "max_user_watches=524288"},
 		"no number":                 {"x\n", "8192\n", 0, Warn, "invalid syntax", "/proc"},
 	} {
