@@ -17,6 +17,7 @@ import (
 	"podenv.dev/hack/internal/nodeimage"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 	"podenv.dev/hack/internal/stories"
 	"podenv.dev/hack/internal/suite"
@@ -189,14 +190,13 @@ func (t *testRun) e2eStandalone(ctx context.Context, step *progress.Step) ([]jun
 // e2eUpgrade operates nodes, so no other suite runs beside it. What they are swapped to is
 // built first: compiling is no part of a spec.
 func (t *testRun) e2eUpgrade(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
-	older, err := t.p.Series.Older(t.app.layout)
+	most, filter := 1, "!Slow"
+	if t.full {
+		most, filter = series.SupportedSkew, ""
+	}
+	older, err := t.p.Series.Older(t.app.layout, most)
 	if err != nil {
 		return nil, err
-	}
-	filter := ""
-	if !t.full {
-		older = older[max(0, len(older)-1):]
-		filter = "!Slow"
 	}
 	type component struct{ build, name string }
 	builds := []component{{"stock:" + t.p.Series.Name, "kube-apiserver"}, {"stock:" + t.p.Series.Name, "kubelet"}}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +14,7 @@ import (
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/suite"
 )
@@ -21,7 +25,6 @@ const e2eProcs = 4
 
 func newE2E(a *app) *cobra.Command {
 	var o suite.Options
-	var older []string
 	cmd := &cobra.Command{
 		Use:   "e2e",
 		Short: "Run the end-to-end suites on the cluster, or on any with --kubeconfig",
@@ -41,9 +44,6 @@ Exit status: 0 only where a spec ran and none failed.`,
 			if o.Kubeconfig == "" {
 				if err := a.ownCluster(ctx, &o); err != nil {
 					return err
-				}
-				if cmd.Flags().Changed("older") {
-					o.Older = older
 				}
 			}
 			step := a.reporter().Step("e2e " + o.Suite)
@@ -68,7 +68,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.StringVar(&o.Kubectl, "kubectl", "", "the kubectl under test (its specs are skipped without one)")
 	flags.StringVar(&o.JUnit, "junit", "", "the file for the results (default _output/e2e/<suite>.xml)")
 	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
-	flags.StringSliceVar(&older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
+	flags.StringSliceVar(&o.Older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
 	flags.IntVar(&o.Walks, "walks", 1, "how often the soak of the suite upgrade takes the kubelet up and down")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
 	return cmd
@@ -80,14 +80,42 @@ func gatesOf(suite string) []string {
 	switch suite {
 	case "relaxed":
 		return []string{string(featuregates.RelaxedEnvironmentVariableValidation)}
+	case "upgrade":
+		return []string{string(featuregates.EnvFiles), string(featuregates.RelaxedEnvironmentVariableValidation)}
 	case "expansion":
 		return []string{string(featuregates.VariableExpansionEvents), string(featuregates.EnvFiles)}
 	}
 	return []string{string(featuregates.EnvFiles)}
 }
 
+// olderOf returns the minors whose stock kubelets are tried beside the series': those that
+// were asked for, or the one before.
+func olderOf(l layout.Layout, s series.Series, asked []string) ([]string, error) {
+	may, err := s.Older(l, series.SupportedSkew)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range asked {
+		if !slices.Contains(may, name) {
+			return nil, &usageError{fmt.Errorf("--older %s: no kubelet of it may run beside a %s API server, or patches/ has no such series: choose from %s",
+				name, s.Name, cmp.Or(strings.Join(may, ", "), "none"))}
+		}
+	}
+	if len(asked) > 0 {
+		return asked, nil
+	}
+	return s.Older(l, 1)
+}
+
 // ownCluster points o at podenv's cluster.
 func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
+	s, err := series.Load(a.layout, a.series)
+	if err != nil {
+		return err
+	}
+	if o.Older, err = olderOf(a.layout, s, o.Older); err != nil {
+		return err
+	}
 	e, err := engine.Ensure(ctx, a.layout, nil)
 	if err != nil {
 		return err
@@ -98,15 +126,7 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	}
 	o.Kubeconfig = c.Kubeconfig()
 	o.RequireGates = gatesOf(o.Suite)
-	o.Cluster, o.Minor = c.Name(), a.series
-	s, err := series.Load(a.layout, a.series)
-	if err != nil {
-		return err
-	}
-	if o.Older, err = s.Older(a.layout); err != nil {
-		return err
-	}
-	o.Older = o.Older[max(0, len(o.Older)-1):]
+	o.Cluster, o.Minor = c.Name(), s.Name
 	if o.Podenv, err = os.Executable(); err != nil {
 		return err
 	}

@@ -92,21 +92,21 @@ func Names(l layout.Layout) ([]string, error) {
 	return names, nil
 }
 
-// supportedSkew is how many minors a kubelet may be older than the API server, see
+// SupportedSkew is how many minors a kubelet may be older than the API server, see
 // https://kubernetes.io/releases/version-skew-policy/#kubelet.
-const supportedSkew = 3
+const SupportedSkew = 3
 
 // Older lists the minors before the series' that a kubelet may have beside its API
-// server, as far as patches/ pins them, oldest first: at most three.
-func (s Series) Older(l layout.Layout) ([]string, error) {
+// server, as far as patches/ pins them, oldest first: the newest of them, at most n.
+func (s Series) Older(l layout.Layout, n int) ([]string, error) {
 	names, err := Names(l)
 	if err != nil {
 		return nil, err
 	}
 	older := slices.DeleteFunc(names, func(name string) bool {
-		return semver.Compare(name, s.Name) >= 0 || minor(s.Name)-minor(name) > supportedSkew
+		return semver.Compare(name, s.Name) >= 0 || minor(s.Name)-minor(name) > SupportedSkew
 	})
-	return older, nil
+	return older[max(0, len(older)-n):], nil
 }
 
 // minor is the number of a minor: 33 of v1.33.

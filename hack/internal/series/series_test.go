@@ -92,13 +92,19 @@ func TestOlderAreThoseThatAKubeletMayHave(t *testing.T) {
 		files["patches/"+name+"/go.mod"] = "module x\n"
 	}
 	l := repository(t, files)
-	for name, want := range map[string][]string{
-		"v1.33": {"v1.30", "v1.32"},
-		"v1.32": {"v1.29", "v1.30"},
-		"v1.29": {},
+	for _, test := range []struct {
+		name string
+		most int
+		want []string
+	}{
+		{"v1.33", SupportedSkew, []string{"v1.30", "v1.32"}},
+		{"v1.33", 1, []string{"v1.32"}},
+		{"v1.33", 0, []string{}},
+		{"v1.32", SupportedSkew, []string{"v1.29", "v1.30"}},
+		{"v1.29", SupportedSkew, []string{}},
 	} {
-		if got, err := (Series{Name: name}).Older(l); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		if got, err := (Series{Name: test.name}).Older(l, test.most); err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s, at most %d: %q, %v; want %q", test.name, test.most, got, err, test.want)
 		}
 	}
 }

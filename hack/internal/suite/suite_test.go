@@ -83,17 +83,20 @@ func TestRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		ginkgo string // what `go tool ginkgo` does; $junit is the file to write
 		want   junit.Counts
+		report string
 		err    string // in the error; empty: none
 	}{
-		"a run that passes":            {`echo '` + results + `' > "$junit"`, junit.Counts{Passed: 1, Skipped: 1}, ""},
-		"a run that writes no results": {"echo 'panic: boom' >&2; exit 2", junit.Counts{}, "panic: boom"},
-		"results that are cut off":     {`echo '<testsuites>' > "$junit"`, junit.Counts{}, "ended without results"},
+		"a run that passes":            {`echo '` + results + `' > "$junit"`, junit.Counts{Passed: 1, Skipped: 1}, "", ""},
+		"a run with something to show": {`echo '` + results + `' > "$junit"; printf '| a |' > "${junit%.xml}.md"`, junit.Counts{Passed: 1, Skipped: 1}, "| a |", ""},
+		"a run that writes no results": {"echo 'panic: boom' >&2; exit 2", junit.Counts{}, "", "panic: boom"},
+		"results that are cut off":     {`echo '<testsuites>' > "$junit"`, junit.Counts{}, "", "ended without results"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := repository(t)
 			fakeGo(t, test.ginkgo)
 			stale := filepath.Join(l.Output(), "e2e", "tiny.xml")
 			write(t, stale, results)
+			write(t, strings.TrimSuffix(stale, ".xml")+".md", "of another run")
 
 			result, err := Run(t.Context(), l, Options{Suite: "tiny", Kubeconfig: kubeconfig(t, apiServer(t))}, nil)
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
@@ -101,6 +104,9 @@ func TestRun(t *testing.T) {
 			}
 			if result.Counts != test.want {
 				t.Errorf("counted %v, want %v", result.Counts, test.want)
+			}
+			if result.Report != test.report {
+				t.Errorf("reported %q, want %q", result.Report, test.report)
 			}
 		})
 	}
@@ -110,7 +116,7 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	o, err := Options{
 		Kubeconfig: "config", Context: "c", Focus: "story 1", LabelFilter: "!Slow", Procs: 3,
 		RequireGates: []string{"A", "B"}, Kubectl: "/bin/kubectl", JUnit: "/out.xml",
-		Podenv: "/bin/podenv", Cluster: "c",
+		Podenv: "/bin/podenv", Cluster: "c", Minor: "v1.33", Older: []string{"v1.31", "v1.32"}, Walks: 7,
 	}.complete(layout.Layout{Root: "/repo"})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +128,8 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	args := o.ginkgo("/x.test")
 	for _, want := range []string{"--procs=3", "--focus=story 1", "--label-filter=!Slow", "--kubeconfig=" + filepath.Join(dir, "config"),
 		"--context=c", "--podenv.require-gates=A,B", "--podenv.kubectl=/bin/kubectl", "--podenv.junit=/out.xml",
-		"--podenv.cli=/bin/podenv", "--podenv.cluster=c"} {
+		"--podenv.cli=/bin/podenv", "--podenv.cluster=c",
+		"--podenv.minor=v1.33", "--podenv.older=v1.31,v1.32", "--podenv.walks=7"} {
 		if !slices.Contains(args, want) {
 			t.Errorf("no %q in %q", want, args)
 		}
