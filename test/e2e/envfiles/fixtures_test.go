@@ -51,7 +51,7 @@ func newPod(name string, init []v1.Container, containers ...v1.Container) *v1.Po
 			RestartPolicy:  v1.RestartPolicyNever,
 			InitContainers: init,
 			Containers:     containers,
-			Volumes:        []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+			Volumes:        []v1.Volume{pods.EmptyDir(volume)},
 		},
 	}
 }
@@ -64,9 +64,7 @@ func unscheduled(pod *v1.Pod) *v1.Pod {
 
 // from is a variable taken from the key of an env file.
 func from(name, path, key string) v1.EnvVar {
-	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
-		FileKeyRef: &v1.FileKeySelector{VolumeName: volume, Path: path, Key: key},
-	}}
+	return pods.FromEnvFile(name, volume, path, key, nil)
 }
 
 // optional is variable with optional: true.

@@ -72,8 +72,7 @@ func fromSecret(name, key string) v1.EnvVar {
 
 // fromFile is a variable taken from a key of the file that withFile writes.
 func fromFile(name, key string) v1.EnvVar {
-	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
-		FileKeyRef: &v1.FileKeySelector{VolumeName: "config", Path: "config.env", Key: key}}}
+	return pods.FromEnvFile(name, "config", "config.env", key, nil)
 }
 
 // optional is variable with optional: true.
@@ -91,7 +90,7 @@ func optional(variable v1.EnvVar) v1.EnvVar {
 
 // withFile gives pod an emptyDir whose env file has content, byte for byte.
 func withFile(pod *v1.Pod, content string) *v1.Pod {
-	pod.Spec.Volumes = []v1.Volume{{Name: "config", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("config")}
 	pod.Spec.InitContainers = []v1.Container{{
 		Name: "setup-envfile", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
 		Command: []string{"sh", "-ec", `printf %s "$CONTENT" > /data/config.env`},

@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/kubernetes/test/e2e/framework"
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	admissionapi "k8s.io/pod-security-admission/api"
@@ -82,11 +83,9 @@ func staticPod(namespace string) *v1.Pod {
 			}},
 			Containers: []v1.Container{{
 				Name: consumer, Image: pods.Envdump, ImagePullPolicy: v1.PullNever,
-				Env: []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{
-					FileKeyRef: &v1.FileKeySelector{VolumeName: "config", Path: "config.env", Key: "A"},
-				}}},
+				Env: []v1.EnvVar{pods.FromEnvFile("A", "config", "config.env", "A", nil)},
 			}},
-			Volumes: []v1.Volume{{Name: "config", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+			Volumes: []v1.Volume{pods.EmptyDir("config")},
 		},
 	}
 	pods.Quick(&pod.Spec)
@@ -138,21 +137,12 @@ func awaitReturn(ctx context.Context, f *framework.Framework, node string, start
 			return err
 		}
 		for _, pod := range list.Items {
-			if !ready(&pod) {
+			if !podutils.IsPodReady(&pod) {
 				return fmt.Errorf("pod %s of kube-system is not ready", pod.Name)
 			}
 		}
 		return nil
 	}).WithTimeout(patience).WithPolling(time.Second).Should(gomega.Succeed())
-}
-
-func ready(pod *v1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == v1.PodReady {
-			return condition.Status == v1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // results returns what runs of the consumer saw, in their order, some of them twice. The shell's

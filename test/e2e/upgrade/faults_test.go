@@ -116,7 +116,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			// Not the init container: kubelets have been seen to take its run before the reboot
 			// for done. What it printed is checked wherever it does run.
 			consumers := allowed.Asked()
-			delete(consumers, "init")
+			delete(consumers, allowed.Init)
 			l.awaitRuns(ctx, rebooted, slices.Collect(maps.Keys(consumers))...)
 			l.expectWell(ctx, allowed.Patched)
 		})

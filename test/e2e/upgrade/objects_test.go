@@ -88,7 +88,7 @@ func gated(name string, env v1.EnvVar) *v1.Pod {
 			SchedulingGates: []v1.PodSchedulingGate{{Name: "podenv.dev/never"}},
 			InitContainers:  []v1.Container{setup()},
 			Containers:      []v1.Container{pods.Dumps("regular", env)},
-			Volumes:         []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+			Volumes:         []v1.Volume{pods.EmptyDir(volume)},
 		},
 	}
 	pods.Quick(&pod.Spec)

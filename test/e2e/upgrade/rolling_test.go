@@ -103,7 +103,7 @@ func rollingPod(container v1.Container) v1.PodTemplateSpec {
 		Spec: v1.PodSpec{
 			InitContainers: []v1.Container{setup()},
 			Containers:     []v1.Container{container},
-			Volumes:        []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+			Volumes:        []v1.Volume{pods.EmptyDir(volume)},
 		},
 	}
 	pods.Quick(&template.Spec)

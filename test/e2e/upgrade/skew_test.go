@@ -130,7 +130,7 @@ func podOf(feature, name string) *v1.Pod {
 	pod := pods.Once(name, container)
 	if feature == gate {
 		pod.Spec.InitContainers = []v1.Container{setup()}
-		pod.Spec.Volumes = []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+		pod.Spec.Volumes = []v1.Volume{pods.EmptyDir(volume)}
 	}
 	return pod
 }

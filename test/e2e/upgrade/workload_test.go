@@ -67,9 +67,7 @@ func variables() []v1.EnvVar {
 
 // from is a variable taken from a key of the env file.
 func from(name, key string, optional bool) v1.EnvVar {
-	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
-		FileKeyRef: &v1.FileKeySelector{VolumeName: volume, Path: "config.env", Key: key, Optional: &optional},
-	}}
+	return pods.FromEnvFile(name, volume, "config.env", key, &optional)
 }
 
 func (w workload) deploy(ctx context.Context, name string, init []v1.Container, container v1.Container) {
@@ -79,7 +77,7 @@ func (w workload) deploy(ctx context.Context, name string, init []v1.Container, 
 		Spec: v1.PodSpec{
 			InitContainers: init,
 			Containers:     []v1.Container{container},
-			Volumes:        []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+			Volumes:        []v1.Volume{pods.EmptyDir(volume)},
 		},
 	}
 	pods.Quick(&template.Spec)

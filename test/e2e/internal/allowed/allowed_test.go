@@ -9,9 +9,13 @@ import (
 
 var (
 	began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	// Generation n of the pods a and b was announced n seconds after the beginning.
+	// Generation n of the pods a and b was announced n seconds after the beginning. The log
+	// with generation 60 is lost.
 	written = func() (all []Writing) {
-		for n := range 60 {
+		for n := range 62 {
+			if n == 60 {
+				continue
+			}
 			for _, pod := range []string{"a", "b"} {
 				all = append(all, Writing{Pod: pod, Generation: n, Announced: at(n)})
 			}
@@ -48,6 +52,7 @@ func TestCheck(t *testing.T) {
 		"values of one generation":               {patchedOnly, []Run{run(Regular, 9, "a.7", "a.7", nil)}, ""},
 		"generations that go on":                 {patchedOnly, []Run{run(Regular, 9, "a.8", "a.8", nil), run(Regular, 30, "a.29", "a.29", nil)}, ""},
 		"another container has an older one":     {patchedOnly, []Run{run(Regular, 9, "a.9", "a.9", nil), run(Sidecar, 9, "a.3", "a.3", nil)}, ""},
+		"one whose announcement is lost":         {patchedOnly, []Run{run(Regular, 9, "a.60", "a.60", nil)}, ""},
 		"the same one again, at once":            {patchedOnly, []Run{run(Regular, 9, "a.8", "a.8", nil), run(Regular, 9, "a.8", "a.8", nil)}, ""},
 		"all are empty on a stock kubelet":       {stockOnly, []Run{run(Regular, 9, "", "", empty)}, ""},
 		"a stock kubelet starts what lacks keys": {stockOnly, []Run{run(incomplete, 9, "", "", empty)}, ""},

@@ -44,7 +44,7 @@ func right(container string, state v1.ContainerState, kubelets []Kubelet) bool {
 	done := state.Terminated != nil && state.Terminated.ExitCode == 0
 	waits := func(reason string) bool { return state.Waiting != nil && state.Waiting.Reason == reason }
 	switch {
-	case container == setup || container == begins:
+	case container == setup || container == Init:
 		return done
 	case container == probed || strings.HasPrefix(container, "ends-"):
 		return state.Running != nil || done || waits("CrashLoopBackOff")

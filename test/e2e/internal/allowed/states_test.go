@@ -25,7 +25,7 @@ func waits(reason string) v1.ContainerState {
 // workloadWith are the workload's pods as they should be on a patched kubelet, but for one
 // container.
 func workloadWith(container string, state v1.ContainerState) (all []v1.Pod) {
-	states := map[string]v1.ContainerState{setup: ended, begins: ended, probed: waits("CrashLoopBackOff"), incomplete: waits(pods.ConfigError), ender(0): ended}
+	states := map[string]v1.ContainerState{setup: ended, Init: ended, probed: waits("CrashLoopBackOff"), incomplete: waits(pods.ConfigError), ender(0): ended}
 	states[container] = state
 	for _, d := range Deployments("node") {
 		for i := range *d.Spec.Replicas {
@@ -63,8 +63,8 @@ func TestCheckStates(t *testing.T) {
 		"what goes on waits with its own right reason": {Regular, waits(pods.ConfigError), []Kubelet{Patched}, "container regular"},
 		"what ends has failed":                         {ender(0), failed, []Kubelet{Patched}, "terminated with 1"},
 		"what ends is refused":                         {ender(0), waits(pods.ConfigError), []Kubelet{Patched}, "container ends-0"},
-		"an init container has failed":                 {begins, failed, []Kubelet{Patched}, "container init"},
-		"an init container has not run":                {begins, waits("PodInitializing"), []Kubelet{Patched}, "container init"},
+		"an init container has failed":                 {Init, failed, []Kubelet{Patched}, "container init"},
+		"an init container has not run":                {Init, waits("PodInitializing"), []Kubelet{Patched}, "container init"},
 		"the writer waits":                             {Writer, waits("CrashLoopBackOff"), []Kubelet{Patched}, "container writer"},
 		"a container without a state":                  {Regular, v1.ContainerState{}, []Kubelet{Patched}, "not there"},
 	} {

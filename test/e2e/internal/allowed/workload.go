@@ -15,9 +15,9 @@ import (
 // The containers of the workload.
 const (
 	setup  = "setup"  // writes the first generation
-	begins = "init"   // an init container that consumes
 	probed = "probed" // a sidecar that consumes, and is restarted whenever its probe fails
 
+	Init    = "init"    // an init container that consumes
 	Writer  = "writer"  // a sidecar that writes one generation after the other
 	Sidecar = "sidecar" // a sidecar that consumes, and goes on
 	Regular = "regular" // a regular container that consumes, and goes on
@@ -54,8 +54,8 @@ done`
 // the time: containers that go on, containers that end or are killed and restarted, and one
 // that lacks a key. All of its pods go to the node called node.
 func Deployments(node string) []*appsv1.Deployment {
-	goesOn := []v1.Container{consumer(begins), sidecar(serves(Sidecar, ":8081"))}
-	restarts := []v1.Container{consumer(begins), sidecar(fails(serves(probed, ":8081")))}
+	goesOn := []v1.Container{consumer(Init), sidecar(serves(Sidecar, ":8081"))}
+	restarts := []v1.Container{consumer(Init), sidecar(fails(serves(probed, ":8081")))}
 	var ends []v1.Container
 	for i := range enders {
 		ends = append(ends, consumer(ender(i)))
@@ -72,7 +72,7 @@ func ender(i int) string { return fmt.Sprintf("ends-%d", i) }
 // Asked is what the containers of the workload ask for.
 func Asked() map[string][]v1.EnvVar {
 	asked := map[string][]v1.EnvVar{}
-	for _, name := range []string{begins, probed, Sidecar, Regular} {
+	for _, name := range []string{Init, probed, Sidecar, Regular} {
 		asked[name] = consumer(name).Env
 	}
 	for i := range enders {
@@ -93,9 +93,7 @@ func consumer(name string) v1.Container {
 }
 
 func from(name, key string, optional bool) v1.EnvVar {
-	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
-		FileKeyRef: &v1.FileKeySelector{VolumeName: volume, Path: "config.env", Key: key, Optional: &optional},
-	}}
+	return pods.FromEnvFile(name, volume, "config.env", key, &optional)
 }
 
 func serves(name, address string) v1.Container {
@@ -132,7 +130,7 @@ func deployment(name, node string, replicas int32, init []v1.Container, containe
 		NodeSelector:   map[string]string{v1.LabelHostname: node},
 		InitContainers: append([]v1.Container{runs(setup, setupScript), sidecar(runs(Writer, writerScript))}, init...),
 		Containers:     containers,
-		Volumes:        []v1.Volume{{Name: volume, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+		Volumes:        []v1.Volume{pods.EmptyDir(volume)},
 	}
 	pods.Quick(&spec)
 	return &appsv1.Deployment{

@@ -18,7 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/kubernetes/test/e2e/framework"
+	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/gates"
@@ -175,10 +177,8 @@ func (p *Pair) well(ctx context.Context) error {
 		return err
 	}
 	for _, node := range list.Items {
-		for _, c := range node.Status.Conditions {
-			if c.Type == v1.NodeReady && c.Status != v1.ConditionTrue {
-				return fmt.Errorf("node %s is not ready: %s", node.Name, c.Message)
-			}
+		if !e2enode.IsConditionSetAsExpectedSilent(&node, v1.NodeReady, true) {
+			return fmt.Errorf("node %s is not ready", node.Name)
 		}
 	}
 	pods, err := p.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
@@ -186,10 +186,8 @@ func (p *Pair) well(ctx context.Context) error {
 		return err
 	}
 	for _, pod := range pods.Items {
-		for _, c := range pod.Status.Conditions {
-			if c.Type == v1.PodReady && c.Status != v1.ConditionTrue {
-				return fmt.Errorf("pod %s is not ready: %s", pod.Name, c.Message)
-			}
+		if !podutils.IsPodReady(&pod) {
+			return fmt.Errorf("pod %s is not ready", pod.Name)
 		}
 	}
 	return nil

@@ -88,12 +88,6 @@ func (n Node) TrySwap(ctx context.Context, component, build string) error {
 	return err
 }
 
-// SetGates changes gates of a component: "EnvFiles=true", "EnvFiles-".
-func (n Node) SetGates(ctx context.Context, component string, gates ...string) {
-	ginkgo.GinkgoHelper()
-	podenv(ctx, append([]string{"gate", string(n), component}, gates...)...)
-}
-
 // Restart restarts a component.
 func (n Node) Restart(ctx context.Context, component string) {
 	ginkgo.GinkgoHelper()

@@ -17,3 +17,16 @@ func Once(name string, containers ...v1.Container) *v1.Pod {
 func Dumps(name string, env ...v1.EnvVar) v1.Container {
 	return v1.Container{Name: name, Image: Envdump, ImagePullPolicy: v1.PullNever, Env: env}
 }
+
+// FromEnvFile is a variable taken from the key of an env file in a volume. Whether the file
+// and the key may be missing is left open where optional is nil.
+func FromEnvFile(name, volume, path, key string, optional *bool) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
+		FileKeyRef: &v1.FileKeySelector{VolumeName: volume, Path: path, Key: key, Optional: optional},
+	}}
+}
+
+// EmptyDir is a volume that lives as long as the pod.
+func EmptyDir(name string) v1.Volume {
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
+}
