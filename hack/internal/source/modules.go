@@ -51,7 +51,7 @@ func downloadModules(ctx context.Context, s series.Series, scratch string) ([]mo
 	if err != nil {
 		return nil, err
 	}
-	return zips, checkZips(zips, sums)
+	return zips, checkZips(ctx, zips, sums)
 }
 
 // download gets modules into the Go module cache, as the module in dir sees them.
@@ -96,10 +96,21 @@ func readDownloads(out string) ([]moduleZip, error) {
 }
 
 // checkZips hashes the archives themselves: go trusts the hash that it noted beside an
-// archive when it downloaded it.
-func checkZips(zips []moduleZip, sums map[module.Version]string) error {
+// archive when it downloaded it. A release takes seconds, so ctx ends it between files.
+func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]string) error {
+	hash := func(files []string, open func(string) (io.ReadCloser, error)) (string, error) {
+		return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return open(file)
+		})
+	}
 	for _, z := range zips {
-		got, err := dirhash.HashZip(z.zip, dirhash.Hash1)
+		got, err := dirhash.HashZip(z.zip, hash)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			return checksumError(z.String(), err)
 		}

@@ -1,11 +1,16 @@
 package source
 
 import (
+	"archive/zip"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
 )
 
 func TestReleaseThatCannotBeHadIsExplained(t *testing.T) {
@@ -125,4 +130,33 @@ func TestReleaseIsCommittedOnce(t *testing.T) {
 func setenv(w *world, key, value string) {
 	w.Helper()
 	w.TB.(*testing.T).Setenv(key, value)
+}
+
+func TestCheckOfArchivesEndsWithTheContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "module.zip")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	if _, err := archive.Create("k8s.io/api@v0.33.13/doc.go"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(archive.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := dirhash.HashZip(path, dirhash.Hash1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := module.Version{Path: "k8s.io/api", Version: "v0.33.13"}
+	zips, sums := []moduleZip{{Version: m, zip: path}}, map[module.Version]string{m: sum}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := checkZips(ctx, zips, sums); err != nil {
+		t.Errorf("before it ends: %v", err)
+	}
+	cancel()
+	if err := checkZips(ctx, zips, sums); !errors.Is(err, context.Canceled) {
+		t.Errorf("after it has ended: %v, want context.Canceled", err)
+	}
 }
