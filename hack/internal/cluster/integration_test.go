@@ -3,9 +3,12 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,11 +48,18 @@ func TestLive(t *testing.T) {
 		layout: layout.Layout{Root: t.TempDir()},
 		config: Config{Name: liveName, NodeImage: image, Workers: 1, Gates: parseGateFlag(t, os.Getenv(envGates))},
 	}
-	if err := l.docker(t).sweep(t.Context(), liveName); err != nil { // what a killed run left
+	if err := l.sweep(); err != nil { // what a killed run left
 		t.Fatal(err)
 	}
 	l.before = l.leftovers(t)
-	t.Cleanup(func() { l.docker(t).sweep(context.Background(), liveName) }) //nolint:errcheck // what is left fails the last part
+	t.Cleanup(func() { l.sweep() }) //nolint:errcheck // what is left fails the last part
+	// Ctrl-C ends a test without its clean-up.
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := context.AfterFunc(signalled, func() {
+		fmt.Fprintf(os.Stderr, "interrupted: deleting cluster %s: %v\n", liveName, l.sweep())
+		os.Exit(1)
+	})
+	t.Cleanup(func() { ends(); stop() })
 
 	for _, part := range []struct {
 		promise string
@@ -90,6 +100,12 @@ type live struct {
 	config  Config
 	before  map[string]string
 	cluster *Cluster
+}
+
+// sweep deletes all that there is of the cluster.
+func (l *live) sweep() error {
+	d, ctx := docker(l.engine.Docker), context.Background()
+	return errors.Join(d.sweep(ctx, liveName), d.removeNetwork(ctx))
 }
 
 func timed(t *testing.T, f func(*testing.T)) {
