@@ -99,7 +99,7 @@ func services() []file {
 	for _, unit := range []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"} {
 		files = append(files, file{name: system + "multi-user.target.wants/" + unit, link: "/" + system + unit})
 	}
-	for _, bin := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
+	for _, bin := range []string{"containerd", "containerd-shim-runc-v2"} {
 		files = append(files, file{name: "usr/local/bin/" + bin, link: "/usr/bin/" + bin})
 	}
 	return files
