@@ -14,6 +14,9 @@ var (
 	ended   = regexp.MustCompile(`^(•|S|P)( \[[A-Z ]+\])? \[[0-9.]+ seconds\]`)
 )
 
+// by is a step of a spec, and when it began.
+var by = regexp.MustCompile(`^\s+STEP: (.*?)( @ \S+ \S+)?$`)
+
 // rule is what Ginkgo draws between specs.
 var rule = regexp.MustCompile(`^-{30}$`)
 
@@ -26,6 +29,7 @@ type follower struct {
 	done    int
 	failed  int
 	last    string // the line before
+	alone   string // the spec that runs alone, if one does
 }
 
 // Write implements io.Writer.
@@ -49,6 +53,7 @@ func (f *follower) line(line string) {
 		if strings.Contains(match[2], "FAILED") || strings.Contains(match[2], "PANICKED") || strings.Contains(match[2], "TIMEDOUT") {
 			f.failed++
 		}
+		f.alone = ""
 		f.say("")
 		return
 	}
@@ -58,7 +63,12 @@ func (f *follower) line(line string) {
 	case isName && ended.MatchString(last):
 		f.say(", last: " + shorten(line))
 	case isName && rule.MatchString(last):
-		f.say(", now: " + shorten(line))
+		f.alone = shorten(line)
+		f.say(", now: " + f.alone)
+	case f.alone != "":
+		if match := by.FindStringSubmatch(line); match != nil {
+			f.say(", now: " + f.alone + ": " + match[1])
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ const alone = `Will run 2 of 4 specs
 ------------------------------
 [sig-node] Version skew [Serial] [Disruptive] the first cell
 /suite/skew_test.go:56
-  STEP: creating a pod
+  STEP: walk 2 of 20, step 1: to stock:v1.32 @ 11/21/26 15:12:43.149
 • [58.925 seconds]
 ------------------------------
 [sig-node] Version skew [Serial] [Disruptive] the second cell
@@ -92,7 +92,8 @@ func TestFollowerNamesTheSpecThatRunsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# 0 of 2 specs, now: Version skew the first cell", "# 1 of 2 specs\n", "# 1 of 2 specs, now: Version skew the second cell"} {
+	for _, want := range []string{"# 0 of 2 specs, now: Version skew the first cell\n",
+		"# 0 of 2 specs, now: Version skew the first cell: walk 2 of 20, step 1: to stock:v1.32\n", "# 1 of 2 specs\n", "# 1 of 2 specs, now: Version skew the second cell"} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
 		}
