@@ -43,7 +43,7 @@ func (t *testRun) checks() []verify.Check {
 		c.Lane = "compiling"
 		return c
 	}
-	return []verify.Check{
+	checks := []verify.Check{
 		mine("setup", "setup", t.setup),
 		compiles(after(verify.Lint(l.Root), "setup")),
 		compiles(after(verify.Unit(l), "setup")),
@@ -56,6 +56,7 @@ func (t *testRun) checks() []verify.Check {
 		compiles(after(verify.EachPatch(l, t.openTree), "build")),
 		compiles(after(verify.Upstream(l, t.openTree, t.stockTree), "build")),
 		mine("server tarball", "image", t.serverTarball, "build"),
+		compiles(mine("kind builds from the server tarball", "image", t.kindBuilds, "server tarball")),
 		mine("node image with plain kind", "image", t.plainKind, "build"),
 		mine("cluster operations", "image", t.clusterOperations, "build"),
 		mine("cluster", "setup", t.createCluster, "build"),
@@ -68,6 +69,10 @@ func (t *testRun) checks() []verify.Check {
 		mine("e2e with the gate off", "e2e", t.e2eGateOff, "cluster"),
 		mine("down leaves nothing", "e2e", t.down, "cluster"),
 	}
+	if t.full {
+		checks = append(checks, compiles(mine("up goes on after Ctrl-C", "e2e", t.interruptions, "build")))
+	}
+	return checks
 }
 
 func (t *testRun) openTree(context.Context) (*source.Tree, error) { return t.result.Tree, nil }
@@ -124,8 +129,16 @@ func (t *testRun) generators(ctx context.Context, step *progress.Step) ([]junit.
 }
 
 func (t *testRun) serverTarball(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
-	r := t.result.Build
-	return nil, build.ServerTarball(ctx, t.app.layout, r, filepath.Join(r.Dir, build.ServerTarballName), step)
+	return nil, build.ServerTarball(ctx, t.app.layout, t.result.Build, t.tarball(), step)
+}
+
+func (t *testRun) tarball() string {
+	return filepath.Join(t.result.Build.Dir, build.ServerTarballName)
+}
+
+// kindBuilds has kind make a node image of the server tarball, as it would of upstream's.
+func (t *testRun) kindBuilds(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	return nil, nodeimage.ProveServerTarball(ctx, t.app.layout, t.result.Engine, t.tarball(), t.result.Build.Version, step)
 }
 
 // plainKind proves the node image as anybody would use it.
@@ -147,6 +160,15 @@ func (t *testRun) clusterOperations(ctx context.Context, step *progress.Step) ([
 		Layout: t.app.layout, Name: "cluster-operations", Dir: t.app.layout.Root,
 		Env:   []string{"PODENV_NODE_IMAGE=" + t.result.Image.Ref, "PODENV_GATES=" + strings.Join(flags, ",")},
 		Flags: []string{"-count=1", "-timeout=20m", "-run=^TestLive$", "podenv.dev/hack/internal/cluster"},
+	}.Run(ctx, step)
+}
+
+// interruptions interrupts podenv up in each of its steps.
+func (t *testRun) interruptions(ctx context.Context, step *progress.Step) ([]junit.Case, error) {
+	return verify.GoTest{
+		Layout: t.app.layout, Name: "interruptions", Dir: t.app.layout.Root,
+		Env:   []string{"PODENV_REPOSITORY=" + t.app.layout.Root, "SERIES=" + t.p.Series.Name},
+		Flags: []string{"-count=1", "-timeout=30m", "-run=^TestLiveInterruptions$", "podenv.dev/hack/podenv"},
 	}.Run(ctx, step)
 }
 

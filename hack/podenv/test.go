@@ -35,7 +35,8 @@ What compiles runs beside what waits for a cluster.
 Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
 the cluster up and down between builds and gates. The kubelets there are the series'
 own and that of the minor before, or with --full all that the version skew policy
-allows; --full also runs the specs that are labelled Slow.`,
+allows; --full also runs the specs that are labelled Slow, and presses Ctrl-C in each
+step of podenv up.`,
 		Example: `  podenv test
   podenv test --only lint,unit
   podenv test --only e2e --keep     # leave the cluster for a look

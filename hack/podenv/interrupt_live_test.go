@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// envRepository names the repository whose podenv TestLiveInterruptions runs.
+	envRepository = "PODENV_REPOSITORY"
+	// interruptedName is the name of its cluster.
+	interruptedName = "podenv-interrupted"
+	// interruptPatience is how long podenv may take to end, or to come to a step: a deadline only.
+	interruptPatience = 10 * time.Minute
+)
+
+// TestLiveInterruptions runs podenv up in a fresh clone and presses Ctrl-C in each step,
+// early and late. Each time it has to say how to go on, and to leave no process and no
+// node; the last run, which nobody interrupts, has to come up with what they left.
+func TestLiveInterruptions(t *testing.T) {
+	repository := os.Getenv(envRepository)
+	if repository == "" {
+		t.Skipf("%s is not set: name a repository to clone", envRepository)
+	}
+	// When the test itself is interrupted, so is the podenv that it runs.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir := filepath.Join(t.TempDir(), "podenv")
+	must(t, exec.CommandContext(ctx, "git", "clone", "--quiet", repository, dir))
+	build := exec.CommandContext(ctx, "go", "build", "-o", "_output/bin/podenv", "./hack/podenv")
+	build.Dir = dir
+	must(t, build)
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "kubeconfig"))
+	down := func() { must(t, podenvIn(context.Background(), dir, "down", "--name", interruptedName)) }
+	down() // what a killed run left
+	t.Cleanup(down)
+
+	for _, at := range []struct {
+		step  string // the line that podenv prints when the step begins ends with it
+		after []time.Duration
+	}{
+		{"container engine", []time.Duration{0}},
+		{"root file system", []time.Duration{0}},
+		{"test images", []time.Duration{time.Second}},
+		{"source tree", []time.Duration{time.Second, 10 * time.Second, 25 * time.Second}},
+		{"support images", []time.Duration{0}},
+		{"go build", []time.Duration{time.Second, 20 * time.Second}},
+		{"component images", []time.Duration{0, time.Second}},
+		{"node image", []time.Duration{0, 5 * time.Second}},
+		{"cluster " + interruptedName, []time.Duration{0, 2 * time.Second, 10 * time.Second, 20 * time.Second}},
+		{"KEP-3721 stories", []time.Duration{0, time.Second}},
+	} {
+		for _, after := range at.after {
+			t.Run(fmt.Sprintf("%s after %v", at.step, after), func(t *testing.T) {
+				if ctx.Err() != nil {
+					t.Fatal(ctx.Err())
+				}
+				interrupt(ctx, t, dir, at.step, after)
+				if strings.HasPrefix(at.step, "cluster ") {
+					noNodes(t)
+				}
+			})
+		}
+	}
+	t.Run("nobody interrupts", func(t *testing.T) {
+		out, err := podenvIn(ctx, dir, "up", "--name", interruptedName).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "The cluster "+interruptedName+" runs") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	down()
+	noNodes(t)
+}
+
+// podenvIn prepares the podenv of the repository dir, in a process group of its own, as a
+// shell starts it.
+func podenvIn(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "_output/bin/podenv"), args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	return cmd
+}
+
+func must(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
+// interrupt runs podenv up, and presses Ctrl-C some time after a step has begun.
+func interrupt(ctx context.Context, t *testing.T, dir, step string, after time.Duration) {
+	t.Helper()
+	cmd := podenvIn(ctx, dir, "up", "--name", interruptedName)
+	reader, writer := io.Pipe()
+	cmd.Stdout, cmd.Stderr = writer, writer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tooLong := time.AfterFunc(interruptPatience, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it has ended
+	defer tooLong.Stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.Wait()
+		writer.Close()
+	}()
+
+	var printed strings.Builder
+	pressed := make(chan time.Time, 1)
+	var timer *time.Timer
+	for lines := bufio.NewScanner(reader); lines.Scan(); {
+		fmt.Fprintln(&printed, lines.Text())
+		if timer == nil && lines.Text() == "  ...   "+step {
+			timer = time.AfterFunc(after, func() {
+				pressed <- time.Now()
+				syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) //nolint:errcheck // what has ended says how below
+			})
+		}
+	}
+	err := <-ended
+	var exit *exec.ExitError
+	switch {
+	case timer == nil:
+		t.Fatalf("the step %q has not begun; podenv ended with %v and\n%s", step, err, printed.String())
+	case timer.Stop():
+		t.Fatalf("podenv ended before Ctrl-C:\n%s", printed.String())
+	case !errors.As(err, &exit) || exit.ExitCode() != interrupted:
+		t.Fatalf("podenv ended with %v, want exit status %d:\n%s", err, interrupted, printed.String())
+	case !strings.HasSuffix(strings.TrimSpace(printed.String()), "podenv: interrupted; the same command goes on from here"):
+		t.Errorf("podenv does not say how to go on:\n%s", printed.String())
+	}
+	t.Logf("ended %v after Ctrl-C", time.Since(<-pressed).Round(time.Millisecond))
+	for _, left := range processesIn(dir) {
+		t.Errorf("still runs: %s", left)
+	}
+}
+
+// processesIn lists the processes that work in dir or run something of it.
+func processesIn(dir string) (found []string) {
+	folders, _ := filepath.Glob("/proc/[0-9]*") // the only error is that of a pattern
+	for _, proc := range folders {
+		cwd, _ := os.Readlink(filepath.Join(proc, "cwd"))
+		exe, _ := os.Readlink(filepath.Join(proc, "exe"))
+		if strings.HasPrefix(cwd, dir) || strings.HasPrefix(exe, dir) {
+			command, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+			found = append(found, filepath.Base(proc)+": "+strings.ReplaceAll(string(command), "\x00", " "))
+		}
+	}
+	return found
+}
+
+func noNodes(t *testing.T) {
+	t.Helper()
+	out, err := exec.CommandContext(context.Background(), "docker", "ps", "--all", "--format", "{{.Names}}",
+		"--filter", "label=io.x-k8s.kind.cluster="+interruptedName).Output()
+	if err != nil || len(out) > 0 {
+		t.Errorf("nodes left: %q, error %v", out, err)
+	}
+}
