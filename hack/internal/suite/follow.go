@@ -83,4 +83,4 @@ func (f *follower) say(what string) {
 // tags are what the framework puts before and Ginkgo behind a spec's own words.
 var tags = regexp.MustCompile(`\[[^\]]*\]\s*`)
 
-func shorten(name string) string { return tags.ReplaceAllString(name, "") }
+func shorten(name string) string { return strings.TrimSpace(tags.ReplaceAllString(name, "")) }

@@ -70,7 +70,7 @@ const alone = `Will run 2 of 4 specs
 /suite/entry.go:60
 [SynchronizedBeforeSuite] PASSED [4.260 seconds]
 ------------------------------
-[sig-node] Version skew [Serial] [Disruptive] the first cell
+[sig-node] Version skew [Serial] the first cell [Disruptive]
 /suite/skew_test.go:56
   STEP: walk 2 of 20, step 1: to stock:v1.32 @ 11/21/26 15:12:43.149
 • [58.925 seconds]
