@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// patience is how long a workload has to become what is awaited.
-	patience = 2 * time.Minute
+	// patience is how long a workload has to become what is awaited. It covers the longest
+	// back-off of a kubelet, five minutes: a controller manager that loses its lease while
+	// the API server is restarted ends, and waits for that long after some restarts.
+	patience = 6 * time.Minute
 	poll     = 500 * time.Millisecond
 	volume   = "config"
 

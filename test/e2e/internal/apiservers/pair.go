@@ -29,8 +29,9 @@ import (
 
 const (
 	manifests = "/etc/kubernetes/manifests/"
-	// patience is how long a server has to come up, and the cluster to be well again.
-	patience = 2 * time.Minute
+	// patience is how long a server has to come up, and the cluster to be well again, with
+	// what a kubelet restarts after a back-off of up to five minutes.
+	patience = 6 * time.Minute
 	poll     = 500 * time.Millisecond
 )
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	v1 "k8s.io/api/core/v1"
@@ -56,6 +57,36 @@ func Namespace(ctx context.Context, client kubernetes.Interface, namespace strin
 	for _, node := range slices.Compact(nodes) {
 		add("last lines of the kubelet of node "+node, func() (string, error) { return kubeletLog(ctx, client, node) })
 	}
+	add("restarts in namespace "+metav1.NamespaceSystem, func() (string, error) { return restarts(ctx, client) })
+}
+
+// restarts lists the containers of the cluster's own pods that were restarted or do not
+// run: what is not scheduled, or not created, waits for one of them.
+func restarts(ctx context.Context, client kubernetes.Interface) (string, error) {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, pod := range pods.Items {
+		for _, status := range pod.Status.ContainerStatuses {
+			if status.RestartCount == 0 && status.State.Running != nil {
+				continue
+			}
+			fmt.Fprintf(&out, "%s: %s: %d restarts", pod.Name, status.Name, status.RestartCount)
+			if running := status.State.Running; running != nil {
+				fmt.Fprintf(&out, ", runs since %s", running.StartedAt.UTC().Format(time.TimeOnly))
+			}
+			if waiting := status.State.Waiting; waiting != nil {
+				fmt.Fprintf(&out, ", waits: %s: %s", waiting.Reason, waiting.Message)
+			}
+			if last := status.LastTerminationState.Terminated; last != nil {
+				fmt.Fprintf(&out, ", ended at %s: %s, exit code %d", last.FinishedAt.UTC().Format(time.TimeOnly), last.Reason, last.ExitCode)
+			}
+			fmt.Fprintln(&out)
+		}
+	}
+	return out.String(), nil
 }
 
 // add adds what get returns to the report of the running spec.

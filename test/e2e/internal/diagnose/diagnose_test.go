@@ -35,6 +35,30 @@ func TestEventsAreListedOldestFirst(t *testing.T) {
 	}
 }
 
+func TestRestartsAreListedWithWhatTheyWaitFor(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 1, 1, 2, 3, 0, time.UTC))
+	running := v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: at}}
+	ended := v1.ContainerState{Terminated: &v1.ContainerStateTerminated{FinishedAt: at, Reason: "Error", ExitCode: 1}}
+	waiting := v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 2m40s"}}
+	pod := func(name string, status v1.ContainerStatus) *v1.Pod {
+		status.Name = "main"
+		return &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name},
+			Status:     v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{status}},
+		}
+	}
+	text, err := restarts(t.Context(), fake.NewClientset(
+		pod("calm", v1.ContainerStatus{State: running}),
+		pod("crashing", v1.ContainerStatus{State: waiting, LastTerminationState: ended, RestartCount: 5}),
+		pod("restarted", v1.ContainerStatus{State: running, RestartCount: 1}),
+	))
+	want := "crashing: main: 5 restarts, waits: CrashLoopBackOff: back-off 2m40s, ended at 01:02:03: Error, exit code 1\n" +
+		"restarted: main: 1 restarts, runs since 01:02:03\n"
+	if err != nil || text != want {
+		t.Errorf("got\n%swant\n%serror %v", text, want, err)
+	}
+}
+
 func TestKubeletLogTakesTheWayThatTheClusterOffers(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string // of the kubelet

@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// patience is how long a pod has for each thing that is awaited. It covers the
-	// kubelet's back-off on a loaded machine; a pod usually needs a few seconds.
-	patience = 90 * time.Second
+	// patience is how long a pod has for each thing that is awaited. It covers the longest
+	// back-off of a kubelet, five minutes: that of a container of the pod, or of a scheduler
+	// that lost its lease, and ended, while a spec had the API server restarted. A pod
+	// usually needs a few seconds.
+	patience = 6 * time.Minute
 	poll     = 500 * time.Millisecond
 )
 
