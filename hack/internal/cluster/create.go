@@ -121,10 +121,13 @@ func (c *Cluster) resume(ctx context.Context, kubeconfig string, step *progress.
 
 // make creates the cluster. The record, which says that it is whole, comes last.
 func (c *Cluster) make(ctx context.Context, cfg *Config, step *progress.Step) error {
-	if err := c.docker.ensureNetwork(ctx); err != nil {
-		return explain(fmt.Errorf("making docker's network %s: %w", network, err))
+	unlock, err := c.docker.holdNetwork(ctx)
+	if err != nil {
+		return err
 	}
-	if err := c.docker.provision(ctx, cfg, c.record.Kubeconfig, step); err != nil {
+	err = c.docker.provision(ctx, cfg, c.record.Kubeconfig, step)
+	unlock()
+	if err != nil {
 		return err
 	}
 	if err := c.writeKubeconfig(step); err != nil {

@@ -249,6 +249,53 @@ func TestDeleteKeepsANetwork(t *testing.T) {
 	}
 }
 
+func TestDeleteWaitsForThoseWhoPutNodesIntoTheNetwork(t *testing.T) {
+	tests := map[string]struct {
+		comes bool // a node of the other cluster
+		left  int  // networks
+	}{
+		"and keeps it for their nodes":                     {true, 1},
+		"and deletes it when they have failed to make any": {false, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _, e := newFakeDocker(t)
+			d := docker(e.Docker)
+			unlock, err := d.holdNetwork(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			another, err := d.holdNetwork(t.Context())
+			if err != nil {
+				t.Fatalf("two cannot make nodes at the same time: %v", err)
+			}
+			another()
+			done := make(chan error, 1)
+			go func() { done <- d.removeNetwork(t.Context()) }()
+			select {
+			case err := <-done:
+				t.Fatalf("removeNetwork returned %v while another made nodes", err)
+			case <-time.After(3 * interval):
+			}
+			if networks := f.names(t, "networks"); len(networks) != 1 {
+				t.Fatalf("networks: %q, want kind", networks)
+			}
+			if test.comes {
+				f.add(t, fakeNode("other", "other-control-plane", "control-plane", true))
+			} else {
+				unlock()
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if networks := f.names(t, "networks"); len(networks) != test.left {
+				t.Errorf("networks: %q, want %d", networks, test.left)
+			}
+			unlock()
+		})
+	}
+}
+
 func TestDeleteTakesTheClusterOutOfTheKubeconfigs(t *testing.T) {
 	const text = `apiVersion: v1
 kind: Config

@@ -2,7 +2,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+
+	"github.com/gofrs/flock"
 )
 
 // kind puts the nodes of all clusters into one network, which it makes without a
@@ -14,6 +20,61 @@ const (
 	// networkSubnet6 is the IPv6 subnet that kind derives from the network's name.
 	networkSubnet6 = "fc00:f853:ccd:e793::/64"
 )
+
+// errNetworkHeld is what lockNetwork returns while another podenv has the network.
+var errNetworkHeld = errors.New("another podenv that has the network " + network)
+
+// lockNetwork keeps the network as it is until it is unlocked: while nodes are made that
+// are not in it yet, which several may do at the same time, or while one looks whether
+// anybody is in it and deletes it. The lock is one for all checkouts of a user, whose
+// clusters share the network.
+func lockNetwork(lock func(*flock.Flock) (bool, error)) (unlock func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(cache, "podenv", "network.lock")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	f := flock.New(path)
+	locked, err := lock(f)
+	if err != nil {
+		return nil, fmt.Errorf("locking docker's network %s: %w", network, err)
+	}
+	if !locked {
+		return nil, errNetworkHeld
+	}
+	return func() { f.Unlock() }, nil //nolint:errcheck // the lock ends with the process at the latest
+}
+
+// awaitNetwork calls try again for as long as another podenv has the network.
+func awaitNetwork(ctx context.Context, try func(context.Context) error) error {
+	return poll(ctx, cleanupTime, func(ctx context.Context) error {
+		err := try(ctx)
+		if err != nil && !errors.Is(err, errNetworkHeld) {
+			return fatal{err}
+		}
+		return err
+	})
+}
+
+// holdNetwork makes the network if there is none, and keeps it from being deleted until
+// unlock is called.
+func (d docker) holdNetwork(ctx context.Context) (unlock func(), err error) {
+	err = awaitNetwork(ctx, func(context.Context) error {
+		unlock, err = lockNetwork((*flock.Flock).TryRLock)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.ensureNetwork(ctx); err != nil {
+		unlock()
+		return nil, explain(fmt.Errorf("making docker's network %s: %w", network, err))
+	}
+	return unlock, nil
+}
 
 // ensureNetwork makes the network as kind would, if there is none.
 func (d docker) ensureNetwork(ctx context.Context) error {
@@ -35,17 +96,38 @@ func (d docker) ensureNetwork(ctx context.Context) error {
 }
 
 // removeNetwork deletes the network if this package made it and no container, a
-// stopped one included, is in it.
+// stopped one included, is in it or about to be.
 func (d docker) removeNetwork(ctx context.Context) error {
+	return awaitNetwork(ctx, func(ctx context.Context) error {
+		// Those whose nodes are in it delete it after them, so they are not waited for.
+		idle, err := d.networkIdle(ctx)
+		if err != nil || !idle {
+			return err
+		}
+		unlock, err := lockNetwork((*flock.Flock).TryLock)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if idle, err = d.networkIdle(ctx); err != nil || !idle {
+			return err
+		}
+		return d.removeIdleNetwork(ctx)
+	})
+}
+
+// networkIdle says whether the network is ours and no container is in it.
+func (d docker) networkIdle(ctx context.Context) (bool, error) {
 	ours, err := d.networkWith(ctx, "label="+labelNetwork)
 	if err != nil || !ours {
-		return err
+		return false, err
 	}
 	users, err := d(ctx, "ps", "--all", "--quiet", "--filter=network="+network).Output()
-	if err != nil || users != "" {
-		return err
-	}
-	err = d(ctx, "network", "rm", network).Run()
+	return users == "", err
+}
+
+func (d docker) removeIdleNetwork(ctx context.Context) error {
+	err := d(ctx, "network", "rm", network).Run()
 	if err != nil && strings.Contains(err.Error(), "active endpoints") {
 		return nil // a container has joined since
 	}
