@@ -75,6 +75,7 @@ func validateName(name string) error {
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{Name: c.Name, FeatureGates: c.Gates}
 	v1alpha4.SetDefaultsCluster(k)
+	k.KubeadmConfigPatches = []string{noElection}
 	if c.Verbosity > 0 {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
 	}
@@ -95,8 +96,23 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	return k
 }
 
-// verbosityPatches are merged into what kind gives kubeadm. Without an apiVersion they
-// are for every version of it: kind converts extraArgs.
+// noElection is for the one controller manager and the one scheduler that there are: with
+// nobody to lead they would end whenever the API server is away for ten seconds, as when
+// its build is swapped, and the kubelet starts them again only after a back-off, which
+// grows to five minutes.
+//
+// Without an apiVersion a patch is for every version of kubeadm's configuration: kind
+// converts extraArgs.
+const noElection = `kind: ClusterConfiguration
+controllerManager:
+  extraArgs:
+    leader-elect: "false"
+scheduler:
+  extraArgs:
+    leader-elect: "false"
+`
+
+// verbosityPatches are merged into what kind gives kubeadm.
 func verbosityPatches(v int) []string {
 	return []string{
 		fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(v)),

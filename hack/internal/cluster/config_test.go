@@ -28,36 +28,38 @@ func TestKindConfig(t *testing.T) {
 	}
 }
 
-func TestKindConfigHasTheVerbosity(t *testing.T) {
-	plain := Config{Name: "podenv", NodeImage: "podenv/node:1"}
-	if patches := plain.kind().KubeadmConfigPatches; len(patches) != 0 {
-		t.Errorf("patches without a verbosity: %q", patches)
+func TestWhatKindGivesKubeadm(t *testing.T) {
+	none := map[string]any{"extraArgs": map[string]any{"leader-elect": "false"}}
+	tests := map[string]struct {
+		verbosity int
+		want      []any
+	}{
+		"the one of each controller elects no leader": {0, []any{
+			map[string]any{"kind": "ClusterConfiguration", "controllerManager": none, "scheduler": none},
+		}},
+		"with a verbosity": {4, []any{
+			map[string]any{"kind": "ClusterConfiguration", "controllerManager": none, "scheduler": none},
+			map[string]any{"kind": "ClusterConfiguration", "apiServer": map[string]any{"extraArgs": map[string]any{"v": "4"}}},
+			map[string]any{"kind": "KubeletConfiguration", "logging": map[string]any{"verbosity": 4.0}},
+		}},
 	}
-	verbose := plain
-	verbose.Verbosity = 4
-	got := map[string]any{}
-	for _, patch := range verbose.kind().KubeadmConfigPatches {
-		object := map[string]any{}
-		if err := yaml.Unmarshal([]byte(patch), &object); err != nil {
-			t.Fatalf("%q: %v", patch, err)
-		}
-		got[object["kind"].(string)] = object
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := Config{Name: "podenv", NodeImage: "podenv/node:1", Verbosity: test.verbosity}
+			var got []any
+			for _, patch := range c.kind().KubeadmConfigPatches {
+				object := map[string]any{}
+				if err := yaml.Unmarshal([]byte(patch), &object); err != nil {
+					t.Fatalf("%q: %v", patch, err)
+				}
+				got = append(got, object)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("patches (-want, +got):\n%s", diff)
+			}
+		})
 	}
-	want := map[string]any{
-		"ClusterConfiguration": map[string]any{
-			"kind":      "ClusterConfiguration",
-			"apiServer": map[string]any{"extraArgs": map[string]any{"v": "4"}},
-		},
-		"KubeletConfiguration": map[string]any{
-			"kind":    "KubeletConfiguration",
-			"logging": map[string]any{"verbosity": 4.0},
-		},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("patches (-want, +got):\n%s", diff)
-	}
-	verbose.Verbosity = -1
-	if err := verbose.validate(); err == nil {
+	if err := (&Config{Name: "podenv", NodeImage: "podenv/node:1", Verbosity: -1}).validate(); err == nil {
 		t.Error("a negative verbosity is accepted")
 	}
 }

@@ -7,13 +7,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 )
 
 func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
@@ -49,37 +46,6 @@ func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
 			err = s.ready(t.Context(), client, Node{Name: "podenv-worker"})
 			if (err == nil) != (test.waits == "") || err != nil && !strings.Contains(err.Error(), test.waits) {
 				t.Errorf("error %v, want %q", err, test.waits)
-			}
-		})
-	}
-}
-
-func TestANewLeaderIsAwaitedAndTheOldOnesLeaseReleased(t *testing.T) {
-	one, two := []Node{{Name: "a"}}, []Node{{Name: "a"}, {Name: "b"}}
-	tests := map[string]struct {
-		holder string
-		nodes  []Node
-		waits  string
-		after  string // holder
-	}{
-		"another leader is what is awaited":                 {"new", one, "", "new"},
-		"no leader is waited for":                           {"", one, "to elect a leader", ""},
-		"the lease of the leader that is gone is released":  {"old", one, "to elect a leader", ""},
-		"among several the old leader may still be at work": {"old", two, "another leader than old", "old"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset(&coordinationv1.Lease{
-				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"},
-				Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(test.holder)},
-			})
-			s := &staticSwap{swap: &swap{component: "kube-scheduler", nodes: test.nodes}, leader: "old"}
-			err := s.leads(t.Context(), client)
-			if (err == nil) != (test.waits == "") || err != nil && !strings.Contains(err.Error(), test.waits) {
-				t.Errorf("error %v, want %q", err, test.waits)
-			}
-			if after, err := s.holder(t.Context(), client); err != nil || after != test.after {
-				t.Errorf("the lease is held by %q, %v, want %q", after, err, test.after)
 			}
 		})
 	}

@@ -32,7 +32,6 @@ type staticSwap struct {
 	uids   map[string]string // of the static pods, by node
 	starts map[string]int    // of the containers, by node, before the swap
 	pids   map[string]string // of the processes, by node, before the swap
-	leader string            // who held the component's lease before
 	turned time.Time
 	tags   tags
 }
@@ -89,8 +88,7 @@ func (s *staticSwap) put(ctx context.Context) error {
 		s.before[node.Name], s.after[node.Name] = old, changed
 		s.uids[node.Name] = edit.uid
 	}
-	s.leader, err = s.holder(ctx, client)
-	return err
+	return nil
 }
 
 // uid is the UID of the static pod on node: what an earlier edit has spelled out in its
@@ -121,9 +119,6 @@ func (s *staticSwap) putOriginal(ctx context.Context) error {
 		s.before[node.Name], s.after[node.Name] = old, original
 		// The UID that the edits spell out is the one that the kubelet makes up from the original.
 		s.uids[node.Name] = podUID(old)
-	}
-	if client, err := s.client(); err == nil {
-		s.leader, _ = s.holder(ctx, client) // if nobody can be asked, whoever leads next will do
 	}
 	return nil
 }
@@ -168,10 +163,6 @@ func (s *staticSwap) turnToOriginal(ctx context.Context) error {
 }
 
 func (s *staticSwap) back(ctx context.Context) error {
-	// The new build may have led for a moment. If nobody can be asked, whoever leads next will do.
-	if client, err := s.client(); err == nil {
-		s.leader, _ = s.holder(ctx, client)
-	}
 	return s.writeManifests(ctx, s.before)
 }
 
@@ -263,16 +254,16 @@ func newestLog(names string) int {
 	return n
 }
 
-// healthy checks that the component does its work: that the API server is ready,
-// or that another is healthy and leads.
+// healthy checks that the component does its work: that the API server is ready, of which
+// etcd is a part, or that another is healthy. There is one of each, so it need not lead.
 func (s *staticSwap) healthy(ctx context.Context, client kubernetes.Interface, node Node) error {
-	if !s.elects() {
+	if s.component == "kube-apiserver" || s.component == "etcd" {
 		return (&serving{client: client}).apiServer(ctx)
 	}
 	if _, err := s.get(ctx, node, s.component, "/healthz"); err != nil {
 		return fmt.Errorf("%s to be healthy: %w", s.component, err)
 	}
-	return s.leads(ctx, client)
+	return nil
 }
 
 // mirror has the kubelets write the pods that the API shows for their static pods
