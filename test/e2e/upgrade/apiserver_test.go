@@ -95,12 +95,17 @@ func doomed(i int) string { return fmt.Sprintf("doomed-%d", i) }
 // is now.
 func controlPlane(ctx context.Context, f *framework.Framework) operate.Node {
 	ginkgo.GinkgoHelper()
+	node := controlPlaneNode(ctx, f)
+	ginkgo.DeferCleanup(func(ctx context.Context) { node.Undo(ctx) })
+	return node
+}
+
+func controlPlaneNode(ctx context.Context, f *framework.Framework) operate.Node {
+	ginkgo.GinkgoHelper()
 	list, err := f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "node-role.kubernetes.io/control-plane"})
 	framework.ExpectNoError(err)
 	gomega.Expect(list.Items).To(gomega.HaveLen(1), "control planes")
-	node := operate.Node(list.Items[0].Name)
-	ginkgo.DeferCleanup(func(ctx context.Context) { node.Undo(ctx) })
-	return node
+	return operate.Node(list.Items[0].Name)
 }
 
 // change makes s of the API server, and checks that it is.

@@ -110,10 +110,11 @@ func start(ctx context.Context, f *framework.Framework) (operate.Node, map[strin
 	return worker(ctx, f), minors
 }
 
-// worker returns a node that takes pods. At the spec's end it is what it is now.
+// worker returns a node that takes pods, once the controllers see it as it is. At the
+// spec's end it is what it is now.
 func worker(ctx context.Context, f *framework.Framework) (node operate.Node) {
 	ginkgo.GinkgoHelper()
-	// After an API server was down, controllers take up to a minute to see nodes as they are.
+	refreshControllers(ctx, f)
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		object, err := e2enode.GetRandomReadySchedulableNode(ctx, f.ClientSet)
 		if err == nil {

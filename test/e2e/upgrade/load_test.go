@@ -273,26 +273,13 @@ func takeDown(ctx context.Context, f *framework.Framework, node operate.Node) {
 // bringUp has the API server back, and those who write through it.
 func bringUp(ctx context.Context, f *framework.Framework, node operate.Node) {
 	ginkgo.GinkgoHelper()
-	up := time.Now()
 	if node.Run(ctx, "[ ! -e "+away+" ] || mv -v "+away+" "+manifest) == "" {
 		return
 	}
 	ginkgo.By("having the API server back")
-	gomega.Eventually(ctx, func(ctx context.Context) error {
-		if err := reach(ctx, f); err != nil {
-			return err
-		}
-		for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
-			lease, err := f.ClientSet.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if renewed := lease.Spec.RenewTime; renewed == nil || renewed.Before(&metav1.MicroTime{Time: up}) {
-				return fmt.Errorf("%s does not lead yet", name)
-			}
-		}
-		return nil
-	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
+	gomega.Eventually(ctx, func(ctx context.Context) error { return reach(ctx, f) }).
+		WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
+	refreshControllers(ctx, f)
 }
 
 // runsSince are the runs of containers since a time.

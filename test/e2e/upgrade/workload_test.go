@@ -21,8 +21,7 @@ import (
 
 const (
 	// patience is how long a workload has to become what is awaited. It covers the longest
-	// back-off of a kubelet, five minutes: a controller manager that loses its lease while
-	// the API server is restarted ends, and waits for that long after some restarts.
+	// back-off of a kubelet, five minutes.
 	patience = 6 * time.Minute
 	poll     = 500 * time.Millisecond
 	volume   = "config"
@@ -44,24 +43,7 @@ func newWorkload(ctx context.Context, f *framework.Framework) workload {
 	side.Args = []string{"serve", ":8081"}
 	w.deploy(ctx, complete, []v1.Container{setup(), pods.Dumps("init", variables()...), side}, serves("regular", variables()...))
 	w.deploy(ctx, incomplete, []v1.Container{setup()}, serves("regular", from("REQUIRED", "MISSING", false)))
-	for _, name := range []string{complete, incomplete} {
-		w.expectCounted(ctx, name)
-	}
 	return w
-}
-
-// expectCounted waits until the controllers have seen the pod that they created. After the
-// API server was restarted they may watch pods again only after half a minute, and a pod
-// that was deleted by then they await for five, before they create another.
-func (w workload) expectCounted(ctx context.Context, name string) {
-	ginkgo.GinkgoHelper()
-	gomega.Eventually(ctx, func(ctx context.Context) (int32, error) {
-		deployment, err := w.f.ClientSet.AppsV1().Deployments(w.f.Namespace.Name).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return 0, err
-		}
-		return deployment.Status.UpdatedReplicas, nil
-	}).WithTimeout(patience).WithPolling(poll).Should(gomega.BeEquivalentTo(1), "pods that Deployment %s counts", name)
 }
 
 // setup is an init container that writes the env file.
