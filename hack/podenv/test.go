@@ -30,7 +30,7 @@ of its own, which it deletes.
 The last line is "N passed, N failed, N skipped". The exit status is 0 only where
 something passed and nothing failed. Reports in JUnit format go to _output/junit.
 
-What compiles runs beside what waits for a cluster.
+What compiles, what has clusters of its own and the suites run beside one another.
 
 Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
 the cluster up and down between builds and gates. The kubelets there are the series'
