@@ -10,7 +10,8 @@ import (
 // What the kubelet asks of the cgroups of a node, by version.
 var (
 	controllersV1 = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "devices", "freezer", "blkio"}
-	controllersV2 = []string{"cpu", "cpuset", "memory", "pids"}
+	// Without cpuset, which many who delegate cgroups leave out, a kubelet only cannot pin CPUs.
+	controllersV2 = []string{"cpu", "memory", "pids"}
 )
 
 // cgroups examines the cgroup file systems mounted at root.

@@ -23,7 +23,8 @@ func TestCgroups(t *testing.T) {
 		status, found, remedy string
 	}{
 		"v2":                        {map[string]string{"cgroup.controllers": "cpuset cpu io memory hugetlb pids\n"}, OK, "v2", ""},
-		"v2 without a controller":   {map[string]string{"cgroup.controllers": "cpu io pids\n"}, Fail, "without cpuset, memory", "controllers"},
+		"v2 without a controller":   {map[string]string{"cgroup.controllers": "cpu io pids\n"}, Fail, "without memory", "controllers"},
+		"v2 that pins no CPUs":      {map[string]string{"cgroup.controllers": "cpu io memory pids\n"}, OK, "v2", ""},
 		"v1":                        {v1(nil, ""), OK, "v1: works with", ""},
 		"v1 with a hybrid":          {v1(map[string]string{"unified/cgroup.procs": ""}, ""), OK, "v1 with a v2 hybrid", ""},
 		"v1 with two in one folder": {v1(map[string]string{"cpu,cpuacct/tasks": ""}, "cpuacct"), OK, "v1", ""},
