@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func podenvConfig() Config {
@@ -293,6 +295,26 @@ func TestDeleteWaitsForThoseWhoPutNodesIntoTheNetwork(t *testing.T) {
 			}
 			unlock()
 		})
+	}
+}
+
+func TestThoseWhoMakeNodesAtTheSameMomentMakeOneNetwork(t *testing.T) {
+	f, _, e := newFakeDocker(t)
+	var makers errgroup.Group
+	for range 4 {
+		makers.Go(func() error {
+			unlock, err := docker(e.Docker).holdNetwork(t.Context())
+			if err == nil {
+				unlock()
+			}
+			return err
+		})
+	}
+	if err := makers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if networks := f.names(t, "networks"); len(networks) != 1 {
+		t.Errorf("networks: %q, want one", networks)
 	}
 }
 

@@ -151,7 +151,11 @@ func (f fakeDocker) run(args []string) error {
 		if _, err := os.Stat(filepath.Join(f.dir, "fail/ipv6")); err == nil && slices.Contains(rest, "--ipv6") {
 			return errors.New("Error response from daemon: Cannot read IPv6 setup for bridge") //nolint:staticcheck // docker's words
 		}
-		return os.WriteFile(filepath.Join(f.dir, "networks", rest[len(rest)-1]), []byte(strings.Join(rest, " ")), 0o644)
+		name := rest[len(rest)-1]
+		if _, err := os.Stat(filepath.Join(f.dir, "networks", name)); err == nil {
+			name += " again" // docker makes another of that name
+		}
+		return os.WriteFile(filepath.Join(f.dir, "networks", name), []byte(strings.Join(rest, " ")), 0o644)
 	case "network rm":
 		return os.Remove(filepath.Join(f.dir, "networks", rest[0]))
 	case "network inspect":

@@ -21,24 +21,30 @@ const (
 	networkSubnet6 = "fc00:f853:ccd:e793::/64"
 )
 
-// errNetworkHeld is what lockNetwork returns while another podenv has the network.
+// Locks that all checkouts of a user share, as their clusters share the network.
+const (
+	// networkUse is held by those who make nodes that are not in the network yet, several
+	// at a time, and by one who looks whether anybody is in it and deletes it.
+	networkUse = "network.lock"
+	// networkMake is held by one who looks whether there is the network and makes it:
+	// asked twice at the same moment, docker makes two of one name.
+	networkMake = "network-make.lock"
+)
+
+// errNetworkHeld is what lockNetwork returns while another podenv has the lock.
 var errNetworkHeld = errors.New("another podenv that has the network " + network)
 
-// lockNetwork keeps the network as it is until it is unlocked: while nodes are made that
-// are not in it yet, which several may do at the same time, or while one looks whether
-// anybody is in it and deletes it. The lock is one for all checkouts of a user, whose
-// clusters share the network.
-func lockNetwork(lock func(*flock.Flock) (bool, error)) (unlock func(), err error) {
+func lockNetwork(name string, try func(*flock.Flock) (bool, error)) (unlock func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(cache, "podenv", "network.lock")
+	path := filepath.Join(cache, "podenv", name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	f := flock.New(path)
-	locked, err := lock(f)
+	locked, err := try(f)
 	if err != nil {
 		return nil, fmt.Errorf("locking docker's network %s: %w", network, err)
 	}
@@ -63,13 +69,21 @@ func awaitNetwork(ctx context.Context, try func(context.Context) error) error {
 // unlock is called.
 func (d docker) holdNetwork(ctx context.Context) (unlock func(), err error) {
 	err = awaitNetwork(ctx, func(context.Context) error {
-		unlock, err = lockNetwork((*flock.Flock).TryRLock)
+		unlock, err = lockNetwork(networkUse, (*flock.Flock).TryRLock)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := d.ensureNetwork(ctx); err != nil {
+	err = awaitNetwork(ctx, func(ctx context.Context) error {
+		made, err := lockNetwork(networkMake, (*flock.Flock).TryLock)
+		if err != nil {
+			return err
+		}
+		defer made()
+		return d.ensureNetwork(ctx)
+	})
+	if err != nil {
 		unlock()
 		return nil, explain(fmt.Errorf("making docker's network %s: %w", network, err))
 	}
@@ -104,7 +118,7 @@ func (d docker) removeNetwork(ctx context.Context) error {
 		if err != nil || !idle {
 			return err
 		}
-		unlock, err := lockNetwork((*flock.Flock).TryLock)
+		unlock, err := lockNetwork(networkUse, (*flock.Flock).TryLock)
 		if err != nil {
 			return err
 		}
