@@ -75,7 +75,7 @@ func validateName(name string) error {
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{Name: c.Name, FeatureGates: c.Gates}
 	v1alpha4.SetDefaultsCluster(k)
-	k.KubeadmConfigPatches = []string{noElection}
+	k.KubeadmConfigPatches = []string{oneOfEach}
 	if c.Verbosity > 0 {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
 	}
@@ -96,17 +96,20 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	return k
 }
 
-// noElection is for the one controller manager and the one scheduler that there are: with
+// oneOfEach is for the one controller manager and the one scheduler that there are. With
 // nobody to lead they would end whenever the API server is away for ten seconds, as when
 // its build is swapped, and the kubelet starts them again only after a back-off, which
-// grows to five minutes.
+// grows to five minutes. Those that live on list again what they watch up to a minute
+// after the API server is back; by then they must not have taken nodes, of which they
+// heard nothing, for dead.
 //
 // Without an apiVersion a patch is for every version of kubeadm's configuration: kind
 // converts extraArgs.
-const noElection = `kind: ClusterConfiguration
+const oneOfEach = `kind: ClusterConfiguration
 controllerManager:
   extraArgs:
     leader-elect: "false"
+    node-monitor-grace-period: 2m0s
 scheduler:
   extraArgs:
     leader-elect: "false"

@@ -29,16 +29,18 @@ func TestKindConfig(t *testing.T) {
 }
 
 func TestWhatKindGivesKubeadm(t *testing.T) {
-	none := map[string]any{"extraArgs": map[string]any{"leader-elect": "false"}}
+	controllers := map[string]any{
+		"kind":              "ClusterConfiguration",
+		"controllerManager": map[string]any{"extraArgs": map[string]any{"leader-elect": "false", "node-monitor-grace-period": "2m0s"}},
+		"scheduler":         map[string]any{"extraArgs": map[string]any{"leader-elect": "false"}},
+	}
 	tests := map[string]struct {
 		verbosity int
 		want      []any
 	}{
-		"the one of each controller elects no leader": {0, []any{
-			map[string]any{"kind": "ClusterConfiguration", "controllerManager": none, "scheduler": none},
-		}},
+		"the one of each controller gets over an API server that is away": {0, []any{controllers}},
 		"with a verbosity": {4, []any{
-			map[string]any{"kind": "ClusterConfiguration", "controllerManager": none, "scheduler": none},
+			controllers,
 			map[string]any{"kind": "ClusterConfiguration", "apiServer": map[string]any{"extraArgs": map[string]any{"v": "4"}}},
 			map[string]any{"kind": "KubeletConfiguration", "logging": map[string]any{"verbosity": 4.0}},
 		}},

@@ -17,8 +17,8 @@ import (
 )
 
 // reuseTime is how long a cluster that is there already may take to serve before
-// it is made anew.
-const reuseTime = 20 * time.Second
+// it is made anew, with all that people have in it.
+const reuseTime = time.Minute
 
 // Create returns a cluster as cfg describes that serves. One that exists and was
 // made from the same is returned at once; one that podenv made from something else,

@@ -3,6 +3,7 @@ package entry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +37,9 @@ var _ = ginkgo.SynchronizedBeforeSuite(func(ctx context.Context) {
 }, func() {})
 
 func preflight(ctx context.Context, client kubernetes.Interface) error {
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := awaitNodes(ctx, client)
 	if err != nil {
-		return fmt.Errorf("list the nodes: %w", err)
+		return err
 	}
 	namespace, err := framework.CreateTestingNS(ctx, "podenv-preflight", client, map[string]string{
 		admissionapi.EnforceLevelLabel: string(admissionapi.LevelBaseline),
@@ -54,18 +55,12 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 	}()
 
 	var probes []*v1.Pod
-	for _, node := range nodes.Items {
-		if !gates.TakesPods(node) {
-			continue
-		}
+	for _, node := range nodes {
 		probe, err := client.CoreV1().Pods(namespace.Name).Create(ctx, probeOf(node.Name), metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("create a pod on node %s: %w", node.Name, err)
 		}
 		probes = append(probes, probe)
-	}
-	if len(probes) == 0 {
-		return fmt.Errorf("none of the cluster's %d nodes takes pods: kubectl get nodes shows why", len(nodes.Items))
 	}
 	for _, probe := range probes {
 		if err := awaitProbe(ctx, client, probe); err != nil {
@@ -74,6 +69,25 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 		}
 	}
 	return nil
+}
+
+// awaitNodes returns the nodes that take pods, once there are any: a suite before this one
+// may have had a node, or the API server, restarted.
+func awaitNodes(ctx context.Context, client kubernetes.Interface) (takers []v1.Node, err error) {
+	all := 0
+	err = wait.PollUntilContextTimeout(ctx, time.Second, preflightTimeout, true, func(ctx context.Context) (bool, error) {
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, fmt.Errorf("list the nodes: %w", err)
+		}
+		all = len(nodes.Items)
+		takers = slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !gates.TakesPods(node) })
+		return len(takers) > 0, nil
+	})
+	if wait.Interrupted(err) {
+		err = fmt.Errorf("none of the cluster's %d nodes takes pods: kubectl get nodes shows why", all)
+	}
+	return takers, err
 }
 
 // probeOf is a pod that runs one container of each test image on node.
