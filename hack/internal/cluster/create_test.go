@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -159,6 +160,9 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 	}
 	if nodes := f.names(t, "containers"); len(nodes) != 2 {
 		t.Fatalf("nodes before Ctrl-C: %q", nodes)
+	}
+	if _, err := lockNetwork(networkUse, (*flock.Flock).TryLock); !errors.Is(err, errNetworkHeld) {
+		t.Errorf("the network could be deleted while nodes are made: %v", err)
 	}
 	cancel()
 	select {

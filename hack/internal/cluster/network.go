@@ -32,12 +32,12 @@ const (
 )
 
 // errNetworkHeld is what lockNetwork returns while another podenv has the lock.
-var errNetworkHeld = errors.New("another podenv that has the network " + network)
+var errNetworkHeld = errors.New("another podenv that makes nodes or deletes the network " + network)
 
 func lockNetwork(name string, try func(*flock.Flock) (bool, error)) (unlock func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no place for a lock: %w: set HOME", err)
 	}
 	path := filepath.Join(cache, "podenv", name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -73,7 +73,7 @@ func (d docker) holdNetwork(ctx context.Context) (unlock func(), err error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("using docker's network %s: %w", network, err)
 	}
 	err = awaitNetwork(ctx, func(ctx context.Context) error {
 		made, err := lockNetwork(networkMake, (*flock.Flock).TryLock)

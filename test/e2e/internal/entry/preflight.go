@@ -20,7 +20,8 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// preflightTimeout is how long a node has to run one pod of the test images.
+// preflightTimeout is how long the cluster has for a node that takes pods, and a node to
+// run one pod of the test images.
 const preflightTimeout = time.Minute
 
 // Before any spec, every node that takes pods runs one container of each test image:
@@ -84,7 +85,8 @@ func awaitNodes(ctx context.Context, client kubernetes.Interface) (takers []v1.N
 		takers = slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !gates.TakesPods(node) })
 		return len(takers) > 0, nil
 	})
-	if wait.Interrupted(err) {
+	// Not where somebody pressed Ctrl-C, and not where nodes could never be listed.
+	if wait.Interrupted(err) && ctx.Err() == nil && all > 0 {
 		err = fmt.Errorf("none of the cluster's %d nodes takes pods: kubectl get nodes shows why", all)
 	}
 	return takers, err

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/series"
+)
+
+// A name that no check has would be taken for one that is not run this time.
+func TestWhatACheckNeedsStandsBeforeIt(t *testing.T) {
+	run := &testRun{
+		app:  &app{layout: layout.Layout{Root: t.TempDir()}},
+		p:    &pipeline.Pipeline{Series: series.Series{Name: "v1.33"}},
+		full: true,
+	}
+	seen := map[string]bool{}
+	for _, check := range run.checks() {
+		for _, before := range slices.Concat(check.Needs, check.After) {
+			if !seen[before] {
+				t.Errorf("%q runs after %q, which does not stand before it", check.Name, before)
+			}
+		}
+		if seen[check.Name] {
+			t.Errorf("two checks are called %q", check.Name)
+		}
+		seen[check.Name] = true
+	}
+}
