@@ -118,7 +118,7 @@ func (b *harnessBench) up(ctx context.Context) error {
 	if b.result, err = b.p.NodeImage(ctx); err != nil {
 		return err
 	}
-	if b.cluster, err = b.p.Cluster(ctx, b.result, benchCluster, 1, gates); err != nil {
+	if b.cluster, err = b.p.Cluster(ctx, b.result, cluster.Config{Name: benchCluster, Workers: 1, Gates: gates}); err != nil {
 		return err
 	}
 	_, err = stories.Run(ctx, stories.Options{Kubeconfig: b.cluster.Kubeconfig()}, nil)

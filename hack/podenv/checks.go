@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/doctor"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/nodeimage"
@@ -183,7 +184,7 @@ func (t *testRun) createCluster(ctx context.Context, _ *progress.Step) (_ []juni
 	if err != nil {
 		return nil, err
 	}
-	t.cluster, err = t.p.Cluster(ctx, t.result, testCluster, 1, gates)
+	t.cluster, err = t.p.Cluster(ctx, t.result, cluster.Config{Name: testCluster, Workers: 1, Gates: gates})
 	return nil, err
 }
 
@@ -258,7 +259,7 @@ func (t *testRun) e2eGateOff(ctx context.Context, step *progress.Step) ([]junit.
 	for gate := range on {
 		off[gate] = false
 	}
-	if t.cluster, err = t.quiet().Cluster(ctx, t.result, testCluster, 1, off); err != nil {
+	if t.cluster, err = t.quiet().Cluster(ctx, t.result, cluster.Config{Name: testCluster, Workers: 1, Gates: off}); err != nil {
 		return nil, err
 	}
 	var all []junit.Case

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,7 @@ func TestCommandLine(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": status, "either": either, "verbs": verbs,
-			"apiserver": apiserver,
+			"apiserver": apiserver, "listen": listen,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SERIES", "")
@@ -73,6 +74,14 @@ func either(ts *testscript.TestScript, _ bool, args []string) {
 	if got := exitStatus(ts, args); got > 1 {
 		ts.Fatalf("exit status %d, want 0 or 1", got)
 	}
+}
+
+// listen listens on a port of 127.0.0.1 for the rest of the story, at $PORT.
+func listen(ts *testscript.TestScript, _ bool, _ []string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { listener.Close() })
+	ts.Setenv("PORT", strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
 }
 
 // verbs checks that podenv has just the verbs named, each with a text and an example.

@@ -17,7 +17,7 @@ import (
 )
 
 func newUp(a *app) *cobra.Command {
-	var workers int
+	var want cluster.Config
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "From a release tag to a running cluster, with the KEP's stories run on it",
@@ -27,17 +27,22 @@ runs KEP-3721's two user stories as pods. Run again with nothing changed, it onl
 checks and runs the stories.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
+  podenv up --api-server-port 6443  # to be reached through a tunnel, for example
   podenv up --stock --name stock    # the release without patches`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if workers < 0 {
-				return &usageError{fmt.Errorf("--workers %d: a cluster has 0 or more", workers)}
+			if want.Workers < 0 {
+				return &usageError{fmt.Errorf("--workers %d: a cluster has 0 or more", want.Workers)}
+			}
+			want.Name = a.name
+			if err := checkPort(cmd.Context(), want); err != nil {
+				return err
 			}
 			p, err := a.pipeline()
 			if err != nil {
 				return err
 			}
-			r, c, err := a.up(cmd.Context(), p, workers)
+			r, c, err := a.up(cmd.Context(), p, want)
 			if err != nil {
 				return err
 			}
@@ -52,21 +57,37 @@ checks and runs the stories.`,
 	}
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)
-	cmd.Flags().IntVar(&workers, "workers", 1, "how many nodes beside the control plane")
+	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
+	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any port that is free)")
 	return cmd
 }
 
+// checkPort refuses a port of the API server's before anything is built.
+func checkPort(ctx context.Context, want cluster.Config) error {
+	e, err := engine.Find(ctx)
+	if errors.Is(err, engine.ErrNoEngine) {
+		e = nil
+	} else if err != nil {
+		return err
+	}
+	err = cluster.CheckPort(ctx, e, want.Name, want.APIServerPort)
+	if err != nil && !errors.Is(err, engine.ErrPortInUse) {
+		return &usageError{fmt.Errorf("--api-server-port: %w", err)}
+	}
+	return err
+}
+
 // up makes the cluster.
-func (a *app) up(ctx context.Context, p *pipeline.Pipeline, workers int) (*pipeline.Result, *cluster.Cluster, error) {
-	gates, err := p.Gates()
-	if err != nil {
+func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config) (*pipeline.Result, *cluster.Cluster, error) {
+	var err error
+	if want.Gates, err = p.Gates(); err != nil {
 		return nil, nil, err
 	}
 	r, err := p.NodeImage(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := p.Cluster(ctx, r, a.name, workers, gates)
+	c, err := p.Cluster(ctx, r, want)
 	return r, c, err
 }
 

@@ -35,6 +35,9 @@ type Config struct {
 	Workers int
 	// Gates are set on every component. Each must be known to the node image's release.
 	Gates map[string]bool
+	// APIServerPort is where the API server listens on this host's 127.0.0.1; 0 means
+	// any port that is free, or the one that a cluster has already.
+	APIServerPort int
 	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes'
 	// default.
 	Verbosity int
@@ -58,6 +61,9 @@ func (c *Config) validate() error {
 	if c.Workers < 0 {
 		return fmt.Errorf("cluster %s cannot have %d workers: ask for 0 or more", c.Name, c.Workers)
 	}
+	if err := validatePort(c.APIServerPort); err != nil {
+		return err
+	}
 	if c.Verbosity < 0 {
 		return fmt.Errorf("cluster %s cannot log at verbosity %d: ask for 0 or more", c.Name, c.Verbosity)
 	}
@@ -74,6 +80,8 @@ func validateName(name string) error {
 // kind is the configuration that kind creates the cluster from.
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{Name: c.Name, FeatureGates: c.Gates}
+	k.Networking.APIServerAddress = apiServerAddress
+	k.Networking.APIServerPort = int32(c.APIServerPort)
 	v1alpha4.SetDefaultsCluster(k)
 	k.KubeadmConfigPatches = []string{oneOfEach}
 	if c.Verbosity > 0 {

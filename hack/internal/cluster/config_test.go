@@ -28,6 +28,13 @@ func TestKindConfig(t *testing.T) {
 	}
 }
 
+func TestPortOfTheAPIServer(t *testing.T) {
+	cfg := Config{Name: "podenv", NodeImage: "podenv/node:1", APIServerPort: 6443}
+	if got := cfg.kind().Networking; got.APIServerAddress != "127.0.0.1" || got.APIServerPort != 6443 {
+		t.Errorf("kind is told %s:%d, want 127.0.0.1:6443", got.APIServerAddress, got.APIServerPort)
+	}
+}
+
 func TestWhatKindGivesKubeadm(t *testing.T) {
 	controllers := map[string]any{
 		"kind":              "ClusterConfiguration",

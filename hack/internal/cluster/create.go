@@ -23,7 +23,8 @@ const reuseTime = time.Minute
 // Create returns a cluster as cfg describes that serves. One that exists and was
 // made from the same is returned at once; one that podenv made from something else,
 // that does not serve or that was left half-made is made anew. ErrNotOurs is in the
-// chain of the error for a name that somebody else's cluster has.
+// chain of the error for a name that somebody else's cluster has, engine.ErrPortInUse
+// for a port that something else listens on.
 //
 // Where it fails, or ctx ends, no node is left; the logs of the nodes of a failed
 // cluster are kept below _output/logs.
@@ -66,6 +67,12 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 	if err := c.docker.checkGates(ctx, &cfg, step); err != nil {
 		return nil, err
 	}
+	if port := cfg.APIServerPort; do == create || have != nil && have.APIServerPort != port {
+		// Its nodes do not hold the port: nothing is deleted in vain.
+		if err := portFree(port); err != nil {
+			return nil, err
+		}
+	}
 	if do == recreate {
 		step.Now("making the cluster anew: %s", why)
 		c.record = have
@@ -100,6 +107,8 @@ func (d docker) want(ctx context.Context, cfg *Config) (*record, error) {
 		Gates:      maps.Clone(cfg.Gates),
 		Verbosity:  cfg.Verbosity,
 		Kubeconfig: path,
+
+		APIServerPort: cfg.APIServerPort,
 	}, nil
 }
 

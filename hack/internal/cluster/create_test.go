@@ -12,6 +12,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
+
+	"podenv.dev/hack/internal/engine"
 )
 
 func podenvConfig() Config {
@@ -63,7 +65,16 @@ func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
 			},
 			wants: []string{"unrecognized feature gate: EnvFilez", "leave out"},
 		},
+		"a port that is none": {
+			change: func(_ *testing.T, _ fakeDocker, cfg *Config) { cfg.APIServerPort = 65536 },
+			wants:  []string{"port 65536", "up to 65535"},
+		},
 		"a port that is taken": {
+			change: func(t *testing.T, _ fakeDocker, cfg *Config) { cfg.APIServerPort = takenPort(t) },
+			is:     engine.ErrPortInUse,
+			wants:  []string{"something listens on 127.0.0.1:", "ss -ltnp", "--api-server-port"},
+		},
+		"a port that was taken since it was chosen": {
 			change: func(t *testing.T, f fakeDocker, _ *Config) {
 				f.write(t, "fail/run", "Bind for 127.0.0.1:40000 failed: port is already allocated")
 			},
@@ -93,7 +104,9 @@ func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
 			f, l, e := newFakeDocker(t)
 			cfg := podenvConfig()
 			test.change(t, f, &cfg)
-			_, err := Create(t.Context(), l, e, cfg, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadline only
+			defer cancel()
+			_, err := Create(ctx, l, e, cfg, nil)
 			if err == nil {
 				t.Fatal("the cluster was created")
 			}

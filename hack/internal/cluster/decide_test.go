@@ -35,6 +35,7 @@ func TestDecide(t *testing.T) {
 		"another number of workers is another cluster": {both, with(func(r *record) { r.Workers = 2 }), recreate, "2 workers, not 1"},
 		"another gate is another cluster":              {both, with(func(r *record) { r.Gates = nil }), recreate, `"EnvFiles=true"`},
 		"a gate turned off is another cluster":         {both, with(func(r *record) { r.Gates = map[string]bool{"EnvFiles": false} }), recreate, `"EnvFiles=false"`},
+		"a port that nobody asks for is any port":      {both, with(func(r *record) { r.APIServerPort = 6443 }), reuse, ""},
 		"a pushed kubelet makes another cluster":       {both, with(func(r *record) { r.push("kubelet", "a", "b") }), recreate, "another kubelet"},
 		"a lost node makes another cluster":            {both[:1], want, recreate, "1 of its 2 nodes"},
 		"a stopped node makes another cluster":         {[]container{both[0], stopped}, want, recreate, "podenv-worker is stopped"},
@@ -49,6 +50,16 @@ func TestDecide(t *testing.T) {
 				t.Errorf("decide: %s because %q, want %s because %q", do, why, test.do, test.why)
 			}
 		})
+	}
+}
+
+func TestDecideOnThePortOfTheAPIServer(t *testing.T) {
+	found := []container{{Name: "podenv-control-plane", Cluster: "podenv", Running: true, Marked: true}}
+	want := &record{ImageID: "sha256:1", APIServerPort: 6443}
+	for have, expect := range map[int]action{6443: reuse, 6444: recreate, 0: recreate} {
+		if do, why := decide(found, &record{ImageID: "sha256:1", APIServerPort: have}, want); do != expect {
+			t.Errorf("a cluster at port %d where 6443 is asked for: %s because %q, want %s", have, do, why, expect)
+		}
 	}
 }
 

@@ -67,6 +67,7 @@ func TestLive(t *testing.T) {
 	}{
 		{"a create that is interrupted leaves nothing", l.interrupted},
 		{"a name that somebody else uses is refused", l.refused},
+		{"a port that is in use is refused", l.portInUse},
 		{"a cluster is created and serves", l.created},
 		{"a second create returns the same nodes", l.reused},
 		{"commands and journals of nodes are at hand", l.nodes},
@@ -202,8 +203,36 @@ func (l *live) refused(t *testing.T) {
 	t.Logf("it says: %v", err)
 }
 
+// portInUse asks for a port that another process has, which Create sees, or only the
+// engine does: then it was taken while Create was at work.
+func (l *live) portInUse(t *testing.T) {
+	cfg := l.config
+	cfg.APIServerPort = takenPort(t)
+	_, err := Create(t.Context(), l.layout, l.engine, cfg, nil)
+	if !errors.Is(err, engine.ErrPortInUse) {
+		t.Errorf("Create: %v, want ErrPortInUse", err)
+	}
+	t.Logf("Create says: %v", err)
+
+	c := open(l.layout, l.engine, liveName)
+	if c.record, err = c.docker.want(t.Context(), &cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err = c.make(t.Context(), &cfg, nil); err == nil {
+		t.Error("two processes listen on one port")
+	} else {
+		err = engine.Explain(c.undo(t.Context(), err, nil))
+	}
+	if !errors.Is(err, engine.ErrPortInUse) || !strings.Contains(err.Error(), "run it again") {
+		t.Errorf("creating: %v, want ErrPortInUse and what to do", err)
+	}
+	t.Logf("the engine says: %v", err)
+	l.nothingLeft(t)
+}
+
 func (l *live) created(t *testing.T) {
 	var err error
+	l.config.APIServerPort = untakenPort(t)
 	if l.cluster, err = Create(t.Context(), l.layout, l.engine, l.config, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +246,9 @@ func (l *live) created(t *testing.T) {
 	}
 	if user.CurrentContext != l.cluster.Context() {
 		t.Errorf("the user's context is %q, want %q", user.CurrentContext, l.cluster.Context())
+	}
+	if at, want := user.Clusters[l.cluster.Context()].Server, fmt.Sprintf("https://127.0.0.1:%d", l.config.APIServerPort); at != want {
+		t.Errorf("the API server is at %s, want %s", at, want)
 	}
 	info, err := os.Stat(l.cluster.Kubeconfig())
 	if err != nil || info.Mode().Perm() != 0o600 {

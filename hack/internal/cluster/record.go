@@ -29,6 +29,8 @@ type record struct {
 	Workers   int             `json:"workers"`
 	Gates     map[string]bool `json:"gates,omitempty"`
 	Verbosity int             `json:"verbosity,omitempty"`
+	// APIServerPort is 0 for one that nobody asked for.
+	APIServerPort int `json:"apiServerPort,omitempty"`
 	// Kubeconfig is the absolute path of the file that has the cluster's context.
 	Kubeconfig string `json:"kubeconfig"`
 	// Pushed has the components whose running build is not the node image's.
@@ -55,6 +57,8 @@ func (r *record) differs(want *record) string {
 		return fmt.Sprintf("its gates are %q, not %q", gateFlag(r.Gates), gateFlag(want.Gates))
 	case r.Verbosity != want.Verbosity:
 		return fmt.Sprintf("it logs at verbosity %d, not %d", r.Verbosity, want.Verbosity)
+	case want.APIServerPort != 0 && r.APIServerPort != want.APIServerPort:
+		return fmt.Sprintf("its API server does not listen on port %d", want.APIServerPort)
 	}
 	for component := range r.Pushed {
 		return fmt.Sprintf("another %s was pushed to it", component)

@@ -149,13 +149,13 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// Cluster creates the cluster called name from what r has, or finds it as it
-// should be, loads the test images and waits until it serves.
-func (p *Pipeline) Cluster(ctx context.Context, r *Result, name string, workers int, gates map[string]bool) (c *cluster.Cluster, err error) {
-	err = p.step("cluster "+name, func(s *progress.Step) error {
-		c, err = cluster.Create(ctx, p.Layout, r.Engine, cluster.Config{
-			Name: name, NodeImage: r.Image.Ref, Workers: workers, Gates: gates, Verbosity: p.Verbosity,
-		}, s)
+// Cluster creates the cluster that cfg describes, but for its node image and verbosity,
+// from what r has, or finds it as it should be, loads the test images and waits until
+// it serves.
+func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (c *cluster.Cluster, err error) {
+	cfg.NodeImage, cfg.Verbosity = r.Image.Ref, p.Verbosity
+	err = p.step("cluster "+cfg.Name, func(s *progress.Step) error {
+		c, err = cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"podenv.dev/hack/internal/engine"
+)
+
+// takenPort has this process listen on a port until the test ends.
+func takenPort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(apiServerAddress, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// untakenPort returns one that nothing listened on a moment ago.
+func untakenPort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(apiServerAddress, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func TestCheckPort(t *testing.T) {
+	taken := takenPort(t)
+	tests := map[string]struct {
+		port  int
+		nodes bool // the cluster has some already
+		says  string
+		is    error
+	}{
+		"none asked for":                     {port: 0},
+		"a free one":                         {port: untakenPort(t)},
+		"one that is taken":                  {port: taken, is: engine.ErrPortInUse, says: "--api-server-port"},
+		"one that the cluster's nodes have":  {port: taken, nodes: true},
+		"a negative one":                     {port: -1, says: "port -1"},
+		"one beyond the last":                {port: 65536, says: "up to 65535"},
+		"one beyond the last, with nodes up": {port: 65536, nodes: true, says: "up to 65535"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _, e := newFakeDocker(t)
+			if test.nodes {
+				f.add(t, fakeNode("podenv", "podenv-control-plane", "control-plane", true))
+			}
+			err := CheckPort(t.Context(), e, "podenv", test.port)
+			if wants := test.says != ""; wants != (err != nil) {
+				t.Fatalf("CheckPort: %v", err)
+			}
+			if err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("CheckPort does not say %q: %v", test.says, err)
+			}
+			if test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("error %v is not %v", err, test.is)
+			}
+			if test.nodes {
+				return
+			}
+			if without := CheckPort(t.Context(), nil, "podenv", test.port); (without == nil) != (err == nil) {
+				t.Errorf("without an engine: %v", without)
+			}
+		})
+	}
+}
+
+func TestAClusterIsNotDeletedForAPortThatCannotBeHad(t *testing.T) {
+	f, l, e := newFakeDocker(t)
+	whole, err := json.Marshal(record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1, Kubeconfig: "/nowhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := fakeNode("podenv", "podenv-control-plane", "control-plane", true)
+	node.Files = map[string]string{recordPath: string(whole)}
+	f.add(t, node)
+	f.add(t, fakeNode("podenv", "podenv-worker", "worker", true))
+
+	cfg := podenvConfig()
+	cfg.APIServerPort = takenPort(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadline only
+	defer cancel()
+	if _, err := Create(ctx, l, e, cfg, nil); !errors.Is(err, engine.ErrPortInUse) {
+		t.Errorf("Create: %v, want ErrPortInUse", err)
+	}
+	if nodes := f.names(t, "containers"); len(nodes) != 2 {
+		t.Errorf("nodes left: %q, want both", nodes)
+	}
+}
