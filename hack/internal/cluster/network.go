@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"podenv.dev/hack/internal/engine"
 )
 
 // kind puts the nodes of all clusters into one network, which it makes without a
@@ -65,8 +67,19 @@ func awaitNetwork(ctx context.Context, try func(context.Context) error) error {
 	})
 }
 
-// holdNetwork makes the network if there is none, and keeps it from being deleted until
-// unlock is called.
+// HoldNetwork makes docker's network kind, which all clusters share, if there is none,
+// and keeps every podenv of this user from deleting it until unlock is called. By then
+// the caller's nodes have to be in it.
+func HoldNetwork(ctx context.Context, e *engine.Engine) (unlock func(), err error) {
+	return docker(e.Docker).holdNetwork(ctx)
+}
+
+// RemoveNetwork deletes docker's network kind if podenv made it, no container is in it
+// and nobody holds it.
+func RemoveNetwork(ctx context.Context, e *engine.Engine) error {
+	return docker(e.Docker).removeNetwork(ctx)
+}
+
 func (d docker) holdNetwork(ctx context.Context) (unlock func(), err error) {
 	err = awaitNetwork(ctx, func(context.Context) error {
 		unlock, err = lockNetwork(networkUse, (*flock.Flock).TryRLock)

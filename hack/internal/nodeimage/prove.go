@@ -52,9 +52,6 @@ func Prove(ctx context.Context, l layout.Layout, e *engine.Engine, ref string, t
 	if err := p.delete(ctx); err != nil { // what an interrupted run left
 		return err
 	}
-	if p.hadNetwork, err = p.hasNetwork(ctx); err != nil {
-		return err
-	}
 	defer func() { err = errors.Join(err, p.deleteAll(ctx)) }()
 	var broken []error
 	for _, promise := range p.promises() {
@@ -87,7 +84,6 @@ type proof struct {
 	dir        string
 	kubeconfig string
 	started    time.Time
-	hadNetwork bool // kind's network was there before
 }
 
 // promise is something that a cluster of the image keeps; prove returns what it saw.

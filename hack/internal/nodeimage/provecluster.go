@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"podenv.dev/hack/internal/cluster"
 )
 
 func (p *proof) size(ctx context.Context) (string, error) {
@@ -21,7 +23,14 @@ func (p *proof) size(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d bytes", img.Size), nil
 }
 
+// create leaves to kind all but the network, which clusters of podenv's may be in or
+// about to be: kind would make it without a label, so that nobody deletes it.
 func (p *proof) create(ctx context.Context) (string, error) {
+	unlock, err := cluster.HoldNetwork(ctx, p.engine)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	p.started = time.Now()
 	if err := p.kind(ctx, "create", "cluster", "--image", p.ref, "--config", p.configFile()).Run(); err != nil {
 		return "", err
@@ -123,31 +132,7 @@ func (p *proof) deleteAll(ctx context.Context) error {
 	if err == nil && left != "" {
 		err = fmt.Errorf("broken promise: kind delete cluster leaves nothing: containers %s are left", strings.Fields(left))
 	}
-	return errors.Join(err, p.deleteNetwork(ctx))
-}
-
-// kindNetwork is the network that kind makes for its clusters, and never deletes.
-const kindNetwork = "kind"
-
-func (p *proof) hasNetwork(ctx context.Context) (bool, error) {
-	id, err := p.engine.Docker(ctx, "network", "ls", "--quiet", "--filter", "name=^"+kindNetwork+"$").Output()
-	return id != "", err
-}
-
-// deleteNetwork deletes kind's network unless it was there before, or somebody has
-// come to use it.
-func (p *proof) deleteNetwork(ctx context.Context) error {
-	if p.hadNetwork {
-		return nil
-	}
-	if there, err := p.hasNetwork(ctx); err != nil || !there {
-		return err
-	}
-	users, err := p.engine.Docker(ctx, "ps", "--all", "--quiet", "--filter", "network="+kindNetwork).Output()
-	if err != nil || users != "" {
-		return err
-	}
-	return p.engine.Docker(ctx, "network", "rm", kindNetwork).Run()
+	return errors.Join(err, cluster.RemoveNetwork(ctx, p.engine))
 }
 
 func (p *proof) delete(ctx context.Context) error {

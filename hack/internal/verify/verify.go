@@ -27,9 +27,6 @@ type Check struct {
 	// Needs are the names of checks without which this one cannot run. They stand
 	// before it.
 	Needs []string
-	// After are the names of checks that must have ended, if they are run, whatever they
-	// found. They stand before it.
-	After []string
 	// Lane is which checks this one is not run beside: those of one lane run one after
 	// another, those of different lanes at the same time.
 	Lane string
@@ -74,7 +71,7 @@ func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
 	for _, lane := range lanes {
 		group.Go(func() error {
 			for _, i := range lane {
-				for _, before := range slices.Concat(checks[i].Needs, checks[i].After) {
+				for _, before := range checks[i].Needs {
 					// Of those that are not run at all none fails.
 					if wait, runs := ended[before]; runs {
 						select {

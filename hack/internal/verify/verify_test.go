@@ -149,29 +149,6 @@ func TestChecksOfALaneRunInOrderAndNeedsHoldAcrossLanes(t *testing.T) {
 	}
 }
 
-func TestACheckAfterAFailedOneWaitsForItAndIsRun(t *testing.T) {
-	failed := false
-	results, err := (&Runner{JUnit: t.TempDir()}).Run(t.Context(), []Check{
-		{Name: "fails", Run: func(context.Context, *progress.Step) ([]junit.Case, error) {
-			time.Sleep(10 * time.Millisecond)
-			failed = true
-			return nil, errors.New("no")
-		}},
-		{Name: "after it", Lane: "second", After: []string{"fails", "chosen by nobody"}, Run: func(context.Context, *progress.Step) ([]junit.Case, error) {
-			if !failed {
-				return nil, errors.New("it ran before the other had ended")
-			}
-			return nil, nil
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(results) != 2 || results[1].Counts() != (junit.Counts{Passed: 1}) {
-		t.Errorf("results: %+v", results)
-	}
-}
-
 func TestFailuresAreNamedAtOnce(t *testing.T) {
 	var out bytes.Buffer
 	var cases []junit.Case
