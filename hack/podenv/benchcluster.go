@@ -25,7 +25,6 @@ func (b *benchRun) cluster(ctx context.Context) (*bench.Report, error) {
 	}
 	c, err := b.find(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {
-		b.app.name = benchCluster
 		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: benchCluster, Workers: 1}); err == nil {
 			defer b.delete(ctx, p.Reporter, c)
 		}

@@ -64,13 +64,7 @@ checks and runs the stories.`,
 
 // checkPort refuses a port of the API server's before anything is built.
 func checkPort(ctx context.Context, want cluster.Config) error {
-	e, err := engine.Find(ctx)
-	if errors.Is(err, engine.ErrNoEngine) {
-		e = nil
-	} else if err != nil {
-		return err
-	}
-	err = cluster.CheckPort(ctx, e, want.Name, want.APIServerPort)
+	err := cluster.CheckPort(ctx, want.Name, want.APIServerPort)
 	if err != nil && !errors.Is(err, engine.ErrPortInUse) {
 		return &usageError{fmt.Errorf("--api-server-port: %w", err)}
 	}

@@ -101,13 +101,12 @@ func (d docker) want(ctx context.Context, cfg *Config) (*record, error) {
 		return nil, err
 	}
 	return &record{
-		NodeImage:  cfg.NodeImage,
-		ImageID:    id,
-		Workers:    cfg.Workers,
-		Gates:      maps.Clone(cfg.Gates),
-		Verbosity:  cfg.Verbosity,
-		Kubeconfig: path,
-
+		NodeImage:     cfg.NodeImage,
+		ImageID:       id,
+		Workers:       cfg.Workers,
+		Gates:         maps.Clone(cfg.Gates),
+		Verbosity:     cfg.Verbosity,
+		Kubeconfig:    path,
 		APIServerPort: cfg.APIServerPort,
 	}, nil
 }

@@ -177,7 +177,7 @@ func (f fakeDocker) print(kind, name, missing string) error {
 func (f fakeDocker) info(args []string) error {
 	format := args[len(args)-1]
 	for part, out := range map[string]string{
-		"{{json .}}":      `{"CgroupVersion":"2","CgroupDriver":"systemd","MemoryLimit":true,"PidsLimit":true,"CPUShares":true}`,
+		"{{json .}}":      `{"ServerVersion":"20.10.24","CgroupVersion":"2","CgroupDriver":"systemd","MemoryLimit":true,"PidsLimit":true,"CPUShares":true}`,
 		".SecurityOption": `[]`,
 		".Driver}}":       `overlay2`,
 		".DriverStatus":   `[["Backing Filesystem","extfs"]]`,

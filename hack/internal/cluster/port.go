@@ -20,18 +20,24 @@ const (
 // CheckPort says, before anything is built, what Create would say of an API server's
 // port: that it is none, or that another process listens there, in which case
 // engine.ErrPortInUse is in the error's chain. Nodes that the cluster called name has
-// already may hold it. e is nil where no engine runs yet.
-func CheckPort(ctx context.Context, e *engine.Engine, name string, port int) error {
+// already may hold it.
+func CheckPort(ctx context.Context, name string, port int) error {
 	if err := validatePort(port); err != nil {
 		return err
 	}
-	if e != nil {
-		// An engine that cannot say is what Create fails for.
-		if nodes, err := (docker(e.Docker)).containers(ctx, name); err != nil || len(nodes) > 0 {
-			return nil
-		}
+	taken := portFree(port)
+	if taken == nil {
+		return nil
 	}
-	return portFree(port)
+	e, err := engine.Find(ctx)
+	if err != nil {
+		return taken // without an engine there are no nodes
+	}
+	nodes, err := docker(e.Docker).containers(ctx, name)
+	if err != nil || len(nodes) > 0 {
+		return nil // Create sees more
+	}
+	return taken
 }
 
 func validatePort(port int) error {

@@ -75,7 +75,7 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 // awaitNodes returns the nodes that take pods, once there are any: a suite before this one
 // may have had a node, or the API server, restarted.
 func awaitNodes(ctx context.Context, client kubernetes.Interface) (takers []v1.Node, err error) {
-	all := 0
+	all := -1 // never listed
 	err = wait.PollUntilContextTimeout(ctx, time.Second, preflightTimeout, true, func(ctx context.Context) (bool, error) {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -86,7 +86,7 @@ func awaitNodes(ctx context.Context, client kubernetes.Interface) (takers []v1.N
 		return len(takers) > 0, nil
 	})
 	// Not where somebody pressed Ctrl-C, and not where nodes could never be listed.
-	if wait.Interrupted(err) && ctx.Err() == nil && all > 0 {
+	if wait.Interrupted(err) && ctx.Err() == nil && all >= 0 {
 		err = fmt.Errorf("none of the cluster's %d nodes takes pods: kubectl get nodes shows why", all)
 	}
 	return takers, err

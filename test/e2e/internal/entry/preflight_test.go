@@ -1,11 +1,43 @@
 package entry
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 )
+
+func TestAwaitNodesSaysWhyNoneTakesPods(t *testing.T) {
+	cordoned := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1.NodeSpec{Unschedulable: true}}
+	for name, test := range map[string]struct {
+		nodes       []runtime.Object
+		interrupted bool
+		want        string
+	}{
+		"a cluster without nodes":         {nil, false, "none of the cluster's 0 nodes takes pods: kubectl get nodes"},
+		"a node that is cordoned":         {[]runtime.Object{cordoned}, false, "none of the cluster's 1 nodes takes pods: kubectl get nodes"},
+		"somebody does not wait that out": {[]runtime.Object{cordoned}, true, context.Canceled.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // its minute is over at once
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if test.interrupted {
+					cancel()
+				}
+				nodes, err := awaitNodes(ctx, fake.NewClientset(test.nodes...))
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("awaitNodes: %d nodes, %v, want %q", len(nodes), err, test.want)
+				}
+			})
+		})
+	}
+}
 
 func TestVerdict(t *testing.T) {
 	waiting := func(image, reason string) v1.ContainerStatus {
