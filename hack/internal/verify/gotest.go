@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/junit"
@@ -97,6 +98,11 @@ func (g GoTest) tool(ctx context.Context) (string, error) {
 	return path, run.Command(ctx, "go", "build", "-o", path, "gotest.tools/gotestsum").Dir(g.Layout.Root).Run()
 }
 
+// isSuite says whether a package is a suite, not what suites share.
+func isSuite(pkg string) bool {
+	return strings.Contains(pkg, "/test/e2e/") && !strings.Contains(pkg, "/test/e2e/internal/")
+}
+
 // Unit runs the unit tests of this module: every package but the suites, which
 // need a cluster.
 func Unit(l layout.Layout) Check {
@@ -105,12 +111,7 @@ func Unit(l layout.Layout) Check {
 		if err != nil {
 			return nil, err
 		}
-		var packages []string
-		for _, pkg := range strings.Fields(out) {
-			if !strings.Contains(pkg, "/test/e2e/") {
-				packages = append(packages, pkg)
-			}
-		}
+		packages := slices.DeleteFunc(strings.Fields(out), isSuite)
 		return GoTest{Layout: l, Name: "unit", Dir: l.Root, Flags: packages}.Run(ctx, step)
 	}}
 }
