@@ -39,11 +39,11 @@ func ProveServerTarball(ctx context.Context, l layout.Layout, e *engine.Engine, 
 	if err != nil {
 		return err
 	}
-	gateway, err := e.Docker(ctx, "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}").Output()
+	address, err := e.BridgeAddress(ctx)
 	if err != nil {
 		return err
 	}
-	registries, err := newRegistries(gateway)
+	registries, err := newRegistries(address)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,12 @@ type registries struct {
 	have map[string]bool
 }
 
-// newRegistries has the proxy listen at a port of an address of this machine.
+// newRegistries starts the proxy on a free port of one IP address of this host. It refuses
+// an address that means all of the host's: the proxy is for containers alone.
 func newRegistries(address string) (*registries, error) {
+	if ip := net.ParseIP(address); ip == nil || ip.IsUnspecified() {
+		return nil, fmt.Errorf("the proxy for kind needs one address of this host to listen on, not %q", address)
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return nil, err

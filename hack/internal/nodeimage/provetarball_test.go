@@ -40,3 +40,13 @@ func TestRegistriesHaveEveryImageOfEveryHost(t *testing.T) {
 		}
 	}
 }
+
+func TestRegistriesNeverListenOnAllAddresses(t *testing.T) {
+	for _, address := range []string{"", "0.0.0.0", "::", "localhost"} {
+		r, err := newRegistries(address)
+		if err == nil {
+			r.close()
+			t.Errorf("the proxy for %q listens on %s", address, r.proxy())
+		}
+	}
+}
