@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 
-	"podenv.dev/hack/internal/audit"
+	"podenv.dev/hack/operator/audit"
 )
 
 // errFound ends an audit that found something. Its exit status is none that an error

@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	cliflag "k8s.io/component-base/cli/flag"
 
-	"podenv.dev/hack/internal/expand"
+	"podenv.dev/hack/operator/expand"
 )
 
 // expandOptions are the flags of expand.
@@ -20,6 +21,7 @@ type expandOptions struct {
 	kubeconfig, context string
 	namespace           string
 	showSecrets, strict bool
+	gates               map[string]bool
 }
 
 func newExpand(a *app) *cobra.Command {
@@ -39,6 +41,9 @@ unexpanded and why:
 It contacts a cluster only if given --kubeconfig or --context, and then reads
 ConfigMaps, Secrets and services. ConfigMaps and Secrets in the files themselves
 come first. The values of Secrets are shown as ***.
+
+The kubelet makes variables of keys such as 1A (envFrom) only with its gate
+RelaxedEnvironmentVariableValidation on: --feature-gates says whether it is.
 
 Exit status: 0 if every reference is expanded, as far as is known; 1 if one stays
 unexpanded or a container cannot start, and with --strict also if anything is
@@ -60,8 +65,23 @@ unknown; 2 for a wrong command line, or a file or cluster that cannot be read.`,
 	flags.StringVar(&o.context, "context", "", "the kubeconfig's context (default its current one)")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", `of objects that name none (default the context's, or "default")`)
 	flags.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
+	flags.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates", relaxedGate+"=true or =false, as the kubelet has it (default not known)")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 also if anything is unknown")
 	return cmd
+}
+
+const relaxedGate = "RelaxedEnvironmentVariableValidation"
+
+// relaxedNames is what --feature-gates says of relaxedGate; nil if nothing.
+func (o *expandOptions) relaxedNames() (*bool, error) {
+	var relaxed *bool
+	for gate, on := range o.gates {
+		if gate != relaxedGate {
+			return nil, &usageError{fmt.Errorf("--feature-gates %s: only %s changes what expand shows", gate, relaxedGate)}
+		}
+		relaxed = &on
+	}
+	return relaxed, nil
 }
 
 func (a *app) expand(cmd *cobra.Command, o expandOptions) error {
@@ -102,7 +122,13 @@ func (o *expandOptions) pods(cmd *cobra.Command) ([]expand.Pod, error) {
 	if o.namespace != "" {
 		namespace = o.namespace
 	}
-	return expand.Pods(cmd.Context(), manifest, expand.Options{Client: client, Namespace: namespace, ShowSecrets: o.showSecrets})
+	relaxed, err := o.relaxedNames()
+	if err != nil {
+		return nil, err
+	}
+	return expand.Pods(cmd.Context(), manifest, expand.Options{
+		Client: client, Namespace: namespace, ShowSecrets: o.showSecrets, RelaxedNames: relaxed,
+	})
 }
 
 func (o *expandOptions) manifest(stdin io.Reader) (*expand.Manifest, error) {

@@ -4,7 +4,7 @@ package expand
 const (
 	Unexpanded = "unexpanded" // the reference stays as it is written
 	Unknown    = "unknown"    // depends on what is not known here
-	Unset      = "unset"      // the variable is optional and not set; so is what refers to it
+	Unset      = "unset"      // the variable is optional and not set
 	Fails      = "fails"      // the container would not start
 	Shadows    = "shadows"    // the variable hides a service's
 )
@@ -14,7 +14,8 @@ const (
 	DeclaredLater  = "declared_later"
 	RefersToItself = "refers_to_itself"
 	NotDeclared    = "not_declared"
-	Misspelt       = "misspelt" // not declared, and a declared name is close
+	OptionalUnset  = "optional_unset" // declared, optional, and its source does not have it
+	Misspelt       = "misspelt"       // not declared, and a declared name is close
 )
 
 // Pod is what a pod starts with, or each pod of a workload.

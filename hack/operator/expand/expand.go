@@ -2,7 +2,6 @@ package expand
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -19,6 +18,9 @@ type Options struct {
 	Namespace string
 	// ShowSecrets leaves the values of Secrets as they are.
 	ShowSecrets bool
+	// RelaxedNames is the kubelet's gate RelaxedEnvironmentVariableValidation, which decides
+	// on keys that envFrom brings. Nil if it is not known.
+	RelaxedNames *bool
 }
 
 // mask stands for a Secret's value.
@@ -29,9 +31,9 @@ const mask = "***"
 func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
 	if len(m.workloads) == 0 {
 		if len(m.other) == 0 {
-			return nil, errors.New("nothing in it: give a manifest with a pod or a workload")
+			return nil, fmt.Errorf("%s: nothing in it; give a manifest with a pod or a workload", strings.Join(m.files, ", "))
 		}
-		return nil, fmt.Errorf("no pod or workload in it, only %s: give a manifest with one", strings.Join(m.other, ", "))
+		return nil, fmt.Errorf("%s: no pod or workload in it, only %s; give a manifest with one", strings.Join(m.files, ", "), strings.Join(m.other, ", "))
 	}
 	objects := newObjects(m, o.Namespace, o.Client)
 	pods := make([]Pod, 0, len(m.workloads))
@@ -49,7 +51,7 @@ func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
 				return
 			}
 			start := &containerStart{
-				workload: w, container: c, objects: objects, services: services, showSecrets: o.ShowSecrets,
+				workload: w, container: c, objects: objects, services: services, showSecrets: o.ShowSecrets, relaxedNames: o.RelaxedNames,
 				result: Container{Name: c.Name, Type: containerType, Env: []Variable{}},
 			}
 			err = start.run(ctx)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // valueFrom returns what a variable's source is, in a few words, and its value.
@@ -101,12 +102,31 @@ func (s *containerStart) envFrom(ctx context.Context, from *corev1.EnvFromSource
 		if secret {
 			v = s.masked(v)
 		}
-		s.set(Variable{Name: from.Prefix + key, Source: title, Text: Text{Value: v.text}})
+		s.setKey(from.Prefix+key, title, v.text)
 	}
 	return nil
 }
 
-// finding notes what is about no variable in particular.
+// relaxedGate is what decides on names that the strict rule refuses.
+const relaxedGate = "the kubelet's gate RelaxedEnvironmentVariableValidation"
+
+// setKey sets the variable that envFrom makes of a key. Only a kubelet with the relaxed
+// gate makes one of a key that is no name by the strict rule.
+func (s *containerStart) setKey(name, title, text string) {
+	v := Variable{Name: name, Source: title, Text: Text{Value: text}}
+	switch {
+	case validation.IsEnvVarName(name) == nil || s.relaxedNames != nil && *s.relaxedNames:
+	case s.relaxedNames != nil:
+		s.finding(Unset, fmt.Sprintf("%s of envFrom %s is not set: %s is off", name, title, relaxedGate))
+		return
+	default:
+		v.Value = placeholder(name)
+		v.Findings = []Finding{{Type: Unknown, Name: name, Text: "set only if " + relaxedGate + " is on; say so with --feature-gates"}}
+	}
+	s.set(v)
+}
+
+// finding adds what is about no variable in particular.
 func (s *containerStart) finding(findingType, text string) {
 	s.result.Findings = append(s.result.Findings, Finding{Type: findingType, Text: text})
 }

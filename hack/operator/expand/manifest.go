@@ -20,8 +20,8 @@ type Manifest struct {
 	workloads  []workload
 	configMaps []*corev1.ConfigMap
 	secrets    []*corev1.Secret
-	// other are the kinds without pods.
-	other []string
+	files      []string // as they were named to Read
+	other      []string // the kinds without pods
 }
 
 // strict refuses a field that the API does not have: a misspelt one would be
@@ -34,6 +34,7 @@ var strict = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Schem
 // what comes in the same manifest is what its pods will find. The error names the
 // file and the document, counted from 1.
 func (m *Manifest) Read(name string, file io.Reader) error {
+	m.files = append(m.files, name)
 	documents := yaml.NewYAMLReader(bufio.NewReader(file))
 	for number := 1; ; number++ {
 		document, err := documents.Read()

@@ -17,6 +17,8 @@ type containerStart struct {
 	objects     *objects
 	services    *services
 	showSecrets bool
+	// relaxedNames is Options.RelaxedNames.
+	relaxedNames *bool
 
 	// variables are the container's so far: what a reference finds. unknown has
 	// those of them whose value is not known, or not whole, and why; unset those

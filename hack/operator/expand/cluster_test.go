@@ -82,10 +82,10 @@ func TestEnvWithACluster(t *testing.T) {
 			findings: []string{"fails"},
 		},
 		{
-			name: "what is missing and optional is not set, and nobody's mistake",
+			name: "what is missing and optional is not set, and a reference to it stays",
 			lines: []string{`env: [{name: A, valueFrom: {configMapKeyRef: {name: app, key: none, optional: true}}}, {name: B, value: "$(A)"}]`,
 				`envFrom: [{secretRef: {name: none, optional: true}}]`},
-			want:     []string{"B=$(A)", "unset A"},
+			want:     []string{"B=$(A)", "unexpanded A optional_unset"},
 			findings: []string{"unset", "unset A"},
 		},
 	} {
@@ -113,6 +113,50 @@ func TestServiceLinksTurnedOffLeaveTheAPIServer(t *testing.T) {
 			}
 			if c.Args[0].Value != "$(GIT_SERVICE_HOST)" || c.Args[1].Value != want {
 				t.Errorf("got %+v", c.Args)
+			}
+		})
+	}
+}
+
+func TestAServiceNamedAsTheAPIServersReplacesItWhole(t *testing.T) {
+	own := service("shop", "kubernetes", "10.0.0.9")
+	own.Spec.Ports[0].Port = 6443
+	got := map[string]string{}
+	for _, v := range pods(t, podWith(), clusterOf(own, service("default", "kubernetes", "10.96.0.1")))[0].Containers[0].Env {
+		got[v.Name] = v.Value
+	}
+	if _, ok := got["KUBERNETES_PORT_80_TCP"]; ok || got["KUBERNETES_SERVICE_HOST"] != "10.0.0.9" {
+		t.Errorf("got %v", got)
+	}
+	headless := service("shop", "kubernetes", "None")
+	for _, v := range pods(t, podWith(), clusterOf(headless, service("default", "kubernetes", "10.96.0.1")))[0].Containers[0].Env {
+		if v.Name == "KUBERNETES_SERVICE_HOST" && v.Value != "10.96.0.1" {
+			t.Errorf("a headless service has no variables to replace others with; got %+v", v)
+		}
+	}
+}
+
+func TestKeysThatOnlyTheRelaxedGateMakesVariablesOf(t *testing.T) {
+	client := clusterOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Data: map[string]string{"1A": "a", "B": "b"}})
+	on, off := true, false
+	for name, tc := range map[string]struct {
+		gate     *bool
+		env      []string
+		findings []string
+	}{
+		"on":        {&on, []string{"1A=a", "B=b", "C=a"}, nil},
+		"off":       {&off, []string{"B=b", "C=$(1A)", "unexpanded 1A not_declared"}, []string{"unset"}},
+		"not known": {nil, []string{"1A=<unknown 1A>", "unknown 1A", "B=b", "C=<unknown 1A>", "unknown 1A"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := read(t, podWith(`envFrom: [{configMapRef: {name: app}}]`, `env: [{name: C, value: "$(1A)"}]`))
+			got, err := Pods(t.Context(), m, Options{Namespace: "shop", Client: client, RelaxedNames: tc.gate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := got[0].Containers[0]
+			if !cmp.Equal(tc.env, c.env()) || !cmp.Equal(tc.findings, brief(c.Findings)) {
+				t.Errorf("got %q, %q", c.env(), brief(c.Findings))
 			}
 		})
 	}
@@ -161,6 +205,17 @@ func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
 	want := []string{"A=<unknown A>", "unknown A", "B=<unknown GIT_SERVICE_HOST>", "unknown GIT_SERVICE_HOST", "C=example.com"}
 	if diff := cmp.Diff(want, c.env()); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+func TestTheAPIServersServiceMayBeTheOnlyOneThatMayNotBeRead(t *testing.T) {
+	client := shopCluster()
+	client.PrependReactor("get", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "kubernetes", errors.New("no"))
+	})
+	c := container(t, client, `args: ["$(KUBERNETES_SERVICE_HOST)", "$(NONE_SERVICE_HOST)"]`)
+	if got := append(brief(c.Args[0].Findings), brief(c.Args[1].Findings)...); !cmp.Equal(got, []string{"unknown KUBERNETES_SERVICE_HOST", "unexpanded NONE_SERVICE_HOST not_declared"}) {
+		t.Errorf("got %q", got)
 	}
 }
 

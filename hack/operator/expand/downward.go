@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/api/v1/resource"
+	corepods "k8s.io/kubernetes/pkg/apis/core/pods"
 	"k8s.io/kubernetes/pkg/fieldpath"
 )
 
@@ -20,9 +21,14 @@ const onStart = "known when the pod runs"
 
 // field is what a fieldRef takes from the pod.
 func (w *workload) field(ref *corev1.ObjectFieldSelector) value {
-	path, key, isKey := fieldpath.SplitMaybeSubscriptedPath(ref.FieldPath)
+	// Names of the past, such as spec.host, stand for those of today.
+	fieldPath, _, err := corepods.ConvertDownwardAPIFieldLabel(orDefault(ref.APIVersion, "v1"), ref.FieldPath, "")
+	if err != nil {
+		return value{fails: err.Error()}
+	}
+	path, key, isKey := fieldpath.SplitMaybeSubscriptedPath(fieldPath)
 	if path == "metadata.labels" || path == "metadata.annotations" {
-		return w.mapField(path, key, isKey, ref.FieldPath)
+		return w.mapField(path, key, isKey, fieldPath)
 	}
 	known := func(s string) value {
 		if s == "" {
@@ -30,12 +36,12 @@ func (w *workload) field(ref *corev1.ObjectFieldSelector) value {
 		}
 		return value{text: s}
 	}
-	switch ref.FieldPath {
+	switch fieldPath {
 	case "metadata.name", "metadata.uid":
 		if w.templated {
 			return value{unknown: onStart}
 		}
-		text, err := fieldpath.ExtractFieldPathAsString(w.pod, ref.FieldPath)
+		text, err := fieldpath.ExtractFieldPathAsString(w.pod, fieldPath)
 		if err != nil {
 			return value{fails: err.Error()}
 		}
@@ -46,7 +52,8 @@ func (w *workload) field(ref *corev1.ObjectFieldSelector) value {
 		return known(w.pod.Spec.NodeName)
 	case "spec.serviceAccountName":
 		// What admission puts there.
-		return value{text: orDefault(w.pod.Spec.ServiceAccountName, "default")}
+		spec := &w.pod.Spec
+		return value{text: orDefault(spec.ServiceAccountName, orDefault(spec.DeprecatedServiceAccount, "default"))}
 	case "status.hostIP":
 		return known(w.pod.Status.HostIP)
 	case "status.podIP":
@@ -101,7 +108,8 @@ func (w *workload) resource(ref *corev1.ResourceFieldSelector, container *corev1
 		declared.Resources.Requests[resourceName] = limit
 		isRequested = true
 	}
-	if kind == "limits" && !isLimited || kind == "requests" && !isRequested {
+	// To the kubelet a limit of 0 is none.
+	if kind == "limits" && limit.IsZero() || kind == "requests" && !isRequested {
 		return value{unknown: "not in the manifest: a LimitRange or the node decides"}
 	}
 	text, err := resource.ExtractContainerResourceValue(ref, declared)

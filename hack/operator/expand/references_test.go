@@ -38,6 +38,11 @@ func TestEnvWithoutACluster(t *testing.T) {
 			want: []string{"DATABASE=a", "URL=$(DATABSAE) $(PASSWRD)", "unexpanded DATABSAE misspeltDATABASE", "unexpanded PASSWRD misspeltPASSWORD", "PASSWORD=b"},
 		},
 		{
+			name: "the name that is meant is never the variable's own",
+			env:  `[{name: HOST, value: "$(HOTS) $(PORT)"}, {name: PORTS, value: "$(PORT)"}]`,
+			want: []string{"HOST=$(HOTS) $(PORT)", "unexpanded HOTS not_declared", "unexpanded PORT misspeltPORTS", "PORTS=$(PORT)", "unexpanded PORT not_declared"},
+		},
+		{
 			name: "a name that nothing is close to",
 			env:  `[{name: A, value: "$(DATE) $(DATE)"}]`,
 			want: []string{"A=$(DATE) $(DATE)", "unexpanded DATE not_declared"},
@@ -96,6 +101,32 @@ func TestAnEnvFromThatIsNotKnownMaySetAnyNameWithItsPrefix(t *testing.T) {
 	}
 	if !cmp.Equal(brief(c.Findings), []string{"unknown"}) {
 		t.Errorf("the envFrom: got %+v", c.Findings)
+	}
+}
+
+func TestWhatASourceThatIsNotKnownMaySetIsNotDefinite(t *testing.T) {
+	c := container(t, nil, `envFrom: [{configMapRef: {name: app}}]`,
+		`env: [{name: JAVA_OPTS, value: "$(JAVA_OPTS) -Xmx1g"}, {name: URL, value: "$(HOST)"}, {name: HOST, value: h}]`)
+	want := []string{"JAVA_OPTS=<unknown JAVA_OPTS> -Xmx1g", "unknown JAVA_OPTS", "URL=<unknown HOST>", "unknown HOST", "HOST=h"}
+	if diff := cmp.Diff(want, c.env()); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	const text = "$(HOST) is not known: it may be in envFrom ConfigMap app; give a cluster with --kubeconfig to read it; " +
+		"otherwise $(HOST) stays: HOST is declared later; move it before URL"
+	if got := c.Env[1].Findings[0].Text; got != text {
+		t.Errorf("want %s, got %s", text, got)
+	}
+}
+
+func TestADevicePluginMaySetWhatCommandAndArgsReferTo(t *testing.T) {
+	for name, want := range map[string]string{"example.com/gpu": "unknown GPU", "cpu": "unexpanded GPU not_declared", "hugepages-2Mi": "unexpanded GPU not_declared"} {
+		c := container(t, nil, `env: [{name: A, value: "$(GPU)"}]`, `args: ["$(GPU)"]`, `resources: {limits: {`+name+`: "1"}}`)
+		if got := brief(c.Args[0].Findings); !cmp.Equal(got, []string{want}) {
+			t.Errorf("args with %s: want %s, got %s", name, want, got)
+		}
+		if got := c.env(); !cmp.Equal(got, []string{"A=$(GPU)", "unexpanded GPU not_declared"}) {
+			t.Errorf("env with %s: got %s", name, got)
+		}
 	}
 }
 
