@@ -29,28 +29,29 @@ var auditOutputs = map[string]func(io.Writer, []audit.Finding) error{
 func newAudit(a *app) *cobra.Command {
 	var o audit.Options
 	var format string
+	var readKeys bool
 	cluster := genericclioptions.NewConfigFlags(false)
 	cluster.CacheDir = nil // nothing is cached
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List the pods and pod templates of any cluster that use the features",
 		Long: `audit answers an operator's question: is the feature in use, and where? It lists the
-variables that come from env files (fileKeyRef, KEP-3721) and the names of variables
-and prefixes of envFrom that strict validation refuses (relaxed name and relaxed
-prefix, KEP-4369), for example before a gate is turned off or a cluster goes back to a
+variables that come from env files (fileKeyRef, KEP-3721) and what strict validation of
+names refuses (KEP-4369): the name of a variable (relaxed name), the prefix of an envFrom
+(relaxed prefix), the key of a fileKeyRef and the name that envFrom makes of a key (relaxed
+key). Look before a gate is turned off, or a cluster goes back to a
 release without it. It only reads, and needs no checkout of podenv.
 
 It looks at pods, their init and ephemeral containers included, and at the templates of
 CronJobs, DaemonSets, Deployments, Jobs, PodTemplates, ReplicaSets,
-ReplicationControllers and StatefulSets, in all namespaces unless --namespace names
-one. The user needs permission to list these and nothing else; where it is missing, the
-error says which role would give it (the role view has no podtemplates). The audit does
-not see:
-- variables that a container gets through envFrom, but for the prefix: their names are
-  keys of ConfigMaps and Secrets, which an API server takes whatever the gate says;
-- custom resources with a template of their own, but for the pods that they make.
+ReplicationControllers and StatefulSets, in all namespaces unless --namespace names one,
+and at the keys of the ConfigMaps and Secrets that their envFrom names. The user needs
+permission to list the former and to get the latter; where it is missing, the error says
+which role would give it (the role view has neither podtemplates nor secrets).
+--envfrom-keys=false leaves ConfigMaps and Secrets alone. The audit does not see custom
+resources with a template of their own, but for the pods that they make.
 
-The columns are namespace, kind, name, container, variable (or prefix) and what. The
+The columns are namespace, kind, name, container, variable (or prefix, or key) and what. The
 table quotes the names that need it; TSV has no heading and prints names as they are;
 JSON has the object's controller besides.
 
@@ -72,7 +73,7 @@ Ctrl-C.`,
 			if o.PageSize <= 0 {
 				return &usageError{fmt.Errorf("--chunk-size %d: give a positive number of objects", o.PageSize)}
 			}
-			o.Namespace = *cluster.Namespace
+			o.Namespace, o.SkipKeys = *cluster.Namespace, !readKeys
 			report, err := runAudit(cmd.Context(), cluster, o)
 			if err != nil {
 				return err
@@ -87,6 +88,7 @@ Ctrl-C.`,
 	cluster.AddFlags(flags)
 	flags.Lookup("namespace").Usage = "look at this namespace only"
 	flags.StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	flags.BoolVar(&readKeys, "envfrom-keys", true, "look at the keys of ConfigMaps and Secrets that envFrom names")
 	flags.BoolVar(&o.OwnersOnly, "owners-only", false, "leave out what an object's controller, a Deployment for one, uses in the same way")
 	flags.Int64Var(&o.PageSize, "chunk-size", 500, "how many objects to ask the API server for at a time")
 	return cmd
@@ -119,7 +121,7 @@ func (a *app) concludeAudit(report *audit.Report) error {
 	fmt.Fprintf(a.errs, "podenv: %d uses in %d pods and pod templates\n", len(report.Findings), report.Objects)
 	switch {
 	case slices.ContainsFunc(report.Unread, apierrors.IsForbidden):
-		return fmt.Errorf("%w\nbind the user to the role that `kubectl create clusterrole podenv-audit --verb=list --resource=%s` makes",
+		return fmt.Errorf("%w\nbind the user to the role that `kubectl create clusterrole podenv-audit --verb=list,get --resource=%s` makes",
 			unread(report), strings.Join(audit.Resources(), ","))
 	case len(report.Unread) > 0:
 		return unread(report)

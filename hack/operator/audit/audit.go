@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ var ErrNoNamespace = errors.New("no such namespace")
 // Options say what to look at.
 type Options struct {
 	Namespace  string // all if empty
+	SkipKeys   bool   // do not read the ConfigMaps and Secrets that envFrom names
 	OwnersOnly bool   // leave out what the object's controller uses in the same way
 	PageSize   int64  // objects per request; 500 if zero
 }
@@ -35,7 +37,7 @@ type Report struct {
 }
 
 // Run looks at every pod and pod template. A resource that the server does not have is
-// passed over; one that it refuses to list is in the Report's Unread, and the others
+// passed over; one that it refuses to list or get is in the Report's Unread, and the others
 // are looked at. An error means that there is no Report: ErrNoNamespace, no answer, no
 // valid credentials, or that ctx has ended.
 func Run(ctx context.Context, client kubernetes.Interface, o Options) (*Report, error) {
@@ -45,7 +47,7 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options) (*Report, 
 	if err := checkNamespace(ctx, client, o.Namespace); err != nil {
 		return nil, err
 	}
-	a := &audit{Options: o, client: client, owners: map[types.UID][]use{}}
+	a := &audit{Options: o, client: client, owners: map[types.UID][]use{}, keys: newKeyReader(client)}
 	known := false
 	for _, r := range resources {
 		err := a.read(ctx, r)
@@ -63,6 +65,9 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options) (*Report, 
 	}
 	if !known {
 		return nil, errors.New("the server has neither pods nor workloads: it is no Kubernetes API server")
+	}
+	for _, resource := range slices.Sorted(maps.Keys(a.keys.unread)) {
+		a.Unread = append(a.Unread, a.keys.unread[resource])
 	}
 	slices.SortStableFunc(a.Findings, compare)
 	return &a.Report, nil
@@ -100,23 +105,32 @@ type audit struct {
 	Report
 	client kubernetes.Interface
 	owners map[types.UID][]use // what was found, by the object that it was found in
+	keys   *keyReader
 }
 
 // read looks at all objects of r. What was found before an error counts.
 func (a *audit) read(ctx context.Context, r resource) error {
 	found, objects := len(a.Findings), a.Objects
 	restart := func() { a.Findings, a.Objects = a.Findings[:found], objects }
-	return r.list(a.client, a.Namespace).each(ctx, a.PageSize, restart, func(object *metav1.ObjectMeta, spec *v1.PodSpec) {
+	return r.list(a.client, a.Namespace).each(ctx, a.PageSize, restart, func(object *metav1.ObjectMeta, spec *v1.PodSpec) error {
 		a.Objects++
 		uses := uses(spec)
+		if !a.SkipKeys {
+			keys, err := a.keys.uses(ctx, object.Namespace, spec)
+			if err != nil {
+				return err
+			}
+			uses = append(uses, keys...)
+		}
 		if len(uses) == 0 {
-			return
+			return nil
 		}
 		if a.OwnersOnly {
 			a.owners[object.UID] = slices.Clone(uses)
 			uses = a.withoutOwners(object, uses)
 		}
 		a.Findings = append(a.Findings, findings(r.kind, object, uses)...)
+		return nil
 	})
 }
 

@@ -13,6 +13,7 @@ const (
 	FileKeyRef    = "fileKeyRef"     // the variable comes from an env file (KEP-3721)
 	RelaxedName   = "relaxed name"   // strict validation refuses the variable's name (KEP-4369)
 	RelaxedPrefix = "relaxed prefix" // strict validation refuses the prefix of an envFrom
+	RelaxedKey    = "relaxed key"    // it refuses the key of a fileKeyRef, or the name that envFrom makes of a key
 )
 
 // Finding is one use of a feature, by one variable of one container.
@@ -22,8 +23,8 @@ type Finding struct {
 	Name      string `json:"name"`
 	Owner     string `json:"owner,omitempty"` // KIND/NAME of the object's controller
 	Container string `json:"container"`       // regular, init or ephemeral
-	Variable  string `json:"variable"`        // name, or the prefix of an envFrom
-	What      string `json:"what"`            // FileKeyRef, RelaxedName or RelaxedPrefix
+	Variable  string `json:"variable"`        // name; for RelaxedPrefix the prefix, for a fileKeyRef's RelaxedKey the key
+	What      string `json:"what"`            // FileKeyRef, RelaxedName, RelaxedPrefix or RelaxedKey
 }
 
 // compare sorts by namespace, kind and name. A stable sort leaves an object's own
@@ -38,19 +39,31 @@ type use struct{ container, variable, what string }
 // uses lists the uses in a pod, or in what a template makes of one.
 func uses(spec *v1.PodSpec) []use {
 	var found []use
-	for i := range spec.InitContainers {
-		c := &spec.InitContainers[i]
+	_ = eachContainer(spec, func(c *v1.Container) error { // the function returns no error
 		found = appendUses(found, c.Name, c.Env, c.EnvFrom)
+		return nil
+	})
+	return found
+}
+
+// eachContainer calls visit for the containers of every type, until it returns an error.
+func eachContainer(spec *v1.PodSpec, visit func(*v1.Container) error) error {
+	for i := range spec.InitContainers {
+		if err := visit(&spec.InitContainers[i]); err != nil {
+			return err
+		}
 	}
 	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		found = appendUses(found, c.Name, c.Env, c.EnvFrom)
+		if err := visit(&spec.Containers[i]); err != nil {
+			return err
+		}
 	}
 	for i := range spec.EphemeralContainers {
-		c := &spec.EphemeralContainers[i]
-		found = appendUses(found, c.Name, c.Env, c.EnvFrom)
+		if err := visit((*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)); err != nil {
+			return err
+		}
 	}
-	return found
+	return nil
 }
 
 func appendUses(found []use, container string, env []v1.EnvVar, envFrom []v1.EnvFromSource) []use {
@@ -63,6 +76,9 @@ func appendUses(found []use, container string, env []v1.EnvVar, envFrom []v1.Env
 		variable := &env[i]
 		if variable.ValueFrom != nil && variable.ValueFrom.FileKeyRef != nil {
 			found = append(found, use{container, variable.Name, FileKeyRef})
+			if key := variable.ValueFrom.FileKeyRef.Key; !strict(key) {
+				found = append(found, use{container, key, RelaxedKey})
+			}
 		}
 		if !strict(variable.Name) {
 			found = append(found, use{container, variable.Name, RelaxedName})

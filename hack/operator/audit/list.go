@@ -11,8 +11,8 @@ import (
 
 // each calls visit for every object, page by page. Where the server has forgotten the
 // list's snapshot on the way, each goes on with a newer one; where it cannot, each
-// calls restart and begins again. An error may come after some objects were visited.
-func (list lister) each(ctx context.Context, pageSize int64, restart func(), visit func(*metav1.ObjectMeta, *v1.PodSpec)) error {
+// calls restart and begins again. An error, also one of visit, may come after some objects were visited.
+func (list lister) each(ctx context.Context, pageSize int64, restart func(), visit func(*metav1.ObjectMeta, *v1.PodSpec) error) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for expired := false; ; {
 		page, err := list(ctx, options)
@@ -30,7 +30,9 @@ func (list lister) each(ctx context.Context, pageSize int64, restart func(), vis
 		}
 		expired = false
 		for object, spec := range page.pods {
-			visit(object, spec)
+			if err := visit(object, spec); err != nil {
+				return err
+			}
 		}
 		if page.next == "" {
 			return nil

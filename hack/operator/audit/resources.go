@@ -98,9 +98,9 @@ var resources = []resource{
 	}},
 }
 
-// Resources names what an audit lists, as kubectl and RBAC have it.
+// Resources names what an audit reads, as kubectl and RBAC have it.
 func Resources() []string {
-	var names []string
+	names := []string{"configmaps", "secrets"}
 	for _, r := range resources {
 		names = append(names, r.name)
 	}
