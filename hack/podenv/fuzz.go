@@ -120,7 +120,7 @@ func (f *fuzzRun) treeTargets(ctx context.Context) ([]fuzz.Target, error) {
 		return nil, err
 	}
 	step := f.p.Reporter.Step("fuzz targets of the patches")
-	targets, err := fuzz.Module{Dir: tree.Dir, Env: verify.TreeEnv, Unguided: true}.Added(ctx, f.app.layout.Root, step)
+	targets, err := fuzz.Module{Dir: tree.Dir, Env: verify.TreeEnv, Unguided: true}.Added(ctx, tree, f.app.layout.Root, step)
 	return targets, step.End(err)
 }
 

@@ -226,7 +226,7 @@ func TestBinariesRefusesWhatItCannotBuild(t *testing.T) {
 	// The checkout around the tree has a repository, which is not the tree's.
 	gitIn(t, l.Root, "init", "--quiet")
 	commit(t, l.Root, "podenv")
-	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil || !strings.Contains(err.Error(), "run podenv tree") {
+	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil || !strings.Contains(err.Error(), "run `podenv tree") {
 		t.Errorf("a tree without a repository: %v", err)
 	}
 }

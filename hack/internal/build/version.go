@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,20 +40,15 @@ func newStamp(ctx context.Context, t *source.Tree) (stamp, error) {
 	if err != nil {
 		return stamp{}, err
 	}
-	out, err := git(ctx, t.Dir, "log", "--max-parents=0", "--format=%H %ct", "HEAD").Output()
+	commit, date, err := t.Release(ctx)
 	if err != nil {
-		return stamp{}, fmt.Errorf("finding the release's commit in %s; run podenv tree to put the tree together: %w", t.Dir, err)
-	}
-	commit, seconds, _ := strings.Cut(out, " ")
-	unix, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return stamp{}, fmt.Errorf("tree %s: want one first commit, got %q", t.Dir, out)
+		return stamp{}, err
 	}
 	state := "dirty"
 	if t.Stock {
 		state = "clean"
 	}
-	return stamp{version: version, commit: commit, treeState: state, date: time.Unix(unix, 0).UTC().Format(time.RFC3339)}, nil
+	return stamp{version: version, commit: commit, treeState: state, date: date.Format(time.RFC3339)}, nil
 }
 
 // linkerFlags strips the binaries and stamps them as Kubernetes' own build does, in

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"podenv.dev/hack/internal/series"
 )
 
 const stagingRoot = "staging/src/"
@@ -31,12 +33,7 @@ func (p *goPackage) peers() []string {
 }
 
 // importPath is the import path of a folder of the tree.
-func importPath(dir string) string {
-	if staged, ok := strings.CutPrefix(dir, stagingRoot); ok {
-		return staged
-	}
-	return path.Join("k8s.io/kubernetes", dir)
-}
+func importPath(dir string) string { return series.ImportPath(dir) }
 
 // findPackages finds the packages that ask for generators, by import path.
 func findPackages(ctx context.Context, repo *repository) (map[string]*goPackage, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/source"
 )
 
 func git(t *testing.T, dir string, args ...string) {
@@ -44,7 +45,7 @@ func TestOnlyTargetsThatTheSeriesAddsAreFuzzedInTheTree(t *testing.T) {
 	git(t, tree, "commit", "--quiet", "--message=patch")
 	write(t, filepath.Join(tree, "pkg/edited/edited_test.go"), target) // not yet committed
 
-	got, err := treePackages(t.Context(), tree, root)
+	got, err := treePackages(t.Context(), &source.Tree{Dir: tree}, root)
 	if err != nil {
 		t.Fatal(err)
 	}

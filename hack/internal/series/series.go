@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -127,4 +128,13 @@ func (s Series) Patches() ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.patch"))
 	slices.Sort(files)
 	return files, err
+}
+
+// ImportPath is the import path of the package in folder, a path with forward slashes from
+// the root of a release's tree: staging modules are modules of their own.
+func ImportPath(folder string) string {
+	if staged, ok := strings.CutPrefix(folder, "staging/src/"); ok {
+		return staged
+	}
+	return path.Join(kubernetes, folder)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/codegen"
@@ -37,11 +36,12 @@ func EachPatch(l layout.Layout, tree func(context.Context) (*source.Tree, error)
 
 // walk is one way through a series.
 type walk struct {
-	layout layout.Layout
-	tree   *source.Tree
-	dir    string // the checkout that it walks in
-	step   *progress.Step
-	key    string // of the inputs that code was last generated from
+	layout  layout.Layout
+	tree    *source.Tree
+	dir     string // the checkout that it walks in
+	step    *progress.Step
+	release string // its commit
+	key     string // of the inputs that code was last generated from
 }
 
 func (w *walk) git(ctx context.Context, args ...string) (string, error) {
@@ -54,6 +54,9 @@ func (w *walk) run(ctx context.Context) ([]junit.Case, error) {
 		return nil, err
 	}
 	patches, err := w.patches(ctx)
+	if err == nil {
+		w.release, _, err = w.tree.Release(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func (w *walk) run(ctx context.Context) ([]junit.Case, error) {
 }
 
 func (w *walk) generators() codegen.Options {
-	return codegen.Options{Tree: w.dir, Release: w.tree.Series.Release, Work: w.layout.Cache("codegen")}
+	return codegen.Options{Tree: w.dir, Release: w.tree.Series.Release, Base: w.release, Work: w.layout.Cache("codegen")}
 }
 
 // patch is one commit of the series.
@@ -124,18 +127,11 @@ func (w *walk) one(ctx context.Context, p patch) error {
 		}
 		w.key = key
 	}
-	out, err := w.git(ctx, "diff", "--name-only", p.commit+"^", p.commit)
+	files, err := w.tree.ChangedIn(ctx, p.commit)
 	if err != nil {
 		return err
 	}
-	var folders []string
-	for _, file := range strings.Fields(out) {
-		if folder := testFolder(file); folder != "" {
-			folders = append(folders, folder)
-		}
-	}
-	slices.Sort(folders)
-	packages := importPaths(slices.Compact(folders))
+	packages := source.Packages(files)
 	if len(packages) == 0 {
 		return nil
 	}

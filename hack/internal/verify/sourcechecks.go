@@ -57,7 +57,7 @@ func applyAndBuild(ctx context.Context, t *source.Tree, files []string, checkout
 	git := func(args ...string) (string, error) {
 		return run.Command(ctx, "git", append([]string{"-C", checkout}, args...)...).Log(step.Log()).Output()
 	}
-	release, err := run.Command(ctx, "git", "-C", t.Dir, "rev-list", "--max-parents=0", "HEAD").Output()
+	release, _, err := t.Release(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,14 +3,12 @@ package verify
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -27,7 +25,7 @@ func Upstream(l layout.Layout, tree, stock func(context.Context) (*source.Tree, 
 		if err != nil {
 			return nil, err
 		}
-		packages, err := touchedPackages(ctx, t.Dir)
+		packages, err := touchedPackages(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -91,54 +89,16 @@ func excuse(ctx context.Context, l layout.Layout, stock *source.Tree, cases []ju
 	return cases, nil
 }
 
-// touchedPackages lists the import paths of the packages in which the tree at dir
-// differs from its release, as far as they have Go files.
-func touchedPackages(ctx context.Context, dir string) ([]string, error) {
-	release, err := run.Command(ctx, "git", "-C", dir, "rev-list", "--max-parents=0", "HEAD").Output()
+// touchedPackages lists the import paths of the packages in which the tree differs from
+// its release, as far as they have Go files.
+func touchedPackages(ctx context.Context, t *source.Tree) ([]string, error) {
+	files, err := t.Changed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := run.Command(ctx, "git", "-C", dir, "diff", "--name-only", release, "--").Output()
-	if err != nil {
-		return nil, err
+	packages := source.Packages(files)
+	if len(packages) == 0 {
+		return nil, fmt.Errorf("the tree at %s does not differ from its release: are there patches?", t.Dir)
 	}
-	var folders []string
-	for _, file := range strings.Fields(out) {
-		if folder := testFolder(file); folder != "" {
-			folders = append(folders, folder)
-		}
-	}
-	slices.Sort(folders)
-	folders = slices.Compact(folders)
-	if len(folders) == 0 {
-		return nil, fmt.Errorf("the tree at %s does not differ from its release: are there patches?", dir)
-	}
-	return importPaths(folders), nil
-}
-
-const staging = "staging/src/"
-
-// testFolder is the folder whose tests are about file; empty for a file that no Go
-// test is about.
-func testFolder(file string) string {
-	switch {
-	case strings.HasPrefix(file, staging+"k8s.io/api/testdata/"):
-		return staging + "k8s.io/api" // its round-trip tests read the fixtures
-	case strings.HasSuffix(file, ".go") && !strings.Contains(file, "/testdata/"):
-		return path.Dir(file)
-	}
-	return ""
-}
-
-// importPaths turns folders of a Kubernetes tree into import paths.
-func importPaths(folders []string) []string {
-	paths := make([]string, len(folders))
-	for i, folder := range folders {
-		if p, ok := strings.CutPrefix(folder, staging); ok {
-			paths[i] = p
-		} else {
-			paths[i] = "k8s.io/kubernetes/" + folder
-		}
-	}
-	return paths
+	return packages, nil
 }

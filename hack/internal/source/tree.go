@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
@@ -32,6 +36,61 @@ func treeName(s series.Series, stock bool) string {
 		return s.Name + "-stock"
 	}
 	return s.Name
+}
+
+// Release returns the commit of the release that the tree stands on, and its date.
+func (t *Tree) Release(ctx context.Context) (commit string, date time.Time, err error) {
+	out, err := repo{dir: t.Dir}.quiet(ctx, "log", "--max-parents=0", "--format=%H %cI", "HEAD")
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("finding the commit of the release in %s: %w; run %s", t.Dir, err, treeCommand(t.Series, t.Stock))
+	}
+	commit, stamp, _ := strings.Cut(out, " ")
+	if date, err = time.Parse(time.RFC3339, stamp); err != nil {
+		return "", time.Time{}, fmt.Errorf("the tree %s must have one first commit, git log prints %q: make the history linear with git rebase", t.Dir, out)
+	}
+	return commit, date.UTC(), nil
+}
+
+// Changed lists the files in which the tree differs from its release, sorted, as paths from
+// its root. Files that are not committed count too, deleted ones included.
+func (t *Tree) Changed(ctx context.Context) ([]string, error) {
+	release, _, err := t.Release(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := repo{dir: t.Dir}
+	committed, err := r.fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", release, "--")
+	if err != nil {
+		return nil, err
+	}
+	added, err := r.fields(ctx, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
+	}
+	files := append(committed, added...)
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// ChangedIn lists the files that a commit of the tree changes, sorted.
+func (t *Tree) ChangedIn(ctx context.Context, commit string) ([]string, error) {
+	return repo{dir: t.Dir}.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", commit)
+}
+
+// Packages lists the import paths of the packages whose tests are about files, sorted. Files
+// that no Go test is about have none.
+func Packages(files []string) []string {
+	var paths []string
+	for _, file := range files {
+		switch {
+		case strings.HasPrefix(file, "staging/src/k8s.io/api/testdata/"):
+			paths = append(paths, "k8s.io/api") // its round-trip tests read them
+		case strings.HasSuffix(file, ".go") && !strings.Contains(file, "/testdata/"):
+			paths = append(paths, series.ImportPath(path.Dir(file)))
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // Options are choices of Assemble.
