@@ -3,17 +3,15 @@ package build
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
@@ -86,19 +84,7 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 
 // lock keeps a second podenv out of the build's folder dir.
 func lock(ctx context.Context, dir string, step *progress.Step) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	l := flock.New(filepath.Join(dir, ".lock"))
-	locked, err := l.TryLock()
-	if err == nil && !locked {
-		step.Now("waiting for another podenv that builds in %s", dir)
-		_, err = l.TryLockContext(ctx, 200*time.Millisecond)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
-	}
-	return func() { l.Unlock() }, nil //nolint:errcheck // the lock goes with the process
+	return lockfile.Lock(ctx, filepath.Join(dir, ".lock"), "that builds in "+dir, step)
 }
 
 // binariesKey hashes all that the binaries of t are made from: the tree's files, the

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -101,18 +99,5 @@ func (c *Cluster) Logs(ctx context.Context, node, unit string) (string, error) {
 
 // lock makes sure that no other podenv of this checkout works on the cluster.
 func lock(ctx context.Context, l layout.Layout, name string, step *progress.Step) (unlock func(), err error) {
-	path := dir(l, name) + ".lock"
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	f := flock.New(path)
-	locked, err := f.TryLock()
-	if err == nil && !locked {
-		step.Now("waiting for another podenv that works on cluster %s", name)
-		_, err = f.TryLockContext(ctx, interval)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("locking cluster %s: %w", name, err)
-	}
-	return func() { f.Unlock() }, nil //nolint:errcheck // the lock ends with the process at the latest
+	return lockfile.Lock(ctx, dir(l, name)+".lock", "that works on cluster "+name, step)
 }

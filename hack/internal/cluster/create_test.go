@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/lockfile"
 )
 
 func podenvConfig() Config {
@@ -174,7 +174,7 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 	if nodes := f.names(t, "containers"); len(nodes) != 2 {
 		t.Fatalf("nodes before Ctrl-C: %q", nodes)
 	}
-	if _, err := lockNetwork(networkUse, (*flock.Flock).TryLock); !errors.Is(err, errNetworkHeld) {
+	if _, err := lockNetwork(networkUse, lockfile.TryLock); !errors.Is(err, errNetworkHeld) {
 		t.Errorf("the network could be deleted while nodes are made: %v", err)
 	}
 	cancel()

@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gofrs/flock"
-
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/lockfile"
 )
 
 // kind puts the nodes of all clusters into one network, which it makes without a
@@ -36,24 +35,16 @@ const (
 // errNetworkHeld is what lockNetwork returns while another podenv has the lock.
 var errNetworkHeld = errors.New("another podenv that makes nodes or deletes the network " + network)
 
-func lockNetwork(name string, try func(*flock.Flock) (bool, error)) (unlock func(), err error) {
+func lockNetwork(name string, try func(string) (func(), error)) (unlock func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no place for a lock: %w: set HOME", err)
 	}
-	path := filepath.Join(cache, "podenv", name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	f := flock.New(path)
-	locked, err := try(f)
-	if err != nil {
-		return nil, fmt.Errorf("locking docker's network %s: %w", network, err)
-	}
-	if !locked {
+	unlock, err = try(filepath.Join(cache, "podenv", name))
+	if errors.Is(err, lockfile.ErrHeld) {
 		return nil, errNetworkHeld
 	}
-	return func() { f.Unlock() }, nil //nolint:errcheck // the lock ends with the process at the latest
+	return unlock, err
 }
 
 // awaitNetwork calls try again for as long as another podenv has the network.
@@ -82,14 +73,14 @@ func RemoveNetwork(ctx context.Context, e *engine.Engine) error {
 
 func (d docker) holdNetwork(ctx context.Context) (unlock func(), err error) {
 	err = awaitNetwork(ctx, func(context.Context) error {
-		unlock, err = lockNetwork(networkUse, (*flock.Flock).TryRLock)
+		unlock, err = lockNetwork(networkUse, lockfile.TryShare)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("using docker's network %s: %w", network, err)
 	}
 	err = awaitNetwork(ctx, func(ctx context.Context) error {
-		made, err := lockNetwork(networkMake, (*flock.Flock).TryLock)
+		made, err := lockNetwork(networkMake, lockfile.TryLock)
 		if err != nil {
 			return err
 		}
@@ -131,7 +122,7 @@ func (d docker) removeNetwork(ctx context.Context) error {
 		if err != nil || !idle {
 			return err
 		}
-		unlock, err := lockNetwork(networkUse, (*flock.Flock).TryLock)
+		unlock, err := lockNetwork(networkUse, lockfile.TryLock)
 		if err != nil {
 			return err
 		}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -27,7 +24,7 @@ func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) 
 			"run podenv as root: `sudo env PATH=\"$PATH\" make up`",
 		}
 	}
-	unlock, err := h.lock(ctx)
+	unlock, err := h.lock(ctx, step)
 	if err != nil {
 		return err
 	}
@@ -68,13 +65,6 @@ func awaited(err error, who, remedy string) error {
 }
 
 // lock keeps two podenv processes, of whatever checkouts, from starting two daemons.
-func (h *host) lock(ctx context.Context) (unlock func(), err error) {
-	if err := os.MkdirAll(h.state, 0o755); err != nil {
-		return nil, err
-	}
-	lock := flock.New(filepath.Join(h.state, "lock"))
-	if _, err := lock.TryLockContext(ctx, 200*time.Millisecond); err != nil {
-		return nil, fmt.Errorf("waiting for another podenv that starts dockerd: %w", err)
-	}
-	return func() { _ = lock.Unlock() }, nil
+func (h *host) lock(ctx context.Context, step *progress.Step) (unlock func(), err error) {
+	return lockfile.Lock(ctx, filepath.Join(h.state, "lock"), "that starts dockerd", step)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 )
@@ -74,7 +75,7 @@ func (a *assembly) result() *Tree { return newTree(a.tree.dir, a.series, a.optio
 
 // lock keeps a second podenv out of the tree.
 func (a *assembly) lock(ctx context.Context) (unlock func(), err error) {
-	return lock(ctx, filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.dir)+".lock"), a.step)
+	return lockfile.Lock(ctx, filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.dir)+".lock"), "that works on "+a.tree.dir, a.step)
 }
 
 // current tells whether the tree that find has found clean is what the inputs give.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 )
@@ -25,7 +26,7 @@ const releaseBranch = "refs/heads/release"
 // module cache the first time and found by its key afterwards.
 func pristine(ctx context.Context, l layout.Layout, s series.Series, key string, step *progress.Step) (repo, error) {
 	r := repo{dir: filepath.Join(l.Cache("source"), s.Release+"-"+key[:16]+".git"), bare: true, log: step.Log()}
-	unlock, err := lock(ctx, r.dir+".lock", step)
+	unlock, err := lockfile.Lock(ctx, r.dir+".lock", "that works on "+r.dir, step)
 	if err != nil {
 		return repo{}, err
 	}

@@ -12,9 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofrs/flock"
-
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -67,18 +66,16 @@ func build(ctx context.Context, l layout.Layout, name string, step *progress.Ste
 // removeUnused removes the folder of a binary, 90 MB, unless a run of it goes on, which
 // works in that folder. What stays is only a loss of space.
 func removeUnused(dir string) {
-	lock := use(filepath.Join(dir, "any"))
-	if free, err := lock.TryLock(); err != nil || !free {
+	unlock, err := lockfile.TryLock(filepath.Join(dir, inUse))
+	if err != nil {
 		return
 	}
-	defer lock.Close() //nolint:errcheck // the file is gone
-	os.RemoveAll(dir)  //nolint:errcheck // see above
+	defer unlock()
+	os.RemoveAll(dir) //nolint:errcheck // see above
 }
 
-// use is the lock that a run of a binary shares with others.
-func use(binary string) *flock.Flock {
-	return flock.New(filepath.Join(filepath.Dir(binary), ".in-use"))
-}
+// inUse is the lock file, beside a binary, that its runs share.
+const inUse = ".in-use"
 
 // sourceKey hashes all that the suite is compiled from: the toolchain, the versions of
 // other modules, and the files of this one.

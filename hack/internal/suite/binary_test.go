@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 )
 
 // repository is a module with one small suite, test/e2e/tiny, that imports a package
@@ -89,8 +90,8 @@ func TestBuildMakesABinaryOnceAndKeepsOnlyTheLast(t *testing.T) {
 func TestBuildKeepsABinaryThatIsInUse(t *testing.T) {
 	l := repository(t)
 	first := binary(t, l)
-	inUse := use(first)
-	if err := inUse.RLock(); err != nil {
+	unlock, err := lockfile.TryShare(filepath.Join(filepath.Dir(first), inUse))
+	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(l.Root, "data", "text"), "two")
@@ -99,9 +100,7 @@ func TestBuildKeepsABinaryThatIsInUse(t *testing.T) {
 		t.Errorf("a run goes on in a folder that is gone: %v", err)
 	}
 
-	if err := inUse.Close(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	write(t, filepath.Join(l.Root, "data", "text"), "three")
 	binary(t, l)
 	if _, err := os.Stat(first); !os.IsNotExist(err) {

@@ -13,6 +13,7 @@ import (
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -68,11 +69,11 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	if err != nil {
 		return Result{}, err
 	}
-	inUse := use(binary)
-	if err := inUse.RLock(); err != nil {
+	unlock, err := lockfile.Share(ctx, filepath.Join(filepath.Dir(binary), inUse), "that removes old suites", step)
+	if err != nil {
 		return Result{}, err
 	}
-	defer inUse.Close() //nolint:errcheck // the process ends it as well
+	defer unlock()
 	// An old file must not pass for the result of a run that never wrote one.
 	for _, file := range []string{o.JUnit, o.report()} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,0 +1,78 @@
+// Package lockfile lets podenv processes take turns. The kernel drops the lock of a
+// process that ends, so a killed one leaves nothing to clean up.
+package lockfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"podenv.dev/hack/internal/progress"
+)
+
+// ErrHeld is the error of TryLock and TryShare while another process holds the lock.
+var ErrHeld = errors.New("held by another podenv")
+
+// retry is how often a waiting process tries again.
+const retry = 100 * time.Millisecond
+
+// Lock takes the lock file at path for this process alone, and creates it if needed. It
+// waits as long as ctx lasts. holder says in the step, and in the error, what the other
+// process does: "that builds in <folder>".
+func Lock(ctx context.Context, path, holder string, step *progress.Step) (unlock func(), err error) {
+	return wait(ctx, path, holder, step, TryLock)
+}
+
+// Share is Lock for processes that can hold the lock together.
+func Share(ctx context.Context, path, holder string, step *progress.Step) (unlock func(), err error) {
+	return wait(ctx, path, holder, step, TryShare)
+}
+
+// TryLock is Lock without waiting: ErrHeld is in the chain of its error.
+func TryLock(path string) (unlock func(), err error) {
+	return try(path, (*flock.Flock).TryLock)
+}
+
+// TryShare is Share without waiting: ErrHeld is in the chain of its error.
+func TryShare(path string) (unlock func(), err error) {
+	return try(path, (*flock.Flock).TryRLock)
+}
+
+func wait(ctx context.Context, path, holder string, step *progress.Step, try func(string) (func(), error)) (func(), error) {
+	unlock, err := try(path)
+	if !errors.Is(err, ErrHeld) {
+		return unlock, err
+	}
+	step.Now("waiting for another podenv %s", holder)
+	tick := time.NewTicker(retry)
+	defer tick.Stop()
+	for errors.Is(err, ErrHeld) {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for another podenv %s: %w", holder, ctx.Err())
+		case <-tick.C:
+			unlock, err = try(path)
+		}
+	}
+	return unlock, err
+}
+
+func try(path string, take func(*flock.Flock) (bool, error)) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	f := flock.New(path)
+	taken, err := take(f)
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	if !taken {
+		return nil, fmt.Errorf("lock %s: %w", path, ErrHeld)
+	}
+	return func() { _ = f.Close() }, nil // closing is unlocking, as the end of the process is
+}
