@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -41,25 +41,15 @@ func gateRefusal(err error) string {
 	return refusal.FindString(err.Error())
 }
 
-// metricFeature is a line of the metric that tells every gate's state, see
-// k8s.io/component-base/metrics/prometheus/feature.
-var metricFeature = regexp.MustCompile(`^kubernetes_feature_enabled\{(?:[^}]*,)?name="([^"]+)"[^}]*\} ([01])$`)
-
-// parseGates reads the gates' states off a component's metrics.
+// parseGates reads which gates are on from a component's metrics.
 func parseGates(metrics io.Reader) (map[string]bool, error) {
-	gates := make(map[string]bool)
-	lines := bufio.NewScanner(metrics)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if m := metricFeature.FindStringSubmatch(lines.Text()); m != nil {
-			gates[m[1]] = m[2] == "1"
-		}
+	reported, err := featuregates.FromMetrics(metrics)
+	if err != nil {
+		return nil, err
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading metrics: %w", err)
-	}
-	if len(gates) == 0 {
-		return nil, fmt.Errorf("the metrics do not have kubernetes_feature_enabled")
+	gates := make(map[string]bool, len(reported))
+	for name, gate := range reported {
+		gates[name] = gate.Enabled
 	}
 	return gates, nil
 }

@@ -2,32 +2,9 @@ package cluster
 
 import (
 	"errors"
-	"maps"
 	"strings"
 	"testing"
 )
-
-func TestParseGates(t *testing.T) {
-	const metrics = `# HELP kubernetes_feature_enabled [BETA] This metric records the data about the stage and enablement of a k8s feature.
-# TYPE kubernetes_feature_enabled gauge
-kubernetes_feature_enabled{name="EnvFiles",stage="ALPHA"} 1
-kubernetes_feature_enabled{name="InPlacePodVerticalScaling",stage=""} 0
-kubernetes_feature_enabled{stage="BETA",name="Reordered"} 1
-kubernetes_feature_enabled_other{name="NotThis",stage="ALPHA"} 1
-process_start_time_seconds 1.7e+09
-`
-	got, err := parseGates(strings.NewReader(metrics))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]bool{"EnvFiles": true, "InPlacePodVerticalScaling": false, "Reordered": true}
-	if !maps.Equal(got, want) {
-		t.Errorf("gates %v, want %v", got, want)
-	}
-	if _, err := parseGates(strings.NewReader("up 1\n")); err == nil {
-		t.Error("metrics without gates are taken for gates that are all off")
-	}
-}
 
 func TestCompareGates(t *testing.T) {
 	have := map[string]bool{"On": true, "Off": false}

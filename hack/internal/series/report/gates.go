@@ -1,12 +1,10 @@
 package report
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -26,18 +25,13 @@ const metricsComponent = "kube-controller-manager"
 // metricsTime is how long the component has until it serves its metrics.
 const metricsTime = 30 * time.Second
 
-// gateState is a gate's stage and default.
-type gateState struct {
-	Stage   string
-	Default bool
-}
-
-func (s gateState) String() string {
-	stage := s.Stage
+// describe returns a gate's stage and default. No gate is set, so that each has its default.
+func describe(gate featuregates.Reported) string {
+	stage := gate.Stage
 	if stage == "" {
 		stage = "GA"
 	}
-	return fmt.Sprintf("%s, default %t", stage, s.Default)
+	return fmt.Sprintf("%s, default %t", stage, gate.Enabled)
 }
 
 // noServer is a kubeconfig of an API server that nobody runs.
@@ -51,7 +45,7 @@ current-context: none
 
 // metricsGates starts binary without an API server and reads kubernetes_feature_enabled,
 // which with no gate set is the default.
-func metricsGates(ctx context.Context, binary string) (map[string]gateState, error) {
+func metricsGates(ctx context.Context, binary string) (map[string]featuregates.Reported, error) {
 	scratch, err := os.MkdirTemp("", "podenv-gates-")
 	if err != nil {
 		return nil, err
@@ -91,7 +85,7 @@ func freePort() (int, error) {
 
 // pollMetrics reads the gates from url as soon as it is served. It gives up when the process
 // behind it ends, or ctx does.
-func pollMetrics(ctx context.Context, url string, ended <-chan error) (map[string]gateState, error) {
+func pollMetrics(ctx context.Context, url string, ended <-chan error) (map[string]featuregates.Reported, error) {
 	client := &http.Client{Transport: &http.Transport{
 		// The component has made its certificate a moment ago, and is on the loopback interface.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
@@ -115,7 +109,7 @@ func pollMetrics(ctx context.Context, url string, ended <-chan error) (map[strin
 	}
 }
 
-func getMetrics(ctx context.Context, client *http.Client, url string) (map[string]gateState, error) {
+func getMetrics(ctx context.Context, client *http.Client, url string) (map[string]featuregates.Reported, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -128,29 +122,7 @@ func getMetrics(ctx context.Context, client *http.Client, url string) (map[strin
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
 	}
-	return parseMetrics(response.Body)
-}
-
-// metricFeature is a line of the metric that tells every gate's state, see
-// k8s.io/component-base/metrics/prometheus/feature.
-var metricFeature = regexp.MustCompile(`^kubernetes_feature_enabled\{name="([^"]+)",stage="([^"]*)"\} ([01])$`)
-
-func parseMetrics(metrics io.Reader) (map[string]gateState, error) {
-	gates := map[string]gateState{}
-	lines := bufio.NewScanner(metrics)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if m := metricFeature.FindStringSubmatch(lines.Text()); m != nil {
-			gates[m[1]] = gateState{Stage: m[2], Default: m[3] == "1"}
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if len(gates) == 0 {
-		return nil, errors.New("its metrics do not have kubernetes_feature_enabled")
-	}
-	return gates, nil
+	return featuregates.FromMetrics(response.Body)
 }
 
 func helpOf(ctx context.Context, binary string) (string, error) {
@@ -166,11 +138,11 @@ func inHelp(help, name string) string {
 	return m[1]
 }
 
-// isTold tells whether line of a component's --help says the same. A gate that is GA is not
-// listed there.
-func (s gateState) isTold(line string) bool {
-	if s.Stage == "" {
+// agrees reports whether line of a component's --help has the stage and default of gate. A
+// gate that is GA is not listed there.
+func agrees(line string, gate featuregates.Reported) bool {
+	if gate.Stage == "" {
 		return line == ""
 	}
-	return line == fmt.Sprintf("%s - default=%t", s.Stage, s.Default)
+	return line == fmt.Sprintf("%s - default=%t", gate.Stage, gate.Enabled)
 }

@@ -108,17 +108,17 @@ func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.S
 	}
 	for i, state := range want {
 		expected := r.Gates[i]
-		told, ok := served[expected.Name]
+		found, ok := served[expected.Name]
 		if !ok {
 			r.Gates[i].Wrong = fmt.Sprintf("%s does not know it: if the build is older than the patches, podenv build --series %s", metricsComponent, r.Series)
 			continue
 		}
-		r.Gates[i].Stage, r.Gates[i].Default = told.Stage, told.Default
-		if told != (gateState{expected.Stage, expected.Default}) {
-			r.Gates[i].Wrong = fmt.Sprintf("featuregates/ says %s", gateState{expected.Stage, expected.Default})
+		r.Gates[i].Stage, r.Gates[i].Default = found.Stage, found.Enabled
+		if declared := (featuregates.Reported{Stage: expected.Stage, Enabled: expected.Default}); found != declared {
+			r.Gates[i].Wrong = "featuregates/ says " + describe(declared)
 		}
 		for _, component := range state.Components {
-			if line := inHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !told.isTold(line) {
+			if line := inHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !agrees(line, found) {
 				r.Gates[i].Wrong = fmt.Sprintf("%s --help says %s", component, line)
 			}
 		}
