@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
@@ -91,7 +91,7 @@ func (a *app) verifyOne(ctx context.Context, p *pipeline.Pipeline) (report.Verif
 // seriesTests runs Kubernetes' own tests of the packages that the series touches, unless
 // they have passed before on the same tree with the same Go.
 func (a *app) seriesTests(ctx context.Context, t *source.Tree, step *progress.Step) (counts junit.Counts, err error) {
-	key := fmt.Sprintf("%x", sha256.Sum256([]byte(t.Key+runtime.Version())))
+	key := digest.Of(t.Key, runtime.Version())
 	kept := filepath.Join(a.layout.Cache("verify-series"), key[:32]+".json")
 	if data, err := os.ReadFile(kept); err == nil && json.Unmarshal(data, &counts) == nil {
 		step.Cached("passed before")

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"podenv.dev/hack/internal/digest"
 )
 
 // broken is a component that says why it does not start.
@@ -248,7 +250,7 @@ func write(t *testing.T, content []byte) string {
 
 func mustSum(t *testing.T, path string) string {
 	t.Helper()
-	sum, err := sumFile(path)
+	sum, err := digest.File(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -36,7 +37,7 @@ func OpenBuild(ctx context.Context, component, binary string) (Build, error) {
 	if err := checkExecutable(binary); err != nil {
 		return fail(err)
 	}
-	sum, err := sumFile(binary)
+	sum, err := digest.File(binary)
 	if err != nil {
 		return fail(err)
 	}

@@ -2,13 +2,10 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -27,7 +24,7 @@ func (c *Cluster) Push(ctx context.Context, component, binary, imageTar string, 
 		return err
 	}
 	defer unlock()
-	sum, err := sumFile(binary)
+	sum, err := digest.File(binary)
 	if err != nil {
 		return fmt.Errorf("pushing %s: %w: build it with `podenv build`", component, err)
 	}
@@ -90,17 +87,4 @@ func (p *push) compare(ctx context.Context, s swapper) (original string, same bo
 		}
 	}
 	return original, same, nil
-}
-
-func sumFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -54,8 +54,7 @@ func cachedProbe(ctx context.Context, l layout.Layout, daemon string, step *prog
 func (h *host) daemonKey(info Info) string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	pid := h.daemonPID()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %s %d %s", info.ID, info.ServerVersion, info.DefaultRuntime, boot, pid, startTime(pid)))
-	return fmt.Sprintf("%x", sum[:8])
+	return digest.Of(info.ID, info.ServerVersion, info.DefaultRuntime, string(boot), fmt.Sprint(pid), startTime(pid))[:16]
 }
 
 // probe runs a privileged container with a tiny image of its own, and in it a

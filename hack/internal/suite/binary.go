@@ -2,8 +2,6 @@ package suite
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
@@ -93,14 +92,16 @@ func sourceKey(ctx context.Context, l layout.Layout, name string) (string, error
 	}
 	files = append(files, filepath.Join(l.Root, "go.mod"), filepath.Join(l.Root, "go.sum"))
 	slices.Sort(files)
-	h := sha256.New()
-	fmt.Fprintln(h, version)
-	for _, file := range slices.Compact(files) {
-		if err := hashFile(h, strings.TrimPrefix(file, l.Root), file); err != nil {
-			return "", err
-		}
+	files = slices.Compact(files)
+	sums, err := digest.Files(files...)
+	if err != nil {
+		return "", err
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
+	parts := []string{version}
+	for i, file := range files {
+		parts = append(parts, strings.TrimPrefix(file, l.Root), sums[i])
+	}
+	return digest.Of(parts...)[:16], nil
 }
 
 // ownFiles lists the files of this module that the tests of pkg are compiled from.
@@ -129,19 +130,4 @@ func ownFiles(ctx context.Context, l layout.Layout, pkg string) ([]string, error
 			files = append(files, filepath.Join(p.Dir, file))
 		}
 	}
-}
-
-func hashFile(h io.Writer, name, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(h, "%s %d\n", name, info.Size())
-	_, err = io.Copy(h, f)
-	return err
 }

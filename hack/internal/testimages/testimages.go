@@ -2,8 +2,6 @@ package testimages
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
@@ -107,12 +106,8 @@ func specKey(spec build.ImageSpec) (string, error) {
 		}
 		spec.Files[i].Source, spec.Files[i].Data = "", content
 	}
-	h := sha256.New()
-	fmt.Fprintln(h, format)
-	if err := json.NewEncoder(h).Encode(spec); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
+	text, err := json.Marshal(spec)
+	return digest.Of(format, string(text))[:16], err
 }
 
 // envdump is the image of test/images/envdump.
