@@ -29,12 +29,7 @@ func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schema stri
 	if err := v.remove(before...); err != nil {
 		return nil, err
 	}
-	args := []string{"--openapi-schema=" + schemaFile}
-	if target := importPath(applyConfigurations); p.gopath {
-		args = append(args, "--output-base="+v.sources(), "--output-package="+target)
-	} else {
-		args = append(args, "--output-dir="+v.path(applyConfigurations), "--output-pkg="+target)
-	}
+	args := append(p.outputFolder(v, applyConfigurations), "--openapi-schema="+schemaFile)
 	types, err := externalTypes(v)
 	if err != nil {
 		return nil, err

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -157,14 +157,10 @@ func (c *change) restoreStale(ctx context.Context, made outputs) error {
 
 var genclient = []byte("+genclient")
 
-// checkSupported refuses changes that need generators which are not run here, rather
-// than to leave their output behind.
-func (c *change) checkSupported() error {
-	for _, file := range c.paths() {
-		if bytes.Count(c.before[file], genclient) != bytes.Count(c.after[file], genclient) {
-			return fmt.Errorf("%s adds or removes an API resource (+genclient): clients, listers, informers and OpenAPI paths are %w; "+
-				"run the tree's hack/update-codegen.sh and hack/update-openapi-spec.sh and keep their output in the patch", file, ErrUnsupported)
-		}
-	}
-	return nil
+// changesClients tells whether the change adds, removes or moves a resource that client-go
+// has a client for.
+func (c *change) changesClients() bool {
+	return c.everything || slices.ContainsFunc(c.paths(), func(file string) bool {
+		return bytes.Count(c.before[file], genclient) != bytes.Count(c.after[file], genclient)
+	})
 }

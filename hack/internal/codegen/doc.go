@@ -8,5 +8,6 @@
 //
 //	change ─► packages ─┬─► protobuf, deepcopy ─┬─► fixtures ─────────────────────────┬─► tree
 //	                    ├─► openapi ────────────┴─► apply configurations, OpenAPI specs ┤
-//	                    └─► conversion, defaults, validation ──────────────────────────┘
+//	                    ├─► conversion, defaults, validation ─────────────────────────┤
+//	                    └─► clients, listers, informers ──────────────────────────────┘
 package codegen

@@ -6,14 +6,15 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // edits are the differences of a file that generators can tell.
 type edits struct {
 	// types read differently before and after, comments included. A function that is
-	// new, gone, or has another signature counts for the types in its signature:
-	// generators look for SetDefaults_X, Convert_X_To_Y and methods such as DeepCopyInto.
+	// new, gone, or has another signature counts for the types in its signature if it is
+	// one that generators look for: SetDefaults_X, Convert_X_To_Y, methods such as DeepCopyInto.
 	types []typeName
 	// reshaped are those types that are of another kind, or gone.
 	reshaped []typeName
@@ -78,6 +79,14 @@ func countMarkers(source []byte, name string) int {
 	return count
 }
 
+// soughtFunctions are the prefixes of functions that generators look for, and call in what
+// they write.
+var soughtFunctions = []string{"Convert_", "DeepCopy_", "SetDefaults_"}
+
+func isSought(function string) bool {
+	return slices.ContainsFunc(soughtFunctions, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
+}
+
 // declaration is a type, or the signature of a function.
 type declaration struct {
 	text   string // with what stands before it: comments hold markers
@@ -110,6 +119,9 @@ func declarationsOf(pkg string, source []byte) (map[string]declaration, error) {
 			}
 			name := "func " + decl.Name.Name
 			types := mentions(pkg, imports, decl.Type)
+			if decl.Recv == nil && !isSought(decl.Name.Name) {
+				types = nil
+			}
 			if decl.Recv != nil {
 				receiver := mentions(pkg, imports, decl.Recv)
 				types = append(types, receiver...)

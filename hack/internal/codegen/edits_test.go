@@ -49,6 +49,7 @@ func (p *Pod) DeepCopy() *Pod { return nil }
 		{name: "a type taken away", old: "type Phase string\n", replacement: "", edited: []string{"Phase"}, reshaped: []string{"Phase"}},
 		{name: "a function's signature", old: "SetDefaults_Pod(p *Pod)", replacement: "SetDefaults_Pod(p *Pod, _ int)", edited: []string{"Pod"}},
 		{name: "a new function", old: "type Phase string\n", replacement: "type Phase string\n\nfunc SetDefaults_A(a *A) {}\n", edited: []string{"A"}},
+		{name: "a new function that no generator looks for", old: "type Phase string\n", replacement: "type Phase string\n\nfunc addKnownTypes(a *A) {}\n"},
 		{name: "a method taken away", old: "func (p *Pod) DeepCopy() *Pod { return nil }", replacement: "", edited: []string{"Pod"}},
 	}
 	for _, tt := range tests {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -31,6 +34,13 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 		} else {
 			fmt.Fprintf(h, "%s gone\n", file)
 		}
+	}
+	if c.changesClients() {
+		groups, err := os.ReadFile(filepath.Join(c.repo.dir, groupList))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		fmt.Fprintf(h, "groups %x\n", sha256.Sum256(groups))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -20,16 +20,31 @@ var generatedNames = []string{
 }
 
 const (
-	applyConfigurations = "staging/src/k8s.io/client-go/applyconfigurations"
+	clientGo            = "staging/src/k8s.io/client-go"
+	applyConfigurations = clientGo + "/applyconfigurations"
 	openAPISpecs        = "api/openapi-spec"
 	openAPIDefinitions  = "pkg/generated/openapi"
 	definitionsName     = "zz_generated.openapi.go"
 )
 
-// handWritten are the files of applyConfigurations that no generator writes.
+// clientFolders are the folders of client-go that generators write.
+var clientFolders = []string{
+	applyConfigurations,
+	clientGo + "/kubernetes",
+	clientGo + "/listers",
+	clientGo + "/informers",
+}
+
+// handWritten are the files of clientFolders that no generator writes. So are files called
+// X_expansion.go, but for generated_expansion.go.
 var handWritten = []string{
 	applyConfigurations + "/doc.go",
 	applyConfigurations + "/meta/v1/unstructured.go",
+	clientGo + "/informers/doc.go",
+	clientGo + "/kubernetes/doc.go",
+	clientGo + "/kubernetes/import.go",
+	clientGo + "/listers/doc.go",
+	clientGo + "/listers/generic_helpers.go",
 }
 
 // IsGenerated tells whether file, a path in the tree with forward slashes, is one that
@@ -44,8 +59,10 @@ func IsGenerated(file string) bool {
 		return name == "swagger.json"
 	case dir == openAPISpecs+"/v3":
 		return path.Ext(name) == ".json"
-	case strings.HasPrefix(file, applyConfigurations+"/"):
-		return path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !slices.Contains(handWritten, file)
+	case path.Ext(name) == ".go" && slices.ContainsFunc(clientFolders, func(folder string) bool { return strings.HasPrefix(file, folder+"/") }):
+		byHand := strings.HasSuffix(name, "_test.go") || slices.Contains(handWritten, file) ||
+			strings.HasSuffix(name, "_expansion.go") && name != "generated_expansion.go"
+		return !byHand
 	}
 	for _, f := range fixtureSets {
 		if dir == f.dir+"/testdata/HEAD" {
@@ -53,20 +70,6 @@ func IsGenerated(file string) bool {
 		}
 	}
 	return false
-}
-
-// Outputs lists git pathspecs that cover all files that Generate may write. They cover a
-// few others too: IsGenerated decides.
-func Outputs() []string {
-	var specs []string
-	for _, name := range generatedNames {
-		specs = append(specs, ":(glob)**/"+name)
-	}
-	specs = append(specs, applyConfigurations, openAPISpecs)
-	for _, f := range fixtureSets {
-		specs = append(specs, f.dir+"/testdata/HEAD")
-	}
-	return specs
 }
 
 // isForeign tells whether file belongs to test data and examples, which have generators

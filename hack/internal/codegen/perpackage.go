@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -94,8 +95,11 @@ func (p *pipeline) outputFile(v *view, name string) []string {
 	return []string{"--output-file=" + name}
 }
 
-// swaggerDocs makes the descriptions that API types carry at run time. Which packages
-// have them is listed nowhere but by the files themselves.
+// docsModel is a package with descriptions whose head a new package's take over.
+const docsModel = stagingRoot + "k8s.io/api/core/v1"
+
+// swaggerDocs makes the descriptions that API types carry at run time. The packages that
+// have them are those that have the file, and the new ones of k8s.io/api.
 func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 	const name = "types_swagger_doc_generated.go"
 	made := outputs{}
@@ -106,6 +110,9 @@ func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 		}
 		file := path.Join(pkg.dir, name)
 		old, err := os.ReadFile(v.path(file))
+		if errors.Is(err, os.ErrNotExist) && p.isNewAPI(ctx, pkg) {
+			old, err = newSwaggerDocs(v, path.Join(docsModel, name), path.Base(pkg.dir))
+		}
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -117,6 +124,23 @@ func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 		}
 	}
 	return made, nil
+}
+
+// isNewAPI tells whether pkg holds types of a new version of an API: the release has no
+// file with protobuf code of it.
+func (p *pipeline) isNewAPI(ctx context.Context, pkg *goPackage) bool {
+	if !strings.HasPrefix(pkg.path, "k8s.io/api/") || len(pkg.markers["protobuf-gen"]) == 0 {
+		return false
+	}
+	_, err := p.repo.git(ctx, "cat-file", "-e", p.repo.base+":"+path.Join(pkg.dir, "generated.proto"))
+	return err != nil
+}
+
+// newSwaggerDocs is what stands in such a file of the package called name before the
+// descriptions, which is the same in all of them.
+func newSwaggerDocs(v *view, model, name string) ([]byte, error) {
+	text, err := os.ReadFile(v.path(model))
+	return regexp.MustCompile(`(?m)^package \w+$`).ReplaceAll(text, []byte("package "+name)), err
 }
 
 // swaggerDoc makes one such file anew between the comments that frame the old one.

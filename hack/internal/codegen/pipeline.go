@@ -67,6 +67,7 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 		return inner.Wait()
 	})
 	group.Go(func() error { return made.keep(p.functions(ctx)) })
+	group.Go(func() error { return made.keep(p.clients(ctx)) })
 	group.Go(func() error {
 		definitions, err := p.definitions(ctx)
 		if err != nil || !wait(ctx, methods) {

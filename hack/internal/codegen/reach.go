@@ -22,19 +22,18 @@ type reach struct {
 	// reshaped are the packages whose types contain a type that the change gives
 	// another kind, say a struct that was a string, or takes away.
 	reshaped map[string]bool
+	// clients says that the change adds or removes resources that client-go has clients for.
+	clients bool
 	// types tells which packages a type's fields come from.
 	types *typeGraph
 }
 
 func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
-	if err := c.checkSupported(); err != nil {
-		return nil, err
-	}
 	packages, err := findPackages(ctx, c.repo)
 	if err != nil {
 		return nil, err
 	}
-	r := &reach{repo: c.repo, packages: packages, touched: map[string]bool{}}
+	r := &reach{repo: c.repo, packages: packages, touched: map[string]bool{}, clients: c.changesClients()}
 	if r.types, err = readTypes(o.Tree, packages); err != nil {
 		return nil, err
 	}

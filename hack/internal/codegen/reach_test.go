@@ -2,10 +2,8 @@ package codegen
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -91,12 +89,27 @@ func TestReachOfAGeneratorIsEverything(t *testing.T) {
 	}
 }
 
-func TestReachRefusesNewResources(t *testing.T) {
-	tree := conversionTree(t)
-	write(t, tree, map[string]string{rbacTypes: "package v1\n\n// +genclient\n\ntype Role struct{}\n"})
-	_, err := reachOf(t, Options{Tree: tree})
-	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), rbacTypes) {
-		t.Errorf("got %v, want ErrUnsupported for %s", err, rbacTypes)
+func TestReachOfClients(t *testing.T) {
+	tests := []struct {
+		name  string
+		types string
+		want  bool
+	}{
+		{"a new resource", "package v1\n\n// +genclient\n\ntype Role struct{}\n", true},
+		{"a new field", "package v1\n\ntype Role struct{ Name string }\n", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tree := conversionTree(t)
+			write(t, tree, map[string]string{rbacTypes: tt.types})
+			r, err := reachOf(t, Options{Tree: tree})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.clients != tt.want {
+				t.Errorf("clients are generated: %t, want %t", r.clients, tt.want)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,8 @@ type kubernetes struct {
 	gopath bool
 	// packageGenerators write one file per package.
 	packageGenerators []packageGenerator
+	// clientFlags are those of client-gen that not every minor has.
+	clientFlags []string
 	// machinery are the packages that every protobuf definition may refer to, as
 	// go-to-protobuf's --apimachinery-packages names them.
 	machinery []string
@@ -97,6 +99,7 @@ var minors = map[string]*kubernetes{
 	"v1.33": {
 		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
 		packageGenerators: append(slices.Clone(packageGenerators), validationGen),
+		clientFlags:       []string{"--prefers-protobuf"},
 		machinery:         machinery,
 		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 	},
@@ -107,11 +110,14 @@ func tools(more ...string) []string {
 	return append([]string{
 		"golang.org/x/tools/cmd/goimports",
 		"k8s.io/code-generator/cmd/applyconfiguration-gen",
+		"k8s.io/code-generator/cmd/client-gen",
 		"k8s.io/code-generator/cmd/conversion-gen",
 		"k8s.io/code-generator/cmd/deepcopy-gen",
 		"k8s.io/code-generator/cmd/defaulter-gen",
 		"k8s.io/code-generator/cmd/go-to-protobuf",
 		"k8s.io/code-generator/cmd/go-to-protobuf/protoc-gen-gogo",
+		"k8s.io/code-generator/cmd/informer-gen",
+		"k8s.io/code-generator/cmd/lister-gen",
 		"k8s.io/code-generator/cmd/prerelease-lifecycle-gen",
 		"k8s.io/kube-openapi/cmd/openapi-gen",
 		"k8s.io/kubernetes/cmd/genswaggertypedocs",
