@@ -1,6 +1,6 @@
 // Package skew is what becomes of pods between an API server and a kubelet of different
 // builds, minors and gates: written down here, tried by the suite upgrade, and shown in
-// the README.
+// docs/upgrade-and-skew.md.
 package skew
 
 import (

@@ -33,18 +33,18 @@ func TestOutcomesOfTheSkewMatrix(t *testing.T) {
 	}
 }
 
-// TestREADMEShowsTheSkewMatrix holds the README to what the specs expect of the default
+// TestTheDocsShowTheSkewMatrix holds docs/upgrade-and-skew.md to what the specs expect of the default
 // series, which the run compares with what it sees.
-func TestREADMEShowsTheSkewMatrix(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "README.md"))
+func TestTheDocsShowTheSkewMatrix(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "upgrade-and-skew.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	apiServers, kubelets := Sides("v1.33", []string{"v1.30", "v1.31", "v1.32"})
 	for _, f := range Features {
 		want := Matrix(f.Gate, apiServers, kubelets, func(c Cell) string { return f.Want(c).String() })
-		if !strings.Contains(string(readme), want) {
-			t.Errorf("README.md lacks what the specs expect:\n%s", want)
+		if !strings.Contains(string(page), want) {
+			t.Errorf("docs/upgrade-and-skew.md lacks what the specs expect:\n%s", want)
 		}
 	}
 }

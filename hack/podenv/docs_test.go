@@ -1,0 +1,95 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/shlex"
+)
+
+// readmeLimit is what a newcomer reads before the first command, in bytes.
+const readmeLimit = 10 << 10
+
+var (
+	// docCommand is a command of ours, in a block of code or in backticks.
+	docCommand = regexp.MustCompile("(?m)(?:^|`|\\(|- run: |\\$ )(?:_output/bin/)?(podenv|make) ([a-zA-Z][^`)\"\n]*)")
+	docLink    = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	makeTarget = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
+)
+
+// TestTheDocsNameWhatExists holds README.md and docs/ to the command line, the Makefile
+// and each other: every command parses, and every link leads to a file.
+func TestTheDocsNameWhatExists(t *testing.T) {
+	root := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(pages, filepath.Join(root, "README.md"))
+	makefile := read(t, filepath.Join(root, "Makefile"))
+	var targets []string
+	for _, m := range makeTarget.FindAllStringSubmatch(makefile, -1) {
+		targets = append(targets, m[1])
+	}
+	commands := 0
+	for _, page := range pages {
+		text := read(t, page)
+		for _, m := range docLink.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s: %v", filepath.Base(page), err)
+			}
+		}
+		for _, m := range docCommand.FindAllStringSubmatch(text, -1) {
+			commands++
+			words, err := shlex.Split(m[2]) // a comment ends the words
+			if err != nil || len(words) == 0 {
+				t.Errorf("%s: %s: %v", filepath.Base(page), m[0], err)
+				continue
+			}
+			switch {
+			case m[1] == "podenv":
+				if err := parses(words); err != nil {
+					t.Errorf("%s: podenv %s: %v", filepath.Base(page), m[2], err)
+				}
+			case !slices.Contains(targets, words[0]):
+				t.Errorf("%s: the Makefile has no target %s", filepath.Base(page), words[0])
+			}
+		}
+	}
+	if commands < 30 {
+		t.Errorf("only %d commands found in %d pages: does docCommand still match?", commands, len(pages))
+	}
+	if n := len(read(t, filepath.Join(root, "README.md"))); n > readmeLimit {
+		t.Errorf("README.md has %d bytes, more than %d: move details to docs/", n, readmeLimit)
+	}
+}
+
+// parses returns an error if podenv does not take the verb or the flags of the command line.
+func parses(words []string) error {
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.Trim(w, ">|&;") == "" }); i >= 0 {
+		words = words[:i] // what follows is the shell's
+	}
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "\\" })
+	if words[0] == "VERB" {
+		return nil
+	}
+	cmd, rest, err := newRoot(io.Discard, io.Discard).Find(words)
+	if err != nil {
+		return err
+	}
+	return cmd.ParseFlags(rest)
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
