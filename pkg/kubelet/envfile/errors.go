@@ -40,8 +40,10 @@ const (
 	// ReasonPermissionDenied: the container's user, or the kubelet itself, may
 	// not read the file or search a directory on the way to it.
 	ReasonPermissionDenied Reason = "permission_denied"
-	// ReasonUnstable: the file kept changing while it was read.
+	// ReasonUnstable: the file has a writer, or kept changing while it was read.
 	ReasonUnstable Reason = "unstable"
+	// ReasonInterrupted: the context ended before the file was read.
+	ReasonInterrupted Reason = "interrupted"
 	// ReasonReadFailed: the node failed to read the file for any other cause.
 	ReasonReadFailed Reason = "read_failed"
 )
@@ -51,13 +53,14 @@ const (
 var (
 	ErrNotFound         = &Error{Reason: ReasonNotFound, rule: "the file does not exist: write it before this container starts, or set optional"}
 	ErrKeyNotFound      = &Error{Reason: ReasonKeyNotFound, rule: "the file does not define the key: add it, or set optional"}
-	ErrInvalidSyntax    = &Error{Reason: ReasonInvalidSyntax, rule: "must be blank, a comment or VAR=VALUE"}
+	ErrInvalidSyntax    = &Error{Reason: ReasonInvalidSyntax, rule: "the file is not an env file"}
 	ErrInvalidName      = &Error{Reason: ReasonInvalidName, rule: "the name before = is not a valid environment variable name"}
 	ErrLimitExceeded    = &Error{Reason: ReasonLimitExceeded, rule: "a limit is exceeded"}
 	ErrNotRegular       = &Error{Reason: ReasonNotRegular, rule: "must be a regular file, or a symbolic link to one"}
 	ErrOutsideVolume    = &Error{Reason: ReasonOutsideVolume, rule: "the path must stay inside the volume: use relative symbolic links only"}
 	ErrPermissionDenied = &Error{Reason: ReasonPermissionDenied, rule: "the node may not read the file: check its permissions"}
 	ErrUnstable         = &Error{Reason: ReasonUnstable, rule: "the file kept changing while it was read: write it once, or replace it by a rename"}
+	ErrInterrupted      = &Error{Reason: ReasonInterrupted, rule: "reading stopped: the env files of the container took too long, or the pod is being deleted"}
 	ErrReadFailed       = &Error{Reason: ReasonReadFailed, rule: "the node could not read the file"}
 )
 

@@ -67,8 +67,12 @@ func naiveParse(file string, relaxed bool) (map[string]string, *Error) {
 		}
 		for strings.HasSuffix(value, `\`) {
 			i++
-			if i == len(lines) || lines[i] == "" || strings.HasPrefix(lines[i], "#") {
+			// After the last line ending there is no line.
+			if i == len(lines) || i == len(lines)-1 && strings.HasSuffix(file, "\n") {
 				return nil, &Error{Reason: ReasonInvalidSyntax, Line: i}
+			}
+			if lines[i] == "" || strings.HasPrefix(lines[i], "#") {
+				return nil, &Error{Reason: ReasonInvalidSyntax, Line: i + 1}
 			}
 			value = strings.TrimRight(strings.TrimSuffix(value, `\`), blanks) + " " + lines[i]
 		}

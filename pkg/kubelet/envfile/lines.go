@@ -58,12 +58,15 @@ func (l *lines) next() bool {
 	return true
 }
 
-// join goes on from a line that ends in a backslash to the last line joined to it.
+// join goes on from a line that ends in a backslash to the last line joined to
+// it. The error has the line that cannot be joined, or the last one of the file.
 func (l *lines) join() error {
 	for {
-		backslash := l.number
-		if !l.next() || l.start == l.end || l.data[l.start] == '#' {
-			return ErrInvalidSyntax.atLine(backslash, ruleJoin)
+		switch {
+		case !l.next():
+			return ErrInvalidSyntax.atLine(l.number, ruleJoinEnd)
+		case l.start == l.end || l.data[l.start] == '#':
+			return ErrInvalidSyntax.atLine(l.number, ruleJoin)
 		}
 		if l.data[l.end-1] != '\\' {
 			return nil

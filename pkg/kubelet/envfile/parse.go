@@ -38,7 +38,10 @@ type Options struct {
 }
 
 const (
-	ruleJoin       = "the backslash at the end must be followed by a line that goes on, not by a blank line, a comment or the end of the file"
+	ruleNoEquals   = "must be blank, a comment or VAR=VALUE, and has no ="
+	ruleNoName     = "must have a name before the ="
+	ruleJoin       = "must go on with the value, because the line before ends in a backslash: it must not be blank or a comment"
+	ruleJoinEnd    = "must not end in a backslash: no line follows"
 	ruleByteOrder  = "must not start with a byte order mark"
 	ruleUTF8       = "must be valid UTF-8"
 	ruleNUL        = "must not contain a NUL byte"
@@ -90,8 +93,11 @@ func (l *lines) declaration(relaxed bool) (name []byte, at place, err error) {
 	if equals == len(line) || line[equals] != '=' {
 		equals = bytes.IndexByte(line, '=')
 	}
-	if equals <= 0 {
-		return nil, undefined, ErrInvalidSyntax.atLine(number, "")
+	switch {
+	case equals < 0:
+		return nil, undefined, ErrInvalidSyntax.atLine(number, ruleNoEquals)
+	case equals == 0:
+		return nil, undefined, ErrInvalidSyntax.atLine(number, ruleNoName)
 	}
 	name = trimRight(line[:equals])
 	if len(name) > MaxNameBytes {

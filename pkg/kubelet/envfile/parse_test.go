@@ -91,12 +91,12 @@ func TestParse(t *testing.T) {
 		{name: "one of two backslashes is literal", file: "A=foo\\\\\nbar\n", want: "A=foo\\ bar"},
 		{name: "= in a joined line is literal", file: "A=b\\\nB=c\n", want: "A=b B=c"},
 		{name: "# inside a joined line is literal", file: "A=b\\\nc # d\n", want: "A=b c # d"},
-		{name: "a join that meets a blank line is an error", file: "A=1\nB=b\\\n \nC=c\n", err: ErrInvalidSyntax, line: 2},
-		{name: "a join that meets a blank line with CRLF is an error", file: "A=b\\\r\n\r\n", err: ErrInvalidSyntax, line: 1},
+		{name: "a join that meets a blank line is an error", file: "A=1\nB=b\\\n \nC=c\n", err: ErrInvalidSyntax, line: 3},
+		{name: "a join that meets a blank line with CRLF is an error", file: "A=b\\\r\n\r\n", err: ErrInvalidSyntax, line: 2},
 		{name: "an empty value that joins", file: "A=\\\n\\\nb\nB=\\\n\\\n\\\nc", want: "A=b;B=c"},
 		{name: "a join to a line of declared form keeps its spaces inside", file: "A=b\\\n  c =  d\n", want: "A=b c =  d"},
 		{name: "a join in a value that is not asked for", file: "X=1\\\n2\nA=3\n", want: "A=3"},
-		{name: "a join that meets a comment is an error", file: "A=b\\\n # c\nd\n", err: ErrInvalidSyntax, line: 1},
+		{name: "a join that meets a comment is an error", file: "A=b\\\n # c\nd\n", err: ErrInvalidSyntax, line: 2},
 		{name: "a join that meets the end of the file is an error", file: "A=b\\\nc\\\n", err: ErrInvalidSyntax, line: 2},
 		{name: "a join in the last line without a line ending is an error", file: "A=b\\", err: ErrInvalidSyntax, line: 1},
 
@@ -164,6 +164,22 @@ func TestParse(t *testing.T) {
 				t.Errorf("want %q, got %q", tc.want, got)
 			}
 		})
+	}
+}
+
+// Each mistake has a message of its own.
+func TestParseErrorMessages(t *testing.T) {
+	for file, want := range map[string]string{
+		"A=1\nexport\n":  "line 2: must be blank, a comment or VAR=VALUE, and has no =",
+		"A=1\n = b\n":    "line 2: must have a name before the =",
+		"A=b\\\n\nC=1\n": "line 2: must go on with the value, because the line before ends in a backslash: it must not be blank or a comment",
+		"A=b\\\n# c\n":   "line 2: must go on with the value, because the line before ends in a backslash: it must not be blank or a comment",
+		"A=b\\\nc\\\n":   "line 2: must not end in a backslash: no line follows",
+		"A=b\\":          "line 1: must not end in a backslash: no line follows",
+	} {
+		if _, err := Parse([]byte(file), nil, Options{}); err == nil || err.Error() != want {
+			t.Errorf("%q: want %q, got %v", file, want, err)
+		}
 	}
 }
 
