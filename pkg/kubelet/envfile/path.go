@@ -1,0 +1,36 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import "unicode/utf8"
+
+// MaxShownPathBytes is how much of a path a message shows.
+const MaxShownPathBytes = 256
+
+// ShortPath returns path for a message: at most MaxShownPathBytes of its start,
+// with "..." in place of the rest. It does not cut a UTF-8 sequence.
+func ShortPath(path string) string {
+	if len(path) <= MaxShownPathBytes {
+		return path
+	}
+	const rest = "..."
+	end := MaxShownPathBytes - len(rest)
+	for end > 0 && !utf8.RuneStart(path[end]) {
+		end--
+	}
+	return path[:end] + rest
+}
