@@ -17,6 +17,7 @@ limitations under the License.
 package envfile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func describe(c *Credentials) string {
 func (v volume) ask(c *Credentials, path string) bool {
 	v.Helper()
 	r := newReader(c)
-	fd, err := open(v.root, path, r, beneath(r))
+	fd, err := open(context.Background(), v.root, path, r, walk)
 	if err == nil {
 		unix.Close(fd)
 		return true

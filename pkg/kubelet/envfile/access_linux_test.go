@@ -195,7 +195,7 @@ func TestReadForAReader(t *testing.T) {
 	}
 }
 
-var forStranger = way{resolverFor: beneath, reader: stranger}
+var forStranger = way{resolve: walk, reader: stranger}
 
 // The kernel is asked for the whole ACL, however long it is.
 func TestReadForAReaderWithALongACL(t *testing.T) {
@@ -208,7 +208,7 @@ func TestReadForAReaderWithALongACL(t *testing.T) {
 	entries = append(entries, aclTestEntry{0x04, 0, aclNoID}, aclTestEntry{0x10, 4, aclNoID}, aclTestEntry{0x20, 0, aclNoID})
 	v.setACL("f", aclOf(entries))
 	for uid, want := range map[int64]error{5000: nil, 5199: nil, 5200: ErrPermissionDenied} {
-		_, err := v.lookup("f", way{resolverFor: beneath, reader: &Credentials{UID: id(uid), GID: id(uid)}})
+		_, err := v.lookup("f", way{resolve: walk, reader: &Credentials{UID: id(uid), GID: id(uid)}})
 		if !errors.Is(err, want) {
 			t.Errorf("UID %d: want %v, got %v", uid, want, err)
 		}

@@ -17,17 +17,20 @@ limitations under the License.
 package envfile
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // open opens the regular file at path beneath the volume's directory for
 // reading, if the reader may read it.
-func open(volume, path string, r *reader, resolve resolver) (int, error) {
+func open(ctx context.Context, volume, path string, r *reader, resolve resolver) (int, error) {
+	if ctx.Err() != nil {
+		return -1, ErrInterrupted
+	}
 	if path == "" || path[0] == '/' || strings.IndexByte(path, 0) >= 0 || hasStepBack(path) {
 		return -1, ErrOutsideVolume
 	}
@@ -37,7 +40,7 @@ func open(volume, path string, r *reader, resolve resolver) (int, error) {
 	}
 	defer unix.Close(root)
 
-	found, err := resolve(root, path)
+	found, err := resolve(ctx, r, root, path)
 	if err != nil {
 		return -1, reasonOf(err)
 	}
@@ -49,7 +52,7 @@ func open(volume, path string, r *reader, resolve resolver) (int, error) {
 	if err := r.check(found, toRead); err != nil {
 		return -1, reasonOf(err)
 	}
-	return reopen(found.fd)
+	return reopen(ctx, found.fd)
 }
 
 func hasStepBack(path string) bool {
@@ -75,32 +78,27 @@ func openPath(dir int, name string, flags int) (fd int, err error) {
 // whatever its name leads to by now. O_NONBLOCK is for a file with a lease on
 // it: without it a workload could hold up the open for
 // /proc/sys/fs/lease-break-time, 45 s.
-func reopen(file int) (fd int, err error) {
+func reopen(ctx context.Context, file int) (fd int, err error) {
 	name := "/proc/self/fd/" + strconv.Itoa(file)
-	for attempt := 0; attempt < attempts; attempt++ {
-		if attempt > 0 {
-			time.Sleep(pause)
-		}
-		err = retryEINTR(func() (err error) {
+	err = retry(ctx, func() error {
+		err := retryEINTR(func() (err error) {
 			fd, err = unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 			return err
 		})
-		if !errors.Is(err, unix.EAGAIN) {
-			break
+		if errors.Is(err, unix.ENOENT) {
+			// Not the file, which is held open, but /proc is missing.
+			return ErrReadFailed
 		}
-	}
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		// Not the file, which is held open, but /proc is missing.
-		return -1, ErrReadFailed
-	case err != nil:
-		return -1, reasonOf(err)
-	}
-	return fd, nil
+		return err
+	})
+	return fd, err
 }
 
 // reasonOf turns an errno into an error that can be shown to the pod's owner.
 func reasonOf(err error) error {
+	if err == nil {
+		return nil
+	}
 	var known *Error
 	if errors.As(err, &known) {
 		return known
@@ -121,7 +119,7 @@ func reasonOf(err error) error {
 	case unix.EACCES, unix.EPERM:
 		return ErrPermissionDenied
 	case unix.EAGAIN:
-		return ErrUnstable
+		return errLeased
 	}
 	return ErrReadFailed.atLine(0, ErrReadFailed.rule+": "+errno.Error())
 }

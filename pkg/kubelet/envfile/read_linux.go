@@ -17,6 +17,7 @@ limitations under the License.
 package envfile
 
 import (
+	"context"
 	"errors"
 	"sync"
 
@@ -27,16 +28,15 @@ import (
 // root of a volume, defines for keys. See Parse for the syntax; the error is an
 // *Error.
 //
-// It opens the file once, never waits for whoever else uses it, and reads one
-// state of it. It takes some tens of milliseconds more if someone has the file
-// open for writing and has changed it just now.
+// It opens the file once, never blocks on another process, and reads one state
+// of the file. It waits up to some tens of milliseconds for a writer to close
+// the file.
 func Read(root, path string, keys []string, opts Options) (*Values, error) {
-	return read(root, path, keys, opts, beneath)
+	return read(context.Background(), root, path, keys, opts, walk)
 }
 
-func read(root, path string, keys []string, opts Options, resolverFor func(*reader) resolver) (*Values, error) {
-	r := newReader(opts.Reader)
-	fd, err := open(root, path, r, resolverFor(r))
+func read(ctx context.Context, root, path string, keys []string, opts Options, resolve resolver) (*Values, error) {
+	fd, err := open(ctx, root, path, newReader(opts.Reader), resolve)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func read(root, path string, keys []string, opts Options, resolverFor func(*read
 
 	b := buffers.Get().(*buffer)
 	defer b.release()
-	data, err := b.readStable(descriptor(fd))
+	data, err := b.readStable(ctx, descriptor(fd))
 	if err != nil {
 		return nil, err
 	}
@@ -89,15 +89,14 @@ func (d descriptor) state() (state, error) {
 	return state{size: st.Size, mtime: st.Mtim, ctime: st.Ctim}, nil
 }
 
-func (d descriptor) keepWriters() bool {
+func (d descriptor) lease() error {
 	_, err := unix.FcntlInt(uintptr(d), unix.F_SETLEASE, unix.F_RDLCK)
-	return err == nil
+	return err
 }
 
-// letWriters finds out by the way whether the lease was still there: without
-// one there is none to give back. Should someone have been kept waiting, the
-// kernel has sent SIGIO, which the Go runtime ignores.
-func (d descriptor) letWriters() bool {
+// endLease fails where the lease is gone. If someone had to wait, the kernel has
+// sent SIGIO, which the Go runtime ignores.
+func (d descriptor) endLease() bool {
 	_, err := unix.FcntlInt(uintptr(d), unix.F_SETLEASE, unix.F_UNLCK)
 	return err == nil
 }

@@ -18,93 +18,119 @@ package envfile
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// attempts bounds how often a file that changes is read again, and pause is
-	// how long to wait before that. Together they stay far below what a start
-	// of a container takes; the kubelet's back-off goes on from there.
+	// attempts bounds how often an unstable file is read again, and pause is the
+	// wait before that. Together they stay far below the time that a container
+	// takes to start; the kubelet's back-off goes on from there.
 	attempts = 6
 	pause    = 10 * time.Millisecond
 )
 
-// source is a file that is being written while it is read.
+var (
+	errWriter = ErrUnstable.atLine(0, "a process holds the file open or mapped for writing: close it after writing, or write a new file and rename it into place")
+	errLeased = ErrUnstable.atLine(0, "a process holds a lease on the file: give the lease up")
+)
+
+// source is a file that may change while it is read.
 type source interface {
 	readAt(p []byte, offset int) (int, error)
 	state() (state, error)
-	// keepWriters reports whether the file has no writer, and gets none until
-	// letWriters, which reports whether that held to the end.
-	keepWriters() bool
-	letWriters() bool
+	// lease keeps writers away until endLease. The error is EAGAIN if the file
+	// has a writer, and another one if it can have no lease.
+	lease() error
+	// endLease reports whether the lease lasted until now.
+	endLease() bool
 }
 
-// readStable reads all of a file until it has surely seen one state of it.
+// readStable reads all of a file, in one state of it.
 //
-// One reading is enough while nobody can write: with a read lease on the file,
-// which the kernel grants only if no descriptor and no mapping of any process
-// can write to it, and which makes an open for writing, or a truncation, wait
-// until it is given back. That is a matter of microseconds, so the wait does
-// not show; an open with O_NONBLOCK would fail with EWOULDBLOCK in that time.
-// No age of the file's times could replace it: a write sets them as it begins
-// and may then wait, for memory or for the disk, longer than any limit we set.
+// It reads under a read lease. The kernel grants one only if no descriptor and
+// no mapping of any process can write to the file. An open for writing and a
+// truncation then wait until the lease ends, which takes microseconds; an open
+// with O_NONBLOCK fails with EWOULDBLOCK in that time.
 //
-// Where there is no lease to be had, because someone has the file open for
-// writing, the file system has none, or the kubelet lacks CAP_LEASE, it takes
-// two readings that are the same, and no write that began from before the
-// first to after the second. Neither alone is enough. A write that had begun
-// before does not show in the file's times any more, but makes the readings
-// differ; and two equal readings can be of a file that was changed and changed
-// back in between.
-func (b *buffer) readStable(file source) ([]byte, error) {
-	for attempt := 0; attempt < attempts; attempt++ {
-		if attempt > 0 {
-			time.Sleep(pause)
-		}
-		data, stable, err := b.readOnce(file)
-		if err == nil && !stable {
-			data, stable, err = b.readTwice(file)
-		}
-		if err != nil {
-			return nil, reasonOf(err)
-		}
-		if stable {
-			return data, nil
-		}
-	}
-	return nil, ErrUnstable
+// A file that has a writer is refused. No comparison of readings or times shows
+// one state of it: a write can stall half way for any time, and a mapping
+// changes bytes without changing times.
+func (b *buffer) readStable(ctx context.Context, file source) (data []byte, err error) {
+	err = retry(ctx, func() error {
+		data, err = b.readOnce(file)
+		return err
+	})
+	return data, err
 }
 
-func (b *buffer) readOnce(file source) (data []byte, stable bool, err error) {
-	if !file.keepWriters() {
-		return nil, false, nil
+// retry calls f again while that returns ErrUnstable, a few times, and not after
+// the end of ctx.
+func retry(ctx context.Context, f func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := reasonOf(f())
+		if attempt == attempts || !errors.Is(err, ErrUnstable) {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
 	}
-	data, err = b.readAll(file)
-	// The kernel takes the lease back from who keeps it too long, for example
-	// because the kubelet was stopped.
-	if !file.letWriters() {
-		return nil, false, nil
-	}
-	return data, true, err
 }
 
-func (b *buffer) readTwice(file source) (data []byte, stable bool, err error) {
+func (b *buffer) readOnce(file source) ([]byte, error) {
+	switch err := file.lease(); {
+	case errors.Is(err, unix.EAGAIN):
+		return nil, errWriter
+	case err != nil:
+		return b.readTwice(file)
+	}
+	data, err := b.readAll(file)
+	// The kernel ends a lease that is kept too long, for example by a kubelet
+	// that was stopped.
+	if !file.endLease() {
+		return nil, ErrUnstable
+	}
+	return data, err
+}
+
+// readTwice reads a file that can have no lease, because the file system has
+// none or the kubelet lacks CAP_LEASE. The best that is possible there is two
+// equal readings, and no change of the times from before the first to after the
+// second. A write that began earlier does not show in the times, but makes the
+// readings differ; two equal readings can be of a file that was changed and
+// changed back in between.
+func (b *buffer) readTwice(file source) ([]byte, error) {
 	before, err := file.state()
-	if err != nil || before.fresh(time.Now()) {
-		return nil, false, err
-	}
-	data, err = b.readAll(file)
 	if err != nil {
-		return nil, false, err
+		return nil, err
+	}
+	if before.fresh(time.Now()) {
+		return nil, ErrUnstable
+	}
+	data, err := b.readAll(file)
+	if err != nil {
+		return nil, err
 	}
 	same, err := b.readAgain(file, data)
-	if err != nil || !same {
-		return nil, false, err
+	if err != nil {
+		return nil, err
 	}
 	after, err := file.state()
-	return data, before == after, err
+	if err != nil {
+		return nil, err
+	}
+	if !same || before != after {
+		return nil, ErrUnstable
+	}
+	return data, nil
 }
 
 // readAll reads the file from its start to its end.

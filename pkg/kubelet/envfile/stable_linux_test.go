@@ -17,10 +17,8 @@ limitations under the License.
 package envfile
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +34,9 @@ type writtenFile struct {
 	calls   int
 	write   func(f *writtenFile, call int)
 	failure error
-	// unwritable says that writers can be kept away, and lost that they were not
-	// to the end.
-	unwritable, lost bool
+	// leaseErr is what the kernel says to a lease, and lost that the lease ended early.
+	leaseErr error
+	lost     bool
 }
 
 func (f *writtenFile) turn() error {
@@ -55,9 +53,9 @@ func (f *writtenFile) state() (state, error) {
 	return state{size: int64(len(f.content)), mtime: changed, ctime: changed}, err
 }
 
-func (f *writtenFile) keepWriters() bool { return f.unwritable }
+func (f *writtenFile) lease() error { return f.leaseErr }
 
-func (f *writtenFile) letWriters() bool { return !f.lost }
+func (f *writtenFile) endLease() bool { return !f.lost }
 
 // readAt gives no more than 4 bytes at once, so that a writer gets in between.
 func (f *writtenFile) readAt(p []byte, offset int) (int, error) {
@@ -70,7 +68,7 @@ func (f *writtenFile) readAt(p []byte, offset int) (int, error) {
 	return copy(p[:min(4, len(p))], f.content[offset:]), nil
 }
 
-func TestReadStable(t *testing.T) {
+func TestReadStableWithoutLeases(t *testing.T) {
 	const before, after = "A=old-old-old\n", "A=new-new-new\n"
 	longAgo := time.Now().Add(-time.Hour)
 	tick := func(f *writtenFile) { f.changed = f.changed.Add(time.Millisecond) }
@@ -150,7 +148,7 @@ func TestReadStable(t *testing.T) {
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := newBuffer(t).readStable(&writtenFile{content: before, changed: longAgo, write: tc.write})
+			got, err := newBuffer(t).readStable(context.Background(), &writtenFile{content: before, changed: longAgo, write: tc.write, leaseErr: unix.EINVAL})
 			if tc.err != nil {
 				wantError(t, err, tc.err, 0)
 				return
@@ -162,26 +160,32 @@ func TestReadStable(t *testing.T) {
 	}
 }
 
-func TestReadStableReadsOnceWhatNobodyCanWrite(t *testing.T) {
+func TestReadStable(t *testing.T) {
 	// 14 bytes in pieces of 4, and then the end of the file.
 	const reading = 5
 	testCases := []struct {
-		name  string
-		file  writtenFile
-		calls int
-		err   *Error
+		name    string
+		file    writtenFile
+		calls   int
+		err     *Error
+		message string
 	}{
-		{name: "one reading, however new the file is", calls: reading, file: writtenFile{unwritable: true, changed: time.Now()}},
-		{name: "two more, and the state before and after, if it could be written after all", calls: 3*reading + 2, file: writtenFile{unwritable: true, lost: true}},
-		{name: "two, and the state before and after, if it can be written", calls: 2*reading + 2},
-		{name: "an error is one at once", calls: 1, file: writtenFile{unwritable: true, failure: unix.EIO}, err: ErrReadFailed},
+		{name: "under a lease one reading, however new the file is", calls: reading, file: writtenFile{changed: time.Now()}},
+		{name: "a lease that is always lost", calls: attempts * reading, file: writtenFile{lost: true}, err: ErrUnstable, message: "kept changing"},
+		{name: "a writer, and the file is not read", calls: 0, file: writtenFile{leaseErr: unix.EAGAIN}, err: ErrUnstable, message: "a process holds the file open or mapped for writing"},
+		{name: "a file system without leases, two readings", calls: 2*reading + 2, file: writtenFile{leaseErr: unix.EINVAL}},
+		{name: "a kubelet that may not take leases, two readings", calls: 2*reading + 2, file: writtenFile{leaseErr: unix.EACCES}},
+		{name: "an error is not retried", calls: 1, file: writtenFile{failure: unix.EIO}, err: ErrReadFailed, message: "could not read"},
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.file.content = "A=old-old-old\n"
-			got, err := newBuffer(t).readStable(&tc.file)
+			got, err := newBuffer(t).readStable(context.Background(), &tc.file)
 			if tc.err != nil {
 				wantError(t, err, tc.err, 0)
+				if !strings.Contains(err.Error(), tc.message) {
+					t.Errorf("want %q in: %v", tc.message, err)
+				}
 			} else if err != nil || string(got) != tc.file.content {
 				t.Errorf("want %q, got %q, %v", tc.file.content, got, err)
 			}
@@ -192,39 +196,44 @@ func TestReadStableReadsOnceWhatNobodyCanWrite(t *testing.T) {
 	}
 }
 
-func TestKeepWriters(t *testing.T) {
-	v := newVolume(t)
-	v.file("f", inside)
-	opened := v.open("f", unix.O_RDONLY)
-	defer unix.Close(opened)
-	file := descriptor(opened)
-	if !file.keepWriters() {
-		t.Skip("the file system for temporary files has no leases")
-	}
-	if fd, err := unix.Open(v.path("f"), unix.O_WRONLY|unix.O_NONBLOCK, 0); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("the file could be opened for writing: %d, %v", fd, err)
-	}
-	if !file.letWriters() {
-		t.Error("the writers were not kept away to the end")
-	}
-	if file.letWriters() {
-		t.Error("there was nothing any more to keep the writers away")
-	}
+// Read depends on what this shows of the kernel, on each file system that an
+// emptyDir can be on.
+func TestLease(t *testing.T) {
+	onEachFileSystem(t, func(t *testing.T, v volume) {
+		v.file("f", inside)
+		opened := v.open("f", unix.O_RDONLY)
+		defer unix.Close(opened)
+		file := descriptor(opened)
+		v.check(file.lease())
+		if fd, err := unix.Open(v.path("f"), unix.O_WRONLY|unix.O_NONBLOCK, 0); !errors.Is(err, unix.EWOULDBLOCK) {
+			t.Errorf("the file could be opened for writing: %d, %v", fd, err)
+		}
+		if !file.endLease() {
+			t.Error("the lease did not last")
+		}
+		if file.endLease() {
+			t.Error("the lease was still there after its end")
+		}
 
-	written := v.open("f", unix.O_RDWR)
-	if file.keepWriters() {
-		t.Error("there is a writer")
-	}
-	mapped, err := unix.Mmap(written, 0, len(inside), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	v.check(err)
-	v.check(unix.Close(written))
-	if file.keepWriters() {
-		t.Error("there is a mapping that can be written")
-	}
-	v.check(unix.Munmap(mapped))
-	if !file.keepWriters() || !file.letWriters() {
-		t.Error("there is no writer any more")
-	}
+		wantWriter := func(what string) {
+			t.Helper()
+			if err := file.lease(); !errors.Is(err, unix.EAGAIN) {
+				t.Errorf("%s: want EAGAIN, got %v", what, err)
+			}
+		}
+		written := v.open("f", unix.O_RDWR)
+		wantWriter("a descriptor for writing")
+		mapped, err := unix.Mmap(written, 0, len(inside), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		v.check(err)
+		v.check(unix.Close(written))
+		wantWriter("a mapping, its descriptor closed")
+		v.check(unix.Mprotect(mapped, unix.PROT_READ))
+		wantWriter("a mapping that can be made writable again")
+		v.check(unix.Munmap(mapped))
+		if err := file.lease(); err != nil || !file.endLease() {
+			t.Errorf("there is no writer any more: %v", err)
+		}
+	})
 }
 
 func (v volume) open(name string, flags int) int {
@@ -264,103 +273,11 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// On a real file system: every value is one that a single write made.
-func TestReadWhileTheFileIsRewritten(t *testing.T) {
-	content := func(i int) string {
-		return "KEY=" + strings.Repeat(string(rune('a'+i%26)), MaxValueBytes) + "\n"
-	}
-	writers := map[string]func(v volume, i int) error{
-		"in place": func(v volume, i int) error {
-			f, err := os.OpenFile(v.path("f"), os.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = io.WriteString(f, content(i))
-			return err
-		},
-		"in place, without ever closing it": func() func(v volume, i int) error {
-			var f *os.File
-			return func(v volume, i int) (err error) {
-				if f == nil {
-					if f, err = os.OpenFile(v.path("f"), os.O_WRONLY, 0); err != nil {
-						return err
-					}
-					v.Cleanup(func() { f.Close() })
-				}
-				_, err = f.WriteAt([]byte(content(i)), 0)
-				return err
-			}
-		}(),
-		"truncated first": func(v volume, i int) error {
-			return os.WriteFile(v.path("f"), []byte(content(i)), 0o600)
-		},
-		"by a rename": func(v volume, i int) error {
-			next := v.path(fmt.Sprint("next", i%2))
-			if err := os.WriteFile(next, []byte(content(i)), 0o600); err != nil {
-				return err
-			}
-			return os.Rename(next, v.path("f"))
-		},
-	}
-	for name, write := range writers {
-		t.Run(name, func(t *testing.T) {
-			v := newVolume(t)
-			v.file("f", content(0))
-			stop := make(chan struct{})
-			written := make(chan error, 1)
-			go func() {
-				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						written <- nil
-						return
-					// Pauses that are sometimes long enough for a reading.
-					case <-time.After(time.Duration(i%5) * 10 * time.Millisecond):
-					}
-					if err := write(v, i); err != nil {
-						written <- err
-						return
-					}
-				}
-			}()
-			changes, last := 0, ""
-			for deadline := time.Now().Add(20 * time.Second); changes < 20; {
-				if time.Now().After(deadline) {
-					t.Fatalf("waited for 20 changes of the value, saw %d", changes)
-				}
-				got, err := v.lookup("f", byKernel)
-				switch {
-				case err == nil && got == strings.Repeat(got[:1], MaxValueBytes):
-					if got != last {
-						changes++
-					}
-					last = got
-				case errors.Is(err, ErrUnstable):
-				case name == "truncated first" && errors.Is(err, ErrKeyNotFound):
-					// The empty file is a state too.
-				default:
-					t.Fatalf("a mix of two states, or an unexpected error: %d bytes, %v", len(got), err)
-				}
-			}
-			close(stop)
-			v.check(<-written)
-		})
-	}
-}
-
 func TestReadWipesItsBuffer(t *testing.T) {
-	for name, flags := range map[string]int{"one reading": unix.O_RDONLY, "two readings": unix.O_RDWR} {
+	for name, leaseErr := range map[string]error{"one reading": nil, "two readings": unix.EINVAL} {
 		t.Run(name, func(t *testing.T) {
-			v := newVolume(t)
-			v.file("f", inside)
-			// With a writer around, the file is read twice.
-			defer unix.Close(v.open("f", flags))
-			fd, err := open(v.root, "f", nil, wholePath)
-			v.check(err)
-			defer unix.Close(fd)
 			b := new(buffer)
-			if _, err := b.readStable(descriptor(fd)); err != nil {
+			if _, err := b.readStable(context.Background(), &writtenFile{content: inside, leaseErr: leaseErr}); err != nil {
 				t.Fatal(err)
 			}
 			b.release()

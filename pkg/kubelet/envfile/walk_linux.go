@@ -18,6 +18,8 @@ package envfile
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -34,14 +36,17 @@ const (
 	maxTarget = 4096
 )
 
-// walkAs does what openat2 does, one element of the path at a time, and on the
-// way what the kernel would do for the reader: it must be allowed to search
-// each directory in which an element is looked up.
-func walkAs(r *reader) resolver {
-	return func(root int, path string) (node, error) {
-		w := walker{reader: r}
-		return w.walk(root, path)
-	}
+// resolver finds the file that path names beneath the directory root, following
+// symbolic links, and returns it as an O_PATH descriptor: nothing is opened
+// yet, so a FIFO, socket or device takes no notice.
+type resolver func(ctx context.Context, r *reader, root int, path string) (node, error)
+
+// walk resolves a path as openat2 with RESOLVE_BENEATH does, one element at a
+// time. At each step it checks what the kernel would check for the reader: it
+// must be allowed to search each directory in which an element is looked up.
+func walk(ctx context.Context, r *reader, root int, path string) (node, error) {
+	w := walker{reader: r}
+	return w.walk(ctx, root, path)
 }
 
 // walker stands at a file beneath root. No element is ever opened as anything
@@ -64,7 +69,7 @@ type walker struct {
 	links  int
 }
 
-func (w *walker) walk(root int, path string) (node, error) {
+func (w *walker) walk(ctx context.Context, root int, path string) (node, error) {
 	if len(path) >= maxTarget {
 		return node{}, unix.ENAMETOOLONG
 	}
@@ -75,11 +80,14 @@ func (w *walker) walk(root int, path string) (node, error) {
 	w.at = w.root
 	w.todo = strings.Split(path, "/")
 	for steps := 0; err == nil && len(w.todo) > 0; steps++ {
-		if steps == maxSteps {
+		switch {
+		case ctx.Err() != nil:
+			err = ErrInterrupted
+		case steps == maxSteps:
 			err = unix.ELOOP
-			break
+		default:
+			err = w.step()
 		}
-		err = w.step()
 	}
 	if err == nil && w.at.fd == root {
 		// The caller closes both.
@@ -167,11 +175,15 @@ func (w *walker) isTrailing() bool {
 }
 
 // open opens a file of the directory that the walk stands at, unless another
-// file system is mounted there.
+// file system is mounted there: that is not the volume's content, and it may
+// answer when it likes.
 func (w *walker) open(name string) (int, error) {
 	if w.mount == "" {
-		fd, err := openat2(w.at.fd, name, unix.O_NOFOLLOW)
-		if !isUnknown(err) {
+		fd, err := openBeneath(w.at.fd, name, unix.O_NOFOLLOW)
+		switch {
+		case errors.Is(err, unix.EXDEV):
+			return -1, errMount
+		case !isUnknown(err):
 			return fd, err
 		}
 		if w.mount, err = mountOf(w.root.fd); err != nil {
@@ -186,11 +198,35 @@ func (w *walker) open(name string) (int, error) {
 	if mount, err := mountOf(fd); err != nil || mount != w.mount {
 		unix.Close(fd)
 		if err == nil {
-			err = unix.EXDEV
+			err = errMount
 		}
 		return -1, err
 	}
 	return fd, nil
+}
+
+var errMount = ErrOutsideVolume.atLine(0, "the path must not lead through a mount inside the volume: write the file to the volume itself")
+
+// isUnknown reports whether openat2 does not exist: the kernel is older than 5.6
+// (ENOSYS), or a seccomp filter does not know it (EPERM, which openat2 with
+// O_PATH never returns by itself).
+func isUnknown(err error) bool {
+	return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
+}
+
+// openBeneath fails with EXDEV where the path leaves the directory: by an
+// absolute link, by "..", or into another mount.
+func openBeneath(dir int, path string, flags uint64) (fd int, err error) {
+	how := unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | flags,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS |
+			unix.RESOLVE_NO_XDEV,
+	}
+	err = retryEINTR(func() (err error) {
+		fd, err = unix.Openat2(dir, path, &how)
+		return err
+	})
+	return fd, err
 }
 
 func (w *walker) restart() {

@@ -1,0 +1,269 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package envfile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// onEachFileSystem runs a test on the file system for temporary files, and in memory.
+func onEachFileSystem(t *testing.T, test func(t *testing.T, v volume)) {
+	t.Helper()
+	t.Run("temporary files", func(t *testing.T) { test(t, newVolume(t)) })
+	t.Run("tmpfs", func(t *testing.T) {
+		var fs unix.Statfs_t
+		if err := unix.Statfs("/dev/shm", &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
+			t.Skipf("/dev/shm is not a tmpfs: %v", err)
+		}
+		dir, err := os.MkdirTemp("/dev/shm", "envfile-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		test(t, newVolumeIn(t, dir))
+	})
+}
+
+// A value in these tests is one letter repeated, so that a mix of two shows.
+func contentOf(letter byte) string {
+	return "KEY=" + strings.Repeat(string(letter), MaxValueBytes) + "\n"
+}
+
+// readAtOnce reads the file without waiting for a writer.
+func (v volume) readAtOnce() (letter byte, err error) {
+	v.Helper()
+	fd, err := open(context.Background(), v.root, "f", nil, walk)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	b := buffers.Get().(*buffer)
+	defer b.release()
+	data, err := b.readStable(ended, descriptor(fd))
+	if err != nil {
+		return 0, err
+	}
+	values, err := Parse(data, []string{"KEY"}, Options{})
+	if err != nil {
+		return 0, err
+	}
+	value, err := values.Lookup("KEY")
+	if err != nil {
+		return 0, err
+	}
+	if value != strings.Repeat(value[:1], MaxValueBytes) {
+		v.Fatalf("a mix of two states: %d bytes", len(value))
+	}
+	return value[0], nil
+}
+
+// While someone can write to the file there is no value, and no mix of two ever.
+func TestReadWhileTheFileHasAWriter(t *testing.T) {
+	// Each begins to write and returns what ends it.
+	writers := map[string]func(v volume) (end func()){
+		"one pwrite after the other": func(v volume) func() {
+			f := v.open("f", unix.O_WRONLY)
+			return v.untilStopped(func(i int) error {
+				_, err := unix.Pwrite(f, []byte(contentOf("ab"[i%2])), 0)
+				return err
+			}, func() { v.check(unix.Close(f)) })
+		},
+		"truncate and write": func(v volume) func() {
+			f := v.open("f", unix.O_WRONLY)
+			return v.untilStopped(func(i int) error {
+				if err := unix.Ftruncate(f, 0); err != nil {
+					return err
+				}
+				_, err := unix.Pwrite(f, []byte(contentOf("ab"[i%2])), 0)
+				return err
+			}, func() { v.check(unix.Close(f)) })
+		},
+		"a shared mapping, its descriptor closed": func(v volume) func() {
+			f := v.open("f", unix.O_RDWR)
+			size := len(contentOf('a'))
+			mapped, err := unix.Mmap(f, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+			v.check(err)
+			v.check(unix.Close(f))
+			return v.untilStopped(func(i int) error {
+				copy(mapped, contentOf("ab"[i%2]))
+				return nil
+			}, func() { v.check(unix.Munmap(mapped)) })
+		},
+		"a write that stalls half way": volume.stalledWrite,
+	}
+	for name, begin := range writers {
+		t.Run(name, func(t *testing.T) {
+			onEachFileSystem(t, func(t *testing.T, v volume) {
+				v.file("f", contentOf('a'))
+				end := sync.OnceFunc(begin(v))
+				t.Cleanup(end)
+				for i := 0; i < 2000; i++ {
+					if _, err := v.readAtOnce(); !errors.Is(err, ErrUnstable) {
+						t.Fatalf("reading %d: want ErrUnstable, got %v", i, err)
+					}
+				}
+				end()
+				if _, err := v.lookup("f", byWalk); err != nil {
+					t.Errorf("without a writer: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Writers that open, write and close are seen between two writes only.
+func TestReadWhileTheFileIsRewritten(t *testing.T) {
+	writers := map[string]func(v volume, i int) error{
+		"in place": func(v volume, i int) error {
+			f, err := os.OpenFile(v.path("f"), os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.WriteString(f, contentOf("ab"[i%2]))
+			return err
+		},
+		"truncated first": func(v volume, i int) error {
+			return os.WriteFile(v.path("f"), []byte(contentOf("ab"[i%2])), 0o600)
+		},
+		"by a rename": func(v volume, i int) error {
+			if err := os.WriteFile(v.path("next"), []byte(contentOf("ab"[i%2])), 0o600); err != nil {
+				return err
+			}
+			return os.Rename(v.path("next"), v.path("f"))
+		},
+	}
+	for name, write := range writers {
+		t.Run(name, func(t *testing.T) {
+			onEachFileSystem(t, func(t *testing.T, v volume) {
+				v.file("f", contentOf('a'))
+				stop := sync.OnceFunc(v.untilStopped(func(i int) error {
+					// Pauses that are sometimes long enough for a reading.
+					time.Sleep(time.Duration(i%5) * 100 * time.Microsecond)
+					return write(v, i)
+				}, func() {}))
+				t.Cleanup(stop)
+				seen := map[byte]int{}
+				deadline := time.Now().Add(30 * time.Second)
+				for i := 0; i < 3000 || len(seen) < 2; i++ {
+					if time.Now().After(deadline) {
+						t.Fatalf("waited for both values in %d readings, saw %v", i, seen)
+					}
+					letter, err := v.readAtOnce()
+					switch {
+					case err == nil:
+						seen[letter]++
+					// The empty file of a truncation is a state too.
+					case errors.Is(err, ErrUnstable), name == "truncated first" && errors.Is(err, ErrKeyNotFound):
+					default:
+						t.Fatal(err)
+					}
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// untilStopped calls write again and again, until the function that it returns
+// is called.
+func (v volume) untilStopped(write func(i int) error, end func()) (stop func()) {
+	v.Helper()
+	done, written := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				written <- nil
+				return
+			default:
+			}
+			if err := write(i); err != nil {
+				written <- err
+				return
+			}
+		}
+	}()
+	return func() {
+		v.Helper()
+		close(done)
+		v.check(<-written)
+		end()
+	}
+}
+
+// stalledWrite begins one write of which the second half waits: its memory is
+// missing until userfaultfd(2) brings it.
+func (v volume) stalledWrite() (end func()) {
+	v.Helper()
+	content := []byte(contentOf('b'))
+	page := os.Getpagesize()
+	half := len(content) / 2 / page * page
+	memory, err := unix.Mmap(-1, 0, 2*half, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	v.check(err)
+	rest, err := unix.Mmap(-1, 0, half, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	v.check(err)
+	copy(memory[:half], content)
+	copy(rest, content[half:])
+
+	const uffdAPI, uffdRegister, uffdCopy, missing = 0xc018aa3f, 0xc020aa00, 0xc028aa03, 1
+	faults, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
+	if errno != 0 {
+		v.Skipf("userfaultfd: %v", errno)
+	}
+	control := func(request uintptr, arg unsafe.Pointer) {
+		v.Helper()
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, faults, request, uintptr(arg)); errno != 0 {
+			v.Fatalf("ioctl %#x of userfaultfd: %v", request, errno)
+		}
+	}
+	control(uffdAPI, unsafe.Pointer(&[3]uint64{0xaa}))
+	second := uint64(uintptr(unsafe.Pointer(&memory[half])))
+	control(uffdRegister, unsafe.Pointer(&[4]uint64{second, uint64(half), missing}))
+
+	f := v.open("f", unix.O_WRONLY)
+	written := make(chan error, 1)
+	go func() {
+		_, err := unix.Pwrite(f, memory, 0)
+		written <- err
+	}()
+	// A fault, so that the write is stalled now.
+	var message [32]byte
+	_, err = unix.Read(int(faults), message[:])
+	v.check(err)
+	return func() {
+		v.Helper()
+		control(uffdCopy, unsafe.Pointer(&[5]uint64{second, uint64(uintptr(unsafe.Pointer(&rest[0]))), uint64(half)}))
+		v.check(<-written)
+		v.check(unix.Close(f))
+		v.check(unix.Close(int(faults)))
+		v.check(unix.Munmap(memory))
+		v.check(unix.Munmap(rest))
+	}
+}
