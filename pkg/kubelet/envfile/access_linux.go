@@ -41,6 +41,9 @@ func newReader(credentials *Credentials) *reader {
 		return nil
 	}
 	r := &reader{Credentials: *credentials}
+	if r.IDsPerPod == 0 {
+		r.IDsPerPod = defaultIDsPerPod
+	}
 	r.Groups = slices.Clone(r.Groups)
 	slices.Sort(r.Groups)
 	return r
@@ -111,7 +114,7 @@ func (r *reader) decide(n node, want uint32, acl func() ([]byte, error)) (decisi
 	switch {
 	case r.UID == nil:
 		return decisionOf(other&want == want), nil
-	case *r.UID == 0 && (!r.UserNamespace || mapped(n.uid) && mapped(n.gid)):
+	case *r.UID == 0 && (!r.UserNamespace || r.maps(n.uid) && r.maps(n.gid)):
 		return always, nil
 	case *r.UID == int64(n.uid):
 		return decisionOf(owner&want == want), nil
@@ -146,9 +149,8 @@ func combine(outcomes ...bool) decision {
 	return never
 }
 
-// mapped reports whether an ID of a volume exists in a pod's user namespace. Each
-// gets 65536 of them.
-func mapped(id uint32) bool { return id < 1<<16 }
+// maps reports whether an ID of a volume exists in the reader's user namespace.
+func (r *reader) maps(id uint32) bool { return int64(id) < r.IDsPerPod }
 
 type membership int
 

@@ -69,6 +69,8 @@ func TestDecideAndRefuse(t *testing.T) {
 		{name: "root of a user namespace, over mapped IDs", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 65535, gid: 65535, mode: 0},
 		{name: "root of a user namespace, over an owner not mapped", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 65536, gid: 9, mode: 0o600, refused: user},
 		{name: "root of a user namespace, over a group not mapped", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 9, gid: 65536, mode: 0o600, refused: user},
+		{name: "root of a longer user namespace", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true, IDsPerPod: 1 << 17}, uid: 1<<17 - 1, gid: 1<<17 - 1, mode: 0},
+		{name: "root of a longer user namespace, over an owner not mapped", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true, IDsPerPod: 1 << 17}, uid: 1 << 17, gid: 9, mode: 0o600, refused: user},
 		{name: "root of a user namespace, as one of the others", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 65536, gid: 65536, mode: 0o004},
 		{name: "root of a user namespace, as the owner", reader: Credentials{UID: id(0), GID: id(0), UserNamespace: true}, uid: 0, gid: 65536, mode: 0o400},
 	}

@@ -30,6 +30,11 @@ type Credentials struct {
 	Groups []int64
 	// UserNamespace says that the process is in a user namespace of its own, in
 	// which UID 0 has its power only over files whose owner and group are both
-	// mapped there (0 to 65535).
+	// mapped there: 0 to IDsPerPod-1.
 	UserNamespace bool
+	// IDsPerPod is the length of that user namespace, userNamespaces.idsPerPod in
+	// the kubelet's configuration. 0 is its default, 65536.
+	IDsPerPod int64
 }
+
+const defaultIDsPerPod = 1 << 16
