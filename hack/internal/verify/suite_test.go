@@ -5,7 +5,7 @@ import "testing"
 func TestIsSuite(t *testing.T) {
 	for pkg, want := range map[string]bool{
 		"podenv.dev/test/e2e/envfiles":       true,
-		"podenv.dev/test/e2e/internal/entry": false,
+		"podenv.dev/test/e2e/internal/suite": false,
 		"podenv.dev/test/corpus":             false,
 		"podenv.dev/hack/internal/suite":     false,
 	} {

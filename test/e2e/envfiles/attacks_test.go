@@ -11,7 +11,6 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/gates"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -124,7 +123,7 @@ func expectHealthyKubelets(f *framework.Framework) {
 		nodes, err := f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		framework.ExpectNoError(err)
 		for _, node := range nodes.Items {
-			if !gates.TakesPods(node) {
+			if !components.TakesPods(node) {
 				continue
 			}
 			start, err := components.KubeletStart(ctx, f.ClientSet, node.Name)

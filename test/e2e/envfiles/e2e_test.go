@@ -6,9 +6,9 @@ package envfiles
 import (
 	"testing"
 
-	"podenv.dev/test/e2e/internal/entry"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
-func TestMain(m *testing.M) { entry.Main(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestEnvFiles(t *testing.T) { entry.Run(t, "EnvFiles") }
+func TestEnvFiles(t *testing.T) { suite.Run(t, "EnvFiles") }

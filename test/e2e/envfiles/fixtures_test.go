@@ -11,15 +11,15 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/specs"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // gate is the feature gate under test.
 const gate = "EnvFiles"
 
-var suite = specs.For("EnvFiles", gate, "envfiles")
+var specs = suite.For("EnvFiles", gate, "envfiles")
 
 // The volume that the specs' env files are in, where writers mount it, and the
 // container that consumes the files.
@@ -33,13 +33,13 @@ const (
 // cluster where it is off.
 func describe(theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(gates.Require, theme, body)
+	return describeIf(components.RequireGate, theme, body)
 }
 
 // describeIf declares specs that run where precondition does not skip them.
 func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return suite.Describe(precondition, theme, body)
+	return specs.Describe(precondition, theme, body)
 }
 
 // newPod is a pod that runs init, then containers, once, and has an emptyDir for env

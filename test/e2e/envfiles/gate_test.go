@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-var _ = describeIf(gates.RequireOff, "with the gate off in the API server,", func(f *framework.Framework) {
+var _ = describeIf(components.RequireGateOff, "with the gate off in the API server,", func(f *framework.Framework) {
 	f.It("fileKeyRef is dropped from a new pod", func(ctx context.Context) {
 		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
 		created := pods.Create(ctx, f, unscheduled(newPod("dropped", nil, pods.Dumps(consumer, alsoFrom(source)))))

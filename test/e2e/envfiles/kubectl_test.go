@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/entry"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("kubectl", func(f *framework.Framework) {
@@ -63,7 +63,7 @@ func kubectl(ctx context.Context, args ...string) string {
 	if framework.TestContext.KubeContext != "" {
 		args = append([]string{"--context", framework.TestContext.KubeContext}, args...)
 	}
-	out, err := exec.CommandContext(ctx, entry.Kubectl(), args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, suite.Kubectl(), args...).CombinedOutput()
 	framework.ExpectNoError(err, "kubectl %q: %s", args, out)
 	return string(out)
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -158,7 +158,7 @@ func requireUserNamespaces(ctx context.Context, f *framework.Framework) {
 	nodes, err := f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err)
 	for _, node := range nodes.Items {
-		if gates.TakesPods(node) && !supportsUserNamespaces(node) {
+		if components.TakesPods(node) && !supportsUserNamespaces(node) {
 			ginkgo.Skip(fmt.Sprintf("the container runtime of node %s, %s, does not report user namespaces in status.runtimeHandlers",
 				node.Name, node.Status.NodeInfo.ContainerRuntimeVersion))
 		}

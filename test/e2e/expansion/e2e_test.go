@@ -8,9 +8,9 @@ package expansion
 import (
 	"testing"
 
-	"podenv.dev/test/e2e/internal/entry"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
-func TestMain(m *testing.M) { entry.Main(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestExpansion(t *testing.T) { entry.Run(t, "Expansion") }
+func TestExpansion(t *testing.T) { suite.Run(t, "Expansion") }

@@ -10,15 +10,15 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/specs"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // gate is the feature gate under test; envFiles is the one of fileKeyRef.
 const gate, envFiles = "VariableExpansionEvents", "EnvFiles"
 
-var suite = specs.For("Variable expansion", gate, "expansion")
+var specs = suite.For("Variable expansion", gate, "expansion")
 
 // consumer is the container whose variables a spec is about, and source the name of a
 // spec's ConfigMap, and of its Secret.
@@ -28,13 +28,13 @@ const consumer, source = "app", "source"
 // cluster where it is off.
 func describe(theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(gates.RequireInKubelets, theme, body)
+	return describeIf(components.RequireGateInKubelets, theme, body)
 }
 
 // describeIf declares specs that run where precondition does not skip them.
 func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return suite.Describe(precondition, theme, body)
+	return specs.Describe(precondition, theme, body)
 }
 
 // whateverTheGate is the precondition of specs about results, which have no gate.

@@ -6,11 +6,11 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-var _ = describeIf(gates.RequireOffInKubelets, "with the gate off", func(f *framework.Framework) {
+var _ = describeIf(components.RequireGateOffInKubelets, "with the gate off", func(f *framework.Framework) {
 	f.It("every form of a reference has the result that it has with the gate on, and no event is raised", func(ctx context.Context) {
 		pod := everyForm()
 		pods.RunToEnd(ctx, f, pod)

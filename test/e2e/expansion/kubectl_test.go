@@ -6,8 +6,8 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/entry"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("kubectl", func(f *framework.Framework) {
@@ -16,7 +16,7 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 		pods.RunToEnd(ctx, f, pod)
 		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL), $(PORT) (args)")
 
-		text := entry.RunKubectl(ctx, "describe", "pod", pod.Name, "--namespace", f.Namespace.Name)
+		text := suite.RunKubectl(ctx, "describe", "pod", pod.Name, "--namespace", f.Namespace.Name)
 		gomega.Expect(text).To(gomega.MatchRegexp(
 			`(?m)^\s+Warning\s+UnexpandedVariableReferences\s+\S+\s+kubelet\s+Container app starts with .*: \$\(HOST\) \(env URL\), \$\(PORT\) \(args\)\.`))
 	})

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -71,7 +71,7 @@ var _ = describeIf(whateverTheGate, "a later variable can refer to one whose val
 	})
 
 	f.It("an env file", func(ctx context.Context) {
-		gates.Require(ctx, envFiles)
+		components.RequireGate(ctx, envFiles)
 		expectEnv(ctx, f, withFile(pods.Once("file", dumps(
 			literal("BEFORE", "$(HOST)"), fromFile("HOST", "KEY"), literal("URL", "db://$(HOST)"),
 		)), "KEY=written\n"), map[string]string{
@@ -97,7 +97,7 @@ var _ = describeIf(whateverTheGate, "a value is never expanded itself, nor where
 	})
 
 	f.It("an env file", func(ctx context.Context) {
-		gates.Require(ctx, envFiles)
+		components.RequireGate(ctx, envFiles)
 		expectEnv(ctx, f, withFile(pods.Once("file-value", dumps(
 			literal("A", "a"), fromFile("FILE", "KEY"), literal("QUOTED", "<$(FILE)>"),
 		)), "KEY="+looksExpandable+"\n"), map[string]string{

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -40,7 +40,7 @@ var _ = describe("no event is raised", func(f *framework.Framework) {
 	})
 
 	f.It("about an optional variable of an env file that does not define it", func(ctx context.Context) {
-		gates.Require(ctx, envFiles)
+		components.RequireGate(ctx, envFiles)
 		expectSilence(ctx, f, withFile(pods.Once("optional-file", prints(nil, []string{"$(FILE)"},
 			optional(fromFile("FILE", "KEY")), literal("A", "$(FILE)"))), "OTHER=value\n"))
 	})
@@ -53,7 +53,7 @@ var _ = describe("no event is raised", func(f *framework.Framework) {
 	})
 
 	f.It("about what a value from an env file looks like", func(ctx context.Context) {
-		gates.Require(ctx, envFiles)
+		components.RequireGate(ctx, envFiles)
 		expectSilence(ctx, f, withFile(pods.Once("file-value", prints(nil, []string{"$(FILE)"},
 			fromFile("FILE", "KEY"), literal("A", "$(FILE)"))), "KEY="+looksExpandable+"\n"))
 	})

@@ -7,9 +7,9 @@ package relaxed
 import (
 	"testing"
 
-	"podenv.dev/test/e2e/internal/entry"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
-func TestMain(m *testing.M) { entry.Main(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestRelaxed(t *testing.T) { entry.Run(t, "Relaxed") }
+func TestRelaxed(t *testing.T) { suite.Run(t, "Relaxed") }

@@ -12,15 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/specs"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // gate is the feature gate under test.
 const gate = "RelaxedEnvironmentVariableValidation"
 
-var suite = specs.For("Relaxed names", gate, "relaxed")
+var specs = suite.For("Relaxed names", gate, "relaxed")
 
 // consumer is the container whose environment a spec is about.
 const consumer = "app"
@@ -32,13 +32,13 @@ const story = "Logging:LogLevel:Default"
 // cluster where it is off.
 func describe(theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(gates.Require, theme, body)
+	return describeIf(components.RequireGate, theme, body)
 }
 
 // describeIf declares specs that run where precondition does not skip them.
 func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
-	return suite.Describe(precondition, theme, body)
+	return specs.Describe(precondition, theme, body)
 }
 
 // dumps is a container without a shell that prints its environment.

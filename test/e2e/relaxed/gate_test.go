@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
 // What becomes of objects that were stored while the gate was on is in flip_test.go.
-var _ = describeIf(gates.RequireOff, "with the gate off", func(f *framework.Framework) {
+var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *framework.Framework) {
 	for _, kind := range kinds {
 		if kind.path == "" {
 			continue

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/entry"
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("kubectl warns of a special name and lets the API server decide:", func(f *framework.Framework) {
@@ -23,14 +23,14 @@ var _ = describe("kubectl warns of a special name and lets the API server decide
 		deployment, err := client.Create(ctx, deploymentOf(named("OTHER")), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
-		gomega.Expect(entry.RunKubectl(ctx, setEnv(f, deployment.Name)...)).To(warnOf(story))
+		gomega.Expect(suite.RunKubectl(ctx, setEnv(f, deployment.Name)...)).To(warnOf(story))
 		deployment, err = client.Get(ctx, deployment.Name, metav1.GetOptions{})
 		framework.ExpectNoError(err)
 		gomega.Expect(deployment.Spec.Template.Spec.Containers[0].Env).To(gomega.ContainElement(v1.EnvVar{Name: story, Value: "Debug"}))
 	})
 
 	f.It("run --env", func(ctx context.Context) {
-		text := entry.RunKubectl(ctx, "run", consumer, "--namespace", f.Namespace.Name, "--restart=Never",
+		text := suite.RunKubectl(ctx, "run", consumer, "--namespace", f.Namespace.Name, "--restart=Never",
 			"--image", pods.Envdump, "--image-pull-policy=Never", "--env", story+"=Debug")
 
 		gomega.Expect(text).To(warnOf(story))
@@ -42,7 +42,7 @@ var _ = describe("kubectl warns of a special name and lets the API server decide
 		file := filepath.Join(ginkgo.GinkgoT().TempDir(), "file.env")
 		framework.ExpectNoError(os.WriteFile(file, []byte("1ST=first\nPLAIN=plain\n"), 0o600))
 
-		text := entry.RunKubectl(ctx, "create", "configmap", source, "--namespace", f.Namespace.Name, "--from-env-file", file)
+		text := suite.RunKubectl(ctx, "create", "configmap", source, "--namespace", f.Namespace.Name, "--from-env-file", file)
 		gomega.Expect(text).To(gomega.And(warnOf("1ST"), gomega.Not(warnOf("PLAIN"))))
 		configMap, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Get(ctx, source, metav1.GetOptions{})
 		framework.ExpectNoError(err)
@@ -50,12 +50,12 @@ var _ = describe("kubectl warns of a special name and lets the API server decide
 	})
 })
 
-var _ = describeIf(gates.RequireOff, "with the gate off", func(f *framework.Framework) {
+var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *framework.Framework) {
 	f.It("the API server refuses what kubectl has warned of", func(ctx context.Context) {
 		deployment, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, deploymentOf(named("OTHER")), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
-		text, err := entry.TryKubectl(ctx, setEnv(f, deployment.Name)...)
+		text, err := suite.TryKubectl(ctx, setEnv(f, deployment.Name)...)
 		gomega.Expect(err).To(gomega.HaveOccurred())
 		gomega.Expect(text).To(gomega.And(warnOf(story), gomega.ContainSubstring("spec.template.spec.containers[0].env[2].name: Invalid value")))
 	})

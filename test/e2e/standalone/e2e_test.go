@@ -7,9 +7,9 @@ package standalone
 import (
 	"testing"
 
-	"podenv.dev/test/e2e/internal/entry"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
-func TestMain(m *testing.M) { entry.Main(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestStandalone(t *testing.T) { entry.Run(t, "Standalone") }
+func TestStandalone(t *testing.T) { suite.Run(t, "Standalone") }

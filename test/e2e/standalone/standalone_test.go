@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/gates"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -35,7 +34,7 @@ var feature = framework.ValidFeatures.Add("EnvFiles")
 var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
 	framework.WithSerial(), framework.WithDisruptive(), "on a kubelet without an API server", func() {
 		// Ahead of the framework's own BeforeEach, which makes a namespace.
-		ginkgo.BeforeEach(func(ctx context.Context) { gates.Require(ctx, gate) })
+		ginkgo.BeforeEach(func(ctx context.Context) { components.RequireGate(ctx, gate) })
 		f := framework.NewDefaultFramework("standalone")
 		f.NamespacePodSecurityLevel = admissionapi.LevelPrivileged
 

@@ -11,34 +11,34 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
-	"podenv.dev/test/e2e/internal/gates"
-	"podenv.dev/test/e2e/internal/operate"
-	"podenv.dev/test/e2e/internal/skew"
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
 )
 
 const apiServer = "kube-apiserver"
 
 // serverWalk is the order in which the control plane runs API servers of minor. It starts
 // with the gates on.
-func serverWalk(minor string) []skew.Runs {
-	stock := skew.Runs{Build: stock, Minor: minor}
-	off, on := skew.Runs{Build: patched, Minor: minor}, skew.Runs{Build: patched, Minor: minor, On: true}
-	return []skew.Runs{stock, off, on, off, stock, on}
+func serverWalk(minor string) []expected.Runs {
+	stock := expected.Runs{Build: stock, Minor: minor}
+	off, on := expected.Runs{Build: patched, Minor: minor}, expected.Runs{Build: patched, Minor: minor, On: true}
+	return []expected.Runs{stock, off, on, off, stock, on}
 }
 
 var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
-	framework.WithLabel("FeatureGate:"+skew.EnvFiles), framework.WithLabel("FeatureGate:"+skew.Relaxed),
+	framework.WithLabel("FeatureGate:"+expected.EnvFiles), framework.WithLabel("FeatureGate:"+expected.Relaxed),
 	framework.WithSerial(), framework.WithDisruptive(), "while the API server goes up, down, up", func() {
-		ginkgo.BeforeEach(operate.Require)
+		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("upgrade")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		f.It("objects keep their variables while the gates are off; a stock one hides fileKeyRef, refuses updates, and loses it with the first write", func(ctx context.Context) {
-			gates.Require(ctx, skew.EnvFiles)
-			gates.Require(ctx, skew.Relaxed)
+			components.RequireGate(ctx, expected.EnvFiles)
+			components.RequireGate(ctx, expected.Relaxed)
 			node := controlPlane(ctx, f)
 			all := []objects{{f, envFileVariables}, {f, specialNames}}
-			walk := serverWalk(operate.Options.Minor)
+			walk := serverWalk(nodes.Options.Minor)
 			for _, o := range all {
 				o.create(ctx, "untouched")
 				o.create(ctx, "touched")
@@ -80,12 +80,12 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 		})
 
 		f.It("podenv audit names, before a downgrade, what the downgrade would lose", func(ctx context.Context) {
-			gates.Require(ctx, skew.EnvFiles)
+			components.RequireGate(ctx, expected.EnvFiles)
 			o := objects{f, envFileVariables}
 			o.create(ctx, "affected")
 			_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, gated("unaffected", v1.EnvVar{Name: "A", Value: "1"}), metav1.CreateOptions{})
 			framework.ExpectNoError(err)
-			gomega.Expect(operate.Audit(ctx, f.Namespace.Name)).To(gomega.ConsistOf("Pod/"+o.named("affected"), "Deployment/"+o.named("affected")))
+			gomega.Expect(nodes.Audit(ctx, f.Namespace.Name)).To(gomega.ConsistOf("Pod/"+o.named("affected"), "Deployment/"+o.named("affected")))
 		})
 	})
 
@@ -93,28 +93,28 @@ func doomed(i int) string { return fmt.Sprintf("doomed-%d", i) }
 
 // controlPlane returns the node of the API server. At the spec's end the node is what it
 // is now.
-func controlPlane(ctx context.Context, f *framework.Framework) operate.Node {
+func controlPlane(ctx context.Context, f *framework.Framework) nodes.Node {
 	ginkgo.GinkgoHelper()
 	node := controlPlaneNode(ctx, f)
 	ginkgo.DeferCleanup(func(ctx context.Context) { node.Undo(ctx) })
 	return node
 }
 
-func controlPlaneNode(ctx context.Context, f *framework.Framework) operate.Node {
+func controlPlaneNode(ctx context.Context, f *framework.Framework) nodes.Node {
 	ginkgo.GinkgoHelper()
 	list, err := f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "node-role.kubernetes.io/control-plane"})
 	framework.ExpectNoError(err)
 	gomega.Expect(list.Items).To(gomega.HaveLen(1), "control planes")
-	return operate.Node(list.Items[0].Name)
+	return nodes.Node(list.Items[0].Name)
 }
 
 // change makes s of the API server, and checks that it is.
-func change(ctx context.Context, f *framework.Framework, node operate.Node, s skew.Runs) {
+func change(ctx context.Context, f *framework.Framework, node nodes.Node, s expected.Runs) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("changing to the API server " + s.String())
 	become(ctx, node, apiServer, s)
-	for _, name := range []string{skew.EnvFiles, skew.Relaxed} {
-		state, err := gates.OfAPIServer(ctx, f.ClientSet, name)
+	for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
+		state, err := components.GateOfAPIServer(ctx, f.ClientSet, name)
 		framework.ExpectNoError(err)
 		gomega.Expect(state).To(gomega.Equal(s.Gate(name)), "the gate %s of the API server", name)
 	}

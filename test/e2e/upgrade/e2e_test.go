@@ -7,9 +7,9 @@ package upgrade
 import (
 	"testing"
 
-	"podenv.dev/test/e2e/internal/entry"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
-func TestMain(m *testing.M) { entry.Main(m) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestUpgrade(t *testing.T) { entry.Run(t, "Upgrade") }
+func TestUpgrade(t *testing.T) { suite.Run(t, "Upgrade") }

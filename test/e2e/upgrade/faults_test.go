@@ -13,10 +13,9 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
-	"podenv.dev/test/e2e/internal/allowed"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/gates"
-	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
 )
 
 // kills is how often the kubelet is killed, and restarts how often containerd is restarted.
@@ -28,12 +27,12 @@ const (
 var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
 	framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(),
 	"after a fault every pod runs or waits with the right reason, no environment is wrong or mixed, and no object has lost a field:", func() {
-		ginkgo.BeforeEach(operate.Require)
+		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("faults")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		f.It("the kubelet is killed between reading a file and starting the container, again and again", func(ctx context.Context) {
-			gates.Require(ctx, gate)
+			components.RequireGate(ctx, gate)
 			l := newLoad(ctx, f, worker(ctx, f))
 			before := l.goingOn(ctx)
 			hits := 0
@@ -44,7 +43,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			framework.Logf("of %d kubelets %d had not started the container yet", kills, hits)
 			gomega.Expect(hits).NotTo(gomega.BeZero(), "no kubelet was killed in time")
 			l.expectSame(ctx, before)
-			l.expectWell(ctx, allowed.Patched)
+			l.expectWell(ctx, expected.Patched)
 		})
 
 		f.It("the kubelet is killed while podenv swaps it", func(ctx context.Context) {
@@ -55,18 +54,18 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			_ = l.swapAndKill(ctx, stock, minors[stock], killBeforeTurn)
 			_ = l.swapAndKill(ctx, patched, minors[patched], killAfterTurn)
 			gomega.Expect(l.swapAndKill(ctx, stock, minors[stock], killEachNew)).To(gomega.HaveOccurred(), "no build serves that is always killed")
-			state, err := gates.OfKubelet(ctx, f.ClientSet, string(node), gate)
+			state, err := components.GateOfKubelet(ctx, f.ClientSet, string(node), gate)
 			framework.ExpectNoError(err)
-			gomega.Expect(state).To(gomega.Equal(gates.On))
+			gomega.Expect(state).To(gomega.Equal(components.GateOn))
 			if keepContainers(minors[stock], minors[patched]) {
 				l.expectSame(ctx, before)
 			}
 			// What a stock kubelet has started goes on.
-			l.expectWell(ctx, allowed.Patched, allowed.Stock)
+			l.expectWell(ctx, expected.Patched, expected.Stock)
 		})
 
 		f.It("containerd is restarted while it creates containers", func(ctx context.Context) {
-			gates.Require(ctx, gate)
+			components.RequireGate(ctx, gate)
 			l := newLoad(ctx, f, worker(ctx, f))
 			before := l.goingOn(ctx)
 			for range restarts {
@@ -74,32 +73,32 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 				l.collect(ctx)
 			}
 			l.expectSame(ctx, before)
-			l.expectWell(ctx, allowed.Patched)
+			l.expectWell(ctx, expected.Patched)
 		})
 
 		f.It("the API server is down, and containers take what their files have meanwhile", func(ctx context.Context) {
-			gates.Require(ctx, gate)
+			components.RequireGate(ctx, gate)
 			l := newLoad(ctx, f, worker(ctx, f))
 			l.collect(ctx)
 			server := controlPlane(ctx, f)
 			takeDown(ctx, f, server)
 			down := time.Now()
-			l.end(ctx, allowed.Sidecar)
-			l.awaitRuns(ctx, down, allowed.Sidecar)
+			l.end(ctx, expected.Sidecar)
+			l.awaitRuns(ctx, down, expected.Sidecar)
 			gomega.Consistently(ctx, func(ctx context.Context) error { return reach(ctx, f) }).
 				WithTimeout(max(time.Second, outage-time.Since(down))).WithPolling(time.Second).ShouldNot(gomega.Succeed())
-			meanwhile := l.runsSince(down, allowed.Sidecar)
+			meanwhile := l.runsSince(down, expected.Sidecar)
 			for _, run := range meanwhile {
 				generation, _ := run.Generation()
-				gomega.Expect(generation).To(gomega.BeNumerically(">", allowed.There(l.log.Written, run.Pod, down)), "%+v", run)
+				gomega.Expect(generation).To(gomega.BeNumerically(">", expected.There(l.log.Written, run.Pod, down)), "%+v", run)
 			}
 			bringUp(ctx, f, server)
 			l.expectInLogs(ctx, meanwhile)
-			l.expectWell(ctx, allowed.Patched)
+			l.expectWell(ctx, expected.Patched)
 		})
 
 		f.It("the node is rebooted", func(ctx context.Context) {
-			gates.Require(ctx, gate)
+			components.RequireGate(ctx, gate)
 			l := newLoad(ctx, f, worker(ctx, f))
 			l.collect(ctx)
 			before, err := components.KubeletStart(ctx, f.ClientSet, string(l.node))
@@ -115,18 +114,18 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
 			// Not the init container: kubelets have been seen to take its run before the reboot
 			// for done. What it printed is checked wherever it does run.
-			consumers := allowed.Asked()
-			delete(consumers, allowed.Init)
+			consumers := expected.EnvOfContainers()
+			delete(consumers, expected.Init)
 			l.awaitRuns(ctx, rebooted, slices.Collect(maps.Keys(consumers))...)
-			l.expectWell(ctx, allowed.Patched)
+			l.expectWell(ctx, expected.Patched)
 		})
 
 		f.It("etcd is restarted", func(ctx context.Context) {
-			gates.Require(ctx, gate)
+			components.RequireGate(ctx, gate)
 			l := newLoad(ctx, f, worker(ctx, f))
 			before := l.goingOn(ctx)
 			controlPlane(ctx, f).Restart(ctx, "etcd")
 			l.expectSame(ctx, before)
-			l.expectWell(ctx, allowed.Patched)
+			l.expectWell(ctx, expected.Patched)
 		})
 	})

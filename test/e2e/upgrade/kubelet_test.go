@@ -10,8 +10,8 @@ import (
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	admissionapi "k8s.io/pod-security-admission/api"
 
-	"podenv.dev/test/e2e/internal/gates"
-	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/nodes"
 )
 
 const (
@@ -51,7 +51,7 @@ var walk = []string{stock, patched, stock, patched}
 
 var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
 	framework.WithSerial(), framework.WithDisruptive(), "while the kubelet goes up, down, up", func() {
-		ginkgo.BeforeEach(operate.Require)
+		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("upgrade")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
@@ -100,11 +100,11 @@ func keepContainers(minor, other string) bool {
 // start returns the node to walk with, whose kubelet has the gate on, as has the API
 // server all the way, and the minor of each build. At the spec's end the node is what it
 // is now.
-func start(ctx context.Context, f *framework.Framework) (operate.Node, map[string]string) {
+func start(ctx context.Context, f *framework.Framework) (nodes.Node, map[string]string) {
 	ginkgo.GinkgoHelper()
-	gates.Require(ctx, gate)
-	minors := map[string]string{stock: operate.Options.Minor, patched: operate.Options.Minor}
-	if older := operate.Options.Older; len(older) > 0 {
+	components.RequireGate(ctx, gate)
+	minors := map[string]string{stock: nodes.Options.Minor, patched: nodes.Options.Minor}
+	if older := nodes.Options.Older; len(older) > 0 {
 		minors[stock] = older[len(older)-1]
 	}
 	return worker(ctx, f), minors
@@ -112,13 +112,13 @@ func start(ctx context.Context, f *framework.Framework) (operate.Node, map[strin
 
 // worker returns a node that takes pods, once the controllers see it as it is. At the
 // spec's end it is what it is now.
-func worker(ctx context.Context, f *framework.Framework) (node operate.Node) {
+func worker(ctx context.Context, f *framework.Framework) (node nodes.Node) {
 	ginkgo.GinkgoHelper()
 	refreshControllers(ctx, f)
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		object, err := e2enode.GetRandomReadySchedulableNode(ctx, f.ClientSet)
 		if err == nil {
-			node = operate.Node(object.Name)
+			node = nodes.Node(object.Name)
 		}
 		return err
 	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
@@ -128,15 +128,15 @@ func worker(ctx context.Context, f *framework.Framework) (node operate.Node) {
 
 // swap has node run a build of the kubelet, and checks that the gate is what it should be
 // there: on where the build knows it, without anybody having set it anew.
-func swap(ctx context.Context, f *framework.Framework, node operate.Node, build, minor string) {
+func swap(ctx context.Context, f *framework.Framework, node nodes.Node, build, minor string) {
 	ginkgo.GinkgoHelper()
 	node.Swap(ctx, kubelet, build+":"+minor)
 	gomega.Expect(node.Version(ctx, kubelet)).To(gomega.HavePrefix(minor + "."))
-	want := gates.On
+	want := components.GateOn
 	if build == stock {
-		want = gates.Unknown
+		want = components.GateUnknown
 	}
-	state, err := gates.OfKubelet(ctx, f.ClientSet, string(node), gate)
+	state, err := components.GateOfKubelet(ctx, f.ClientSet, string(node), gate)
 	framework.ExpectNoError(err)
 	gomega.Expect(state).To(gomega.Equal(want), "the gate %s of the kubelet of node %s", gate, node)
 }

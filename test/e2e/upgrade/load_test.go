@@ -15,42 +15,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/allowed"
-	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
 // load is the workload of allowed on one node.
 type load struct {
 	f       *framework.Framework
-	node    operate.Node
-	checker allowed.Checker
-	log     allowed.Log
+	node    nodes.Node
+	checker expected.Checker
+	log     expected.Log
 	stored  map[string]any
 	pods    []v1.Pod // as they were last seen well
 }
 
 // newLoad returns the workload once all of it is there.
-func newLoad(ctx context.Context, f *framework.Framework, node operate.Node) *load {
+func newLoad(ctx context.Context, f *framework.Framework, node nodes.Node) *load {
 	ginkgo.GinkgoHelper()
-	l := &load{f: f, node: node, checker: allowed.Checker{Asked: allowed.Asked()}}
-	l.startedBy(allowed.Patched)
-	for _, d := range allowed.Deployments(string(node)) {
+	l := &load{f: f, node: node, checker: expected.Checker{Env: expected.EnvOfContainers()}}
+	l.startedBy(expected.Patched)
+	for _, d := range expected.Workload(string(node)) {
 		_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, d, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 	}
-	l.awaitStates(ctx, allowed.Patched)
+	l.awaitStates(ctx, expected.Patched)
 	l.stored = l.specs(ctx)
 	return l
 }
 
 // startedBy says which kubelets may start containers from now on.
-func (l *load) startedBy(kubelets ...allowed.Kubelet) {
-	l.checker.Kubelets = append(l.checker.Kubelets, allowed.Since{Time: time.Now(), Kubelets: kubelets})
+func (l *load) startedBy(kubelets ...expected.Build) {
+	l.checker.Kubelets = append(l.checker.Kubelets, expected.Since{Time: time.Now(), Kubelets: kubelets})
 }
 
 // awaitStates waits until every container runs or waits with the right reason.
-func (l *load) awaitStates(ctx context.Context, kubelets ...allowed.Kubelet) {
+func (l *load) awaitStates(ctx context.Context, kubelets ...expected.Build) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		list, err := l.f.ClientSet.CoreV1().Pods(l.f.Namespace.Name).List(ctx, metav1.ListOptions{})
@@ -58,7 +58,7 @@ func (l *load) awaitStates(ctx context.Context, kubelets ...allowed.Kubelet) {
 			return err
 		}
 		l.pods = list.Items
-		return allowed.CheckStates(list.Items, kubelets...)
+		return expected.CheckStates(list.Items, kubelets...)
 	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
 }
 
@@ -82,7 +82,7 @@ func (l *load) specs(ctx context.Context) map[string]any {
 	for _, p := range list.Items {
 		specs["Pod/"+p.Name] = p.Spec
 		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-			asked := l.checker.Asked[c.Name]
+			asked := l.checker.Env[c.Name]
 			gomega.Expect(equality.Semantic.DeepEqual(c.Env, asked)).To(gomega.BeTrue(), "container %s of pod %s asks for %v, not for %v", c.Name, p.Name, c.Env, asked)
 		}
 	}
@@ -94,7 +94,7 @@ func (l *load) goingOn(ctx context.Context) map[string]string {
 	ginkgo.GinkgoHelper()
 	ids := workload{l.f}.running(ctx)
 	maps.DeleteFunc(ids, func(name, _ string) bool {
-		return !slices.Contains([]string{allowed.Regular, allowed.Sidecar, allowed.Writer}, name[strings.Index(name, "/")+1:])
+		return !slices.Contains([]string{expected.Regular, expected.Sidecar, expected.Writer}, name[strings.Index(name, "/")+1:])
 	})
 	return ids
 }
@@ -107,7 +107,7 @@ func (l *load) expectSame(ctx context.Context, before map[string]string) {
 // collect keeps what the containers printed so far.
 func (l *load) collect(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	framework.ExpectNoError(l.log.Add(l.node.Run(ctx, allowed.Script(l.f.Namespace.Name))))
+	framework.ExpectNoError(l.log.Add(l.node.Run(ctx, expected.LogScript(l.f.Namespace.Name))))
 }
 
 // end ends containers, as if by themselves. Those that have not ended before are restarted
@@ -128,7 +128,7 @@ func (l *load) end(ctx context.Context, containers ...string) {
 func (l *load) awaitRuns(ctx context.Context, since time.Time, containers ...string) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) error {
-		printed, err := l.node.TryRun(ctx, allowed.Script(l.f.Namespace.Name))
+		printed, err := l.node.TryRun(ctx, expected.LogScript(l.f.Namespace.Name))
 		if err != nil {
 			return err
 		}
@@ -148,13 +148,13 @@ func (l *load) awaitRuns(ctx context.Context, since time.Time, containers ...str
 
 // expectWell checks all that holds after a fault, given the kubelets that may have started
 // containers.
-func (l *load) expectWell(ctx context.Context, kubelets ...allowed.Kubelet) {
+func (l *load) expectWell(ctx context.Context, kubelets ...expected.Build) {
 	ginkgo.GinkgoHelper()
 	l.awaitStates(ctx, kubelets...)
 	ginkgo.By("ending what has gone on: it takes what the file has now")
 	now := time.Now()
-	l.end(ctx, allowed.Regular)
-	l.awaitRuns(ctx, now, allowed.Regular)
+	l.end(ctx, expected.Regular)
+	l.awaitRuns(ctx, now, expected.Regular)
 	l.awaitStates(ctx, kubelets...)
 	l.expectAllowed(ctx)
 	l.expectKept(ctx)
@@ -226,7 +226,7 @@ while [ -e /usr/bin/.kubelet.old ]; do ! is_new || kill -9 "$now" || true; sleep
 func (l *load) swapAndKill(ctx context.Context, build, minor, script string) error {
 	ginkgo.GinkgoHelper()
 	version, kubelets := l.node.Version(ctx, kubelet), l.checker.Kubelets[len(l.checker.Kubelets)-1].Kubelets
-	l.startedBy(allowed.Patched, allowed.Stock)
+	l.startedBy(expected.Patched, expected.Stock)
 	killed := make(chan error, 1)
 	go func() {
 		_, err := l.node.TryRun(ctx, script)
@@ -236,7 +236,7 @@ func (l *load) swapAndKill(ctx context.Context, build, minor, script string) err
 	framework.ExpectNoError(<-killed, "kill the kubelet")
 	if err == nil {
 		gomega.Expect(l.node.Version(ctx, kubelet)).To(gomega.HavePrefix(minor + "."))
-		l.startedBy(allowed.Kubelet(build))
+		l.startedBy(expected.Build(build))
 	} else {
 		gomega.Expect(l.node.Version(ctx, kubelet)).To(gomega.Equal(version), "after %v", err)
 		l.startedBy(kubelets...)
@@ -261,7 +261,7 @@ func reach(ctx context.Context, f *framework.Framework) error {
 }
 
 // takeDown ends the API server. Whatever happens, it is there again at the spec's end.
-func takeDown(ctx context.Context, f *framework.Framework, node operate.Node) {
+func takeDown(ctx context.Context, f *framework.Framework, node nodes.Node) {
 	ginkgo.GinkgoHelper()
 	ginkgo.DeferCleanup(func(ctx context.Context) { bringUp(ctx, f, node) })
 	ginkgo.By("taking the API server down")
@@ -271,7 +271,7 @@ func takeDown(ctx context.Context, f *framework.Framework, node operate.Node) {
 }
 
 // bringUp has the API server back, and those who write through it.
-func bringUp(ctx context.Context, f *framework.Framework, node operate.Node) {
+func bringUp(ctx context.Context, f *framework.Framework, node nodes.Node) {
 	ginkgo.GinkgoHelper()
 	if node.Run(ctx, "[ ! -e "+away+" ] || mv -v "+away+" "+manifest) == "" {
 		return
@@ -283,7 +283,7 @@ func bringUp(ctx context.Context, f *framework.Framework, node operate.Node) {
 }
 
 // runsSince are the runs of containers since a time.
-func (l *load) runsSince(since time.Time, containers ...string) (runs []allowed.Run) {
+func (l *load) runsSince(since time.Time, containers ...string) (runs []expected.Run) {
 	for _, run := range l.log.Runs {
 		if run.Printed.After(since) && slices.Contains(containers, run.Container) {
 			runs = append(runs, run)
@@ -294,7 +294,7 @@ func (l *load) runsSince(since time.Time, containers ...string) (runs []allowed.
 
 // expectInLogs checks that the API server shows what containers printed, in their last run
 // or in the one before it.
-func (l *load) expectInLogs(ctx context.Context, runs []allowed.Run) {
+func (l *load) expectInLogs(ctx context.Context, runs []expected.Run) {
 	ginkgo.GinkgoHelper()
 	for _, run := range runs {
 		gomega.Eventually(ctx, func(ctx context.Context) (envs []map[string]string, err error) {

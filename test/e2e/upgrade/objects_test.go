@@ -14,9 +14,9 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/gates"
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/skew"
 )
 
 // subject is what the objects of a spec use.
@@ -28,7 +28,7 @@ type subject struct {
 	// change changes something of the variable that a template may have otherwise.
 	change func(*v1.EnvVar)
 	// rules are those of an API server, by what it says of the gate.
-	rules map[gates.State]rules
+	rules map[components.GateState]rules
 }
 
 // rules are what an API server does.
@@ -40,30 +40,30 @@ type rules struct {
 }
 
 var envFileVariables = subject{
-	about: "env-file", gate: skew.EnvFiles,
+	about: "env-file", gate: expected.EnvFiles,
 	env: func() v1.EnvVar { return from("A", "KEY", false) },
 	has: func(env v1.EnvVar) bool { return env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil },
 	change: func(env *v1.EnvVar) {
 		ref := env.ValueFrom.FileKeyRef
 		ref.Optional = ptr.To(!ptr.Deref(ref.Optional, false))
 	},
-	rules: map[gates.State]rules{
-		gates.On:      {creates: true, shows: true, updates: true},
-		gates.Off:     {shows: true, updates: true}, // the new object's variable has no other source
-		gates.Unknown: {loses: true},
+	rules: map[components.GateState]rules{
+		components.GateOn:      {creates: true, shows: true, updates: true},
+		components.GateOff:     {shows: true, updates: true}, // the new object's variable has no other source
+		components.GateUnknown: {loses: true},
 	},
 }
 
 var specialNames = subject{
-	about: "special-name", gate: skew.Relaxed,
+	about: "special-name", gate: expected.Relaxed,
 	env:    func() v1.EnvVar { return v1.EnvVar{Name: special, Value: "1"} },
 	has:    func(env v1.EnvVar) bool { return env.Name == special },
 	change: func(env *v1.EnvVar) { env.Value += "1" },
-	rules: map[gates.State]rules{
-		gates.On:  {creates: true, shows: true, updates: true},
-		gates.Off: {shows: true, updates: true},
+	rules: map[components.GateState]rules{
+		components.GateOn:  {creates: true, shows: true, updates: true},
+		components.GateOff: {shows: true, updates: true},
 		// A release without the gate validates what it updates as what is new.
-		gates.Unknown: {shows: true},
+		components.GateUnknown: {shows: true},
 	},
 }
 
@@ -75,7 +75,7 @@ type objects struct {
 }
 
 // rules are those of the API server s.
-func (o objects) rules(s skew.Runs) rules { return o.subject.rules[s.Gate(o.gate)] }
+func (o objects) rules(s expected.Runs) rules { return o.subject.rules[s.Gate(o.gate)] }
 
 // named is the name of the pair that a spec calls name.
 func (o objects) named(name string) string { return o.about + "-" + name }
@@ -187,7 +187,7 @@ func (o objects) shown(ctx context.Context, name string) bool {
 }
 
 // expectCreate checks what becomes of a new pair.
-func (o objects) expectCreate(ctx context.Context, s skew.Runs, name string) {
+func (o objects) expectCreate(ctx context.Context, s expected.Runs, name string) {
 	ginkgo.GinkgoHelper()
 	pod, deployment := o.tryCreate(ctx, name)
 	if !o.rules(s).creates {
@@ -200,7 +200,7 @@ func (o objects) expectCreate(ctx context.Context, s skew.Runs, name string) {
 }
 
 // expectKept checks a pair that nobody has written to who took anything from it.
-func (o objects) expectKept(ctx context.Context, s skew.Runs, name string) {
+func (o objects) expectKept(ctx context.Context, s expected.Runs, name string) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(o.shown(ctx, name)).To(gomega.Equal(o.rules(s).shows), "%s shows it", s)
 	pod, deployment := o.update(ctx, name)

@@ -16,21 +16,21 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/apiservers"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/skew"
 )
 
 // rollout changes a Deployment while components meet the server with the gates on, then
 // the one with them off, and then both.
-func rollout(ctx context.Context, f *framework.Framework, servers *apiservers.Pair) {
+func rollout(ctx context.Context, f *framework.Framework, servers *nodes.APIServerPair) {
 	w := rollingWorkload{f, servers}
-	servers.Balance(ctx, apiservers.ToFirst)
+	servers.Balance(ctx, nodes.ToFirst)
 	before := w.writes(ctx)
 	w.deploy(ctx)
 	first := w.awaitComplete(ctx)
 
-	servers.Balance(ctx, apiservers.ToSecond)
+	servers.Balance(ctx, nodes.ToSecond)
 	ginkgo.By("asking for one more pod, and for others")
 	w.scale(ctx, len(first)+1)
 	w.awaitEvent(ctx, "FailedCreate", "spec.containers[0].env")
@@ -42,7 +42,7 @@ func rollout(ctx context.Context, f *framework.Framework, servers *apiservers.Pa
 	w.runStored(ctx)
 	w.expectIntact(ctx)
 
-	servers.Balance(ctx, apiservers.ToBoth)
+	servers.Balance(ctx, nodes.ToBoth)
 	w.nudge(ctx)
 	gomega.Expect(uids(w.awaitComplete(ctx))).NotTo(gomega.ContainElement(gomega.BeElementOf(uids(first))), "pods of before the roll-out")
 	w.restart(ctx)
@@ -62,7 +62,7 @@ func uids(list []v1.Pod) (uids []types.UID) {
 // plane that rolls.
 type rollingWorkload struct {
 	f       *framework.Framework
-	servers *apiservers.Pair
+	servers *nodes.APIServerPair
 }
 
 func (w rollingWorkload) deploy(ctx context.Context) {
@@ -119,7 +119,7 @@ func (w rollingWorkload) awaitComplete(ctx context.Context) (running []v1.Pod) {
 		}
 		if isRefusedPods(d) && time.Since(connected) > reconnect {
 			connected = time.Now()
-			w.servers.Balance(ctx, apiservers.ToBoth)
+			w.servers.Balance(ctx, nodes.ToBoth)
 			w.nudge(ctx)
 		}
 		return fmt.Errorf("the Deployment is not complete, and has %d pods that run: %s", len(running), framework.PrettyPrintJSON(s))
@@ -155,7 +155,7 @@ func (w rollingWorkload) runStored(ctx context.Context) {
 func (w rollingWorkload) expectEnv(ctx context.Context, pod string) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(pods.Env(ctx, w.f, pod, regular)).To(gomega.And(
-		gomega.HaveKeyWithValue(fromFile, "value"), gomega.HaveKeyWithValue(special, skew.Value)), "pod %s", pod)
+		gomega.HaveKeyWithValue(fromFile, "value"), gomega.HaveKeyWithValue(special, expected.Value)), "pod %s", pod)
 }
 
 // nudge makes the controllers of the Deployment and, since annotations are handed on, of its

@@ -24,11 +24,10 @@ import (
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/apiservers"
-	"podenv.dev/test/e2e/internal/gates"
-	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/skew"
 )
 
 const (
@@ -39,21 +38,21 @@ const (
 )
 
 var _ = framework.SIGDescribe("node")("Rolling control plane", framework.WithFeature(feature),
-	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+skew.Relaxed),
+	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+expected.Relaxed),
 	framework.WithSlow(), framework.WithSerial(), framework.WithDisruptive(), func() {
-		ginkgo.BeforeEach(operate.Require)
+		ginkgo.BeforeEach(nodes.RequirePodenv)
 		ginkgo.BeforeEach(func(ctx context.Context) {
-			gates.Require(ctx, gate)
-			gates.Require(ctx, skew.Relaxed)
+			components.RequireGate(ctx, gate)
+			components.RequireGate(ctx, expected.Relaxed)
 		})
 		f := framework.NewDefaultFramework("rolling")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		ginkgo.Describe("of an API server with the gates on and one with them off", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-			var servers *apiservers.Pair
+			var servers *nodes.APIServerPair
 			ginkgo.BeforeAll(func(ctx context.Context) {
-				servers = apiservers.Start(ctx, f, gate, skew.Relaxed)
-				servers.Balance(ctx, apiservers.ToBoth)
+				servers = nodes.StartSecondAPIServer(ctx, f, gate, expected.Relaxed)
+				servers.Balance(ctx, nodes.ToBoth)
 			})
 			for _, k := range rollingKinds() {
 				r := func() rolling { return rolling{f, servers, k} }
@@ -111,7 +110,7 @@ func rollingPod(container v1.Container) v1.PodTemplateSpec {
 }
 
 func rollingEnv() []v1.EnvVar {
-	return []v1.EnvVar{from(fromFile, "KEY", false), {Name: special, Value: skew.Value}}
+	return []v1.EnvVar{from(fromFile, "KEY", false), {Name: special, Value: expected.Value}}
 }
 
 func rollingKinds() []rollingKind {
@@ -161,11 +160,11 @@ func rollingKinds() []rollingKind {
 // rolling is one kind while the control plane rolls.
 type rolling struct {
 	f       *framework.Framework
-	servers *apiservers.Pair
+	servers *nodes.APIServerPair
 	rollingKind
 }
 
-func (r rolling) client(s apiservers.Server) dynamic.ResourceInterface {
+func (r rolling) client(s nodes.APIServer) dynamic.ResourceInterface {
 	return s.Dynamic.Resource(r.resource).Namespace(r.f.Namespace.Name)
 }
 
@@ -207,7 +206,7 @@ func (r rolling) setEnv(object *unstructured.Unstructured, env []any) {
 }
 
 // apply has owner apply an object.
-func (r rolling) apply(ctx context.Context, s apiservers.Server, object *unstructured.Unstructured) error {
+func (r rolling) apply(ctx context.Context, s nodes.APIServer, object *unstructured.Unstructured) error {
 	_, err := r.client(s).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: owner, Force: true})
 	return err
 }
@@ -262,7 +261,7 @@ func (r rolling) expect(ctx context.Context, name string, want []any, after stri
 }
 
 // expectWatched checks that a watch shows these variables, too.
-func (r rolling) expectWatched(ctx context.Context, s apiservers.Server, name string, want []any) {
+func (r rolling) expectWatched(ctx context.Context, s nodes.APIServer, name string, want []any) {
 	ginkgo.GinkgoHelper()
 	watch, err := r.client(s).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name, TimeoutSeconds: ptr.To(int64(patience / time.Second))})
 	framework.ExpectNoError(err, s.Name)
@@ -278,12 +277,12 @@ func (r rolling) expectWatched(ctx context.Context, s apiservers.Server, name st
 // with n.
 type write struct {
 	name string
-	do   func(ctx context.Context, s apiservers.Server, name string, n int) error
+	do   func(ctx context.Context, s nodes.APIServer, name string, n int) error
 }
 
 // patch is a write that patches the object, or a subresource.
 func (r rolling) patch(name string, kind types.PatchType, format string, subresource ...string) write {
-	return write{name, func(ctx context.Context, s apiservers.Server, object string, n int) error {
+	return write{name, func(ctx context.Context, s nodes.APIServer, object string, n int) error {
 		_, err := r.client(s).Patch(ctx, object, kind, fmt.Appendf(nil, format, n), metav1.PatchOptions{}, subresource...)
 		return err
 	}}
@@ -292,23 +291,23 @@ func (r rolling) patch(name string, kind types.PatchType, format string, subreso
 func (r rolling) writes(ctx context.Context) []write {
 	ginkgo.GinkgoHelper()
 	all := []write{
-		{"an update of a label", func(ctx context.Context, s apiservers.Server, name string, n int) error {
+		{"an update of a label", func(ctx context.Context, s nodes.APIServer, name string, n int) error {
 			return r.update(ctx, s, name, func(object *unstructured.Unstructured) { object.SetLabels(map[string]string{"updated": fmt.Sprint(n)}) })
 		}},
 		r.patch("a JSON patch", types.JSONPatchType, `[{"op":"add","path":"/metadata/labels/json","value":"%d"}]`),
 		r.patch("a merge patch", types.MergePatchType, `{"metadata":{"labels":{"merge":"%d"}}}`),
-		{"another manager's server-side apply", func(ctx context.Context, s apiservers.Server, name string, n int) error {
+		{"another manager's server-side apply", func(ctx context.Context, s nodes.APIServer, name string, n int) error {
 			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": r.resource.GroupVersion().String(), "kind": r.name}}
 			object.SetName(name)
 			object.SetLabels(map[string]string{"applied": fmt.Sprint(n)})
 			_, err := r.client(s).Apply(ctx, name, object, metav1.ApplyOptions{FieldManager: "podenv.dev/other"})
 			return err
 		}},
-		{"a patch of the status", func(ctx context.Context, s apiservers.Server, name string, _ int) error {
+		{"a patch of the status", func(ctx context.Context, s nodes.APIServer, name string, _ int) error {
 			_, err := r.client(s).Patch(ctx, name, types.MergePatchType, []byte(r.status), metav1.PatchOptions{}, "status")
 			return err
 		}},
-		{"an update of the status", func(ctx context.Context, s apiservers.Server, name string, _ int) error {
+		{"an update of the status", func(ctx context.Context, s nodes.APIServer, name string, _ int) error {
 			object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
 			if err == nil {
 				object.SetResourceVersion("") // whatever a controller writes meanwhile
@@ -318,7 +317,7 @@ func (r rolling) writes(ctx context.Context) []write {
 		}},
 	}
 	if r.mutable || r.template == nil {
-		all = append(all, write{"an update of the image", func(ctx context.Context, s apiservers.Server, name string, _ int) error {
+		all = append(all, write{"an update of the image", func(ctx context.Context, s nodes.APIServer, name string, _ int) error {
 			return r.update(ctx, s, name, r.changeImage)
 		}})
 	}
@@ -345,7 +344,7 @@ func (r rolling) hasResize() bool {
 }
 
 // update changes what a server shows and writes it back, with all else that it shows.
-func (r rolling) update(ctx context.Context, s apiservers.Server, name string, change func(*unstructured.Unstructured)) error {
+func (r rolling) update(ctx context.Context, s nodes.APIServer, name string, change func(*unstructured.Unstructured)) error {
 	object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err

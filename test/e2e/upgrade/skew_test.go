@@ -14,11 +14,11 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
-	"podenv.dev/test/e2e/internal/entry"
-	"podenv.dev/test/e2e/internal/gates"
-	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/skew"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 const (
@@ -32,27 +32,27 @@ const (
 
 // Every cell is a spec. What it expects is in its name, before it is run.
 var _ = framework.SIGDescribe("node")("Version skew", framework.WithFeature(feature),
-	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+skew.Relaxed),
+	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+expected.Relaxed),
 	framework.WithSerial(), framework.WithDisruptive(), func() {
-		ginkgo.BeforeEach(operate.Require)
+		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("skew")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		ginkgo.Describe("of an API server and a kubelet", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-			minor := operate.Options.Minor
-			apiServers, kubelets := skew.Sides(minor, operate.Options.Older)
+			minor := nodes.Options.Minor
+			apiServers, kubelets := expected.Sides(minor, nodes.Options.Older)
 			s := &walker{seen: map[string]string{}}
 
 			ginkgo.BeforeAll(func(ctx context.Context) { s.begin(ctx, f, apiServers, kubelets) })
 			ginkgo.AfterAll(func() {
-				for _, feature := range skew.Features {
-					entry.Report(skew.Matrix(feature.Gate, apiServers, kubelets, func(c skew.Cell) string { return s.seen[key(feature.Gate, c)] }))
+				for _, feature := range expected.Features {
+					suite.Report(expected.Matrix(feature.Gate, apiServers, kubelets, func(c expected.Cell) string { return s.seen[key(feature.Gate, c)] }))
 				}
 			})
 			for _, a := range apiServers {
 				for _, k := range kubelets {
-					c := skew.Cell{APIServer: a, Kubelet: k}
-					for _, feature := range skew.Features {
+					c := expected.Cell{APIServer: a, Kubelet: k}
+					for _, feature := range expected.Features {
 						want := feature.Want(c)
 						ginkgo.It(fmt.Sprintf("%s: API server %s, kubelet %s: a new pod: %s, a stored one: %s", feature.Gate, a, k, want.Created, want.Stored), func(ctx context.Context) {
 							s.enter(ctx, f, c)
@@ -69,23 +69,23 @@ var _ = framework.SIGDescribe("node")("Version skew", framework.WithFeature(feat
 
 // walker is on the way through a matrix.
 type walker struct {
-	controlPlane, worker operate.Node
-	now                  skew.Cell
+	controlPlane, worker nodes.Node
+	now                  expected.Cell
 	stored               *framework.Framework // has the namespace of the pods that were stored before
 	seen                 map[string]string    // outcomes by feature and cell
 }
 
 // key is the name of a cell for a feature.
-func key(feature string, c skew.Cell) string {
+func key(feature string, c expected.Cell) string {
 	clean := strings.NewReplacer(" ", "-", ",", "", ".", "-")
 	return strings.ToLower(clean.Replace(fmt.Sprintf("%s-%s-%s", feature[:3], c.APIServer, c.Kubelet)))
 }
 
 // begin stores the pods of all cells, while the API server has all gates on.
-func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, kubelets []skew.Runs) {
+func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, kubelets []expected.Runs) {
 	ginkgo.GinkgoHelper()
-	gates.Require(ctx, gate)
-	gates.Require(ctx, skew.Relaxed)
+	components.RequireGate(ctx, gate)
+	components.RequireGate(ctx, expected.Relaxed)
 	s.controlPlane = controlPlane(ctx, f)
 	s.worker = worker(ctx, f)
 
@@ -100,8 +100,8 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 		WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.BeNil())
 	for _, a := range apiServers {
 		for _, k := range kubelets {
-			for _, feature := range skew.Features {
-				pod := podOf(feature.Gate, key(feature.Gate, skew.Cell{APIServer: a, Kubelet: k}))
+			for _, feature := range expected.Features {
+				pod := podOf(feature.Gate, key(feature.Gate, expected.Cell{APIServer: a, Kubelet: k}))
 				// A scheduler that is not there: the cell's spec binds it.
 				pod.Spec.SchedulerName = "podenv.dev/none"
 				pods.Create(ctx, s.stored, pod)
@@ -113,14 +113,14 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 func makeConfigMap(ctx context.Context, f *framework.Framework) {
 	ginkgo.GinkgoHelper()
 	_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: configMap}, Data: map[string]string{specialKey: skew.Value},
+		ObjectMeta: metav1.ObjectMeta{Name: configMap}, Data: map[string]string{specialKey: expected.Value},
 	}, metav1.CreateOptions{})
 	framework.ExpectNoError(err)
 }
 
 // podOf is a pod that uses a feature.
 func podOf(feature, name string) *v1.Pod {
-	container := pods.Dumps(dumps, v1.EnvVar{Name: special, Value: skew.Value})
+	container := pods.Dumps(dumps, v1.EnvVar{Name: special, Value: expected.Value})
 	container.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{
 		LocalObjectReference: v1.LocalObjectReference{Name: configMap},
 	}}}
@@ -136,23 +136,23 @@ func podOf(feature, name string) *v1.Pod {
 }
 
 // enter makes the cluster what a cell has, as far as it is not that yet.
-func (s *walker) enter(ctx context.Context, f *framework.Framework, c skew.Cell) {
+func (s *walker) enter(ctx context.Context, f *framework.Framework, c expected.Cell) {
 	ginkgo.GinkgoHelper()
 	if s.now.APIServer != c.APIServer {
-		s.now.APIServer = skew.Runs{}
+		s.now.APIServer = expected.Runs{}
 		become(ctx, s.controlPlane, apiServer, c.APIServer)
-		for _, name := range []string{skew.EnvFiles, skew.Relaxed} {
-			state, err := gates.OfAPIServer(ctx, f.ClientSet, name)
+		for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
+			state, err := components.GateOfAPIServer(ctx, f.ClientSet, name)
 			framework.ExpectNoError(err)
 			gomega.Expect(state).To(gomega.Equal(c.APIServer.Gate(name)), "the gate %s of the API server", name)
 		}
 		s.now.APIServer = c.APIServer
 	}
 	if s.now.Kubelet != c.Kubelet {
-		s.now.Kubelet = skew.Runs{}
+		s.now.Kubelet = expected.Runs{}
 		become(ctx, s.worker, kubelet, c.Kubelet)
-		for _, name := range []string{skew.EnvFiles, skew.Relaxed} {
-			state, err := gates.OfKubelet(ctx, f.ClientSet, string(s.worker), name)
+		for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
+			state, err := components.GateOfKubelet(ctx, f.ClientSet, string(s.worker), name)
 			framework.ExpectNoError(err)
 			gomega.Expect(state).To(gomega.Equal(c.Kubelet.Gate(name)), "the gate %s of the kubelet", name)
 		}
@@ -161,28 +161,28 @@ func (s *walker) enter(ctx context.Context, f *framework.Framework, c skew.Cell)
 }
 
 // become has a node run a build of a component, with the gates as r has them.
-func become(ctx context.Context, node operate.Node, component string, r skew.Runs) {
+func become(ctx context.Context, node nodes.Node, component string, r expected.Runs) {
 	ginkgo.GinkgoHelper()
 	var changes []string
-	for _, name := range []string{skew.EnvFiles, skew.Relaxed} {
+	for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
 		switch {
-		case r.Build == skew.Patched:
+		case r.Build == expected.Patched:
 			changes = append(changes, fmt.Sprintf("%s=%t", name, r.On))
-		case r.Gate(name) != gates.Unknown:
+		case r.Gate(name) != components.GateUnknown:
 			changes = append(changes, name+"-") // as the release has it
 		}
 	}
-	node.Swap(ctx, component, r.Build+":"+r.Minor, changes...)
+	node.Swap(ctx, component, fmt.Sprintf("%s:%s", r.Build, r.Minor), changes...)
 }
 
 // outcome makes a pod and has the kubelet take a stored one, both at the same time.
-func (s *walker) outcome(ctx context.Context, f *framework.Framework, feature string, c skew.Cell) skew.Outcome {
+func (s *walker) outcome(ctx context.Context, f *framework.Framework, feature string, c expected.Cell) expected.Outcome {
 	ginkgo.GinkgoHelper()
 	makeConfigMap(ctx, f)
 	pod := podOf(feature, "new")
 	pod.Spec.NodeName = string(s.worker)
 	_, err := pods.TryCreate(ctx, f, pod)
-	got := skew.Outcome{Created: skew.Refused}
+	got := expected.Outcome{Created: expected.Refused}
 	if !apierrors.IsInvalid(err) {
 		framework.ExpectNoError(err)
 		got.Created = ""
@@ -213,21 +213,21 @@ func sees(ctx context.Context, f *framework.Framework, feature, name string) str
 		return status.State.Terminated != nil || !refusedSince.IsZero() && time.Since(refusedSince) > settle
 	})
 	if pods.Status(last, dumps).State.Terminated == nil {
-		return skew.Waits
+		return expected.Waits
 	}
 	env := pods.Env(ctx, f, name, dumps)
 	if feature != gate {
-		gomega.Expect(env).To(gomega.HaveKeyWithValue(special, skew.Value))
-		if env[specialKey] == skew.Value {
-			return skew.Both
+		gomega.Expect(env).To(gomega.HaveKeyWithValue(special, expected.Value))
+		if env[specialKey] == expected.Value {
+			return expected.Both
 		}
-		return skew.NameOnly
+		return expected.NameOnly
 	}
 	switch got, ok := env["REQUIRED"]; {
 	case !ok:
-		return skew.NotSet
+		return expected.NotSet
 	case got == "":
-		return skew.Empty
+		return expected.Empty
 	default:
 		return got
 	}

@@ -11,22 +11,22 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
-	"podenv.dev/test/e2e/internal/allowed"
-	"podenv.dev/test/e2e/internal/operate"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
 )
 
 var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
 	framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(), "while the kubelet goes up, down, up many times", func() {
-		ginkgo.BeforeEach(operate.Require)
+		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("soak")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		f.It("in place and on a drained node in turn, every environment is one that its kubelet gives", func(ctx context.Context) {
 			node, minors := start(ctx, f)
 			l := newLoad(ctx, f, node)
-			for n := range operate.Options.Walks {
+			for n := range nodes.Options.Walks {
 				for i, build := range walk {
-					ginkgo.By(fmt.Sprintf("walk %d of %d, step %d: to %s:%s", n+1, operate.Options.Walks, i+1, build, minors[build]))
+					ginkgo.By(fmt.Sprintf("walk %d of %d, step %d: to %s:%s", n+1, nodes.Options.Walks, i+1, build, minors[build]))
 					l.collect(ctx)
 					// The next walk takes each step in the other way.
 					if (n+i)%2 == 0 {
@@ -34,7 +34,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 					} else {
 						l.stepDrained(ctx, build, minors[build])
 					}
-					l.expectWell(ctx, allowed.Kubelet(build))
+					l.expectWell(ctx, expected.Build(build))
 				}
 			}
 		})
@@ -45,7 +45,7 @@ func (l *load) stepInPlace(ctx context.Context, build, minor string) {
 	ginkgo.GinkgoHelper()
 	before := l.goingOn(ctx)
 	l.swap(ctx, build, minor)
-	if keepContainers(minor, operate.Options.Minor) {
+	if keepContainers(minor, nodes.Options.Minor) {
 		l.expectSame(ctx, before)
 	}
 	l.expectAllowed(ctx)
@@ -67,15 +67,15 @@ func (l *load) stepDrained(ctx context.Context, build, minor string) {
 // swap swaps the kubelet. What starts meanwhile, either may have started.
 func (l *load) swap(ctx context.Context, build, minor string) {
 	ginkgo.GinkgoHelper()
-	l.startedBy(allowed.Patched, allowed.Stock)
+	l.startedBy(expected.Patched, expected.Stock)
 	swap(ctx, l.f, l.node, build, minor)
-	l.startedBy(allowed.Kubelet(build))
+	l.startedBy(expected.Build(build))
 }
 
 // renew goes on with the pods that have come in the place of others.
 func (l *load) renew(ctx context.Context, build string) {
 	ginkgo.GinkgoHelper()
-	l.awaitStates(ctx, allowed.Kubelet(build))
+	l.awaitStates(ctx, expected.Build(build))
 	maps.DeleteFunc(l.stored, func(name string, _ any) bool { return strings.HasPrefix(name, "Pod/") })
 	for name, spec := range l.specs(ctx) {
 		if strings.HasPrefix(name, "Pod/") {

@@ -1,4 +1,11 @@
-// Package nodes is what the suites do to and ask of the nodes of a cluster.
+// Package nodes operates the nodes of a cluster:
+//   - Shell runs commands on any node that takes a privileged pod.
+//   - Node is a node of a cluster that podenv made. It runs `podenv node`, as a person would:
+//     drain, swap a build, set a gate. Each returns once the component itself reports that it
+//     serves as asked for; on failure the node is what it was.
+//   - APIServerPair runs a second API server beside the one of a kubeadm control plane: on
+//     the same node and the same etcd, with feature gates off, as during the upgrade of a
+//     control plane of several nodes. Both answer behind one endpoint.
 package nodes
 
 import (

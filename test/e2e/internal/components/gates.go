@@ -1,0 +1,196 @@
+package components
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/prometheus/common/model"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/test/e2e/framework"
+)
+
+// gateMetric is how a Kubernetes component shows its gates: a gauge with the labels name
+// and stage, whose value is 1 for a gate that is on.
+const gateMetric = "kubernetes_feature_enabled"
+
+// GateState is what a component reports about one feature gate.
+type GateState string
+
+// The states of a gate.
+const (
+	GateOn      GateState = "on"
+	GateOff     GateState = "off"
+	GateUnknown GateState = "unknown" // the component has no such gate
+)
+
+// RequiredGates are the gates of --podenv.require-gates.
+var RequiredGates list
+
+type list []string
+
+// String implements flag.Value.
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+// Set implements flag.Value.
+func (l *list) Set(value string) error {
+	*l = nil
+	if value != "" {
+		*l = strings.Split(value, ",")
+	}
+	return nil
+}
+
+// answers caches the results of notOn and notOnInKubelets.
+var answers sync.Map
+
+// RequireGate skips the running spec unless the API server and every node that takes pods
+// have the gate on. It fails the spec instead if the run's flags require the gate, so
+// that a cluster which lost its gates cannot pass as green. It asks the cluster once
+// per process; a suite that flips gates reads them with GateOfAPIServer and GateOfKubelet.
+func RequireGate(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	require(ctx, gate, gate, notOn)
+}
+
+// RequireGateInKubelets is RequireGate for a gate that only kubelets act on: its state in
+// the API server does not matter.
+func RequireGateInKubelets(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	require(ctx, gate, gate+" in kubelets", notOnInKubelets)
+}
+
+func require(ctx context.Context, gate, key string, notOn func(context.Context, kubernetes.Interface, string) string) {
+	ginkgo.GinkgoHelper()
+	answer, cached := answers.Load(key)
+	if !cached {
+		answer = notOn(ctx, newClient(), gate)
+		answers.Store(key, answer)
+	}
+	why := answer.(string)
+	if why == "" {
+		return
+	}
+	if slices.Contains(RequiredGates, gate) {
+		framework.Failf("%s, and --podenv.require-gates asks for it", why)
+	}
+	ginkgo.Skip(why)
+}
+
+// RequireGateOff skips the running spec where the API server has the gate on.
+func RequireGateOff(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	state, err := GateOfAPIServer(ctx, newClient(), gate)
+	framework.ExpectNoError(err)
+	if state == GateOn {
+		ginkgo.Skip(fmt.Sprintf("the gate %s is on in the API server", gate))
+	}
+}
+
+// RequireGateOffInKubelets skips the running spec where a node that takes pods has a
+// kubelet with the gate on. A kubelet that has no such gate has it off.
+func RequireGateOffInKubelets(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	for node, state := range gateOfKubelets(ctx, newClient(), gate) {
+		if state == GateOn {
+			ginkgo.Skip(fmt.Sprintf("the gate %s is on in the kubelet of node %s", gate, node))
+		}
+	}
+}
+
+// newClient needs no framework.Framework, which creates a namespace for each spec, also
+// for one that is skipped.
+func newClient() kubernetes.Interface {
+	ginkgo.GinkgoHelper()
+	client, err := framework.LoadClientset()
+	framework.ExpectNoError(err)
+	return client
+}
+
+// notOn names a component where gate is not on; it returns "" where it is on everywhere.
+func notOn(ctx context.Context, client kubernetes.Interface, gate string) string {
+	state, err := GateOfAPIServer(ctx, client, gate)
+	framework.ExpectNoError(err)
+	if state != GateOn {
+		return fmt.Sprintf("the gate %s is %s in the API server", gate, state)
+	}
+	return notOnInKubelets(ctx, client, gate)
+}
+
+// notOnInKubelets is notOn for the kubelets alone.
+func notOnInKubelets(ctx context.Context, client kubernetes.Interface, gate string) string {
+	for node, state := range gateOfKubelets(ctx, client, gate) {
+		if state != GateOn {
+			return fmt.Sprintf("the gate %s is %s in the kubelet of node %s", gate, state, node)
+		}
+	}
+	return ""
+}
+
+// gateOfKubelets returns the state of gate for each node that takes pods.
+func gateOfKubelets(ctx context.Context, client kubernetes.Interface, gate string) map[string]GateState {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err)
+	states := map[string]GateState{}
+	for _, node := range slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !TakesPods(node) }) {
+		states[node.Name], err = GateOfKubelet(ctx, client, node.Name, gate)
+		framework.ExpectNoError(err)
+	}
+	return states
+}
+
+// TakesPods reports whether the scheduler places ordinary pods on node.
+func TakesPods(node v1.Node) bool {
+	return !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool {
+		return taint.Effect != v1.TaintEffectPreferNoSchedule
+	})
+}
+
+// GateOfAPIServer returns the state of gate in the API server that answers.
+func GateOfAPIServer(ctx context.Context, client kubernetes.Interface, gate string) (GateState, error) {
+	return gateAt(ctx, client, gate, APIServerMetrics)
+}
+
+// GateOfKubelet returns the state of gate in the kubelet of node.
+func GateOfKubelet(ctx context.Context, client kubernetes.Interface, node, gate string) (GateState, error) {
+	return gateAt(ctx, client, gate, KubeletMetrics(node))
+}
+
+func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string) (GateState, error) {
+	metrics, err := Scrape(ctx, client, path)
+	if err != nil {
+		return "", err
+	}
+	state, err := metrics.gate(gate)
+	if err != nil {
+		return "", fmt.Errorf("reading the gate %s from %s: %w", gate, path, err)
+	}
+	return state, nil
+}
+
+// gate returns the state of the gate called name.
+func (m Metrics) gate(name string) (GateState, error) {
+	isComponent := false
+	for _, sample := range m.samples {
+		if sample.Metric[model.MetricNameLabel] != gateMetric {
+			continue
+		}
+		isComponent = true
+		if string(sample.Metric["name"]) != name {
+			continue
+		}
+		if sample.Value == 1 {
+			return GateOn, nil
+		}
+		return GateOff, nil
+	}
+	if !isComponent {
+		return "", fmt.Errorf("no metric %s: this is no Kubernetes component of v1.26 or later", gateMetric)
+	}
+	return GateUnknown, nil
+}

@@ -1,0 +1,231 @@
+// Package expected says which environments and states the containers of the suite upgrade
+// may have: under version skew (Cell, Matrix), and while the cluster fails or is upgraded.
+// For the latter it has a workload whose env files change all the time, reads what the
+// containers printed, and checks each environment against the rules of KEP-3721:
+//
+//	Workload ─► logs on the node ─► Log ─► Checker
+package expected
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Build says which code a component is built from.
+type Build string
+
+const (
+	// Patched is this branch: its kubelet reads env files.
+	Patched Build = "patched"
+	// Stock is the release: its kubelet does not know fileKeyRef, and sets the variable to
+	// the empty string, whatever the file has.
+	Stock Build = "stock"
+)
+
+// Since is which kubelets may have started containers from a time on. It is more than one
+// while one follows the other.
+type Since struct {
+	Time     time.Time
+	Kubelets []Build
+}
+
+// Writing is one generation of the env file of a pod. The writer announces it before it
+// renames the file into place, so it is known to be there once the next one is announced.
+type Writing struct {
+	Pod        string
+	Generation int
+	Announced  time.Time
+}
+
+// Run is what one run of a container printed.
+type Run struct {
+	Pod, Container string
+	Printed        time.Time
+	Env            map[string]string
+}
+
+// Checker knows what may be in the environments of a workload.
+type Checker struct {
+	Env      map[string][]v1.EnvVar // what each container asks for
+	Kubelets []Since                // in the order of time
+}
+
+// slack is how much later a container's output may get its time than that of another one.
+const slack = time.Second
+
+// ValueOf is what the file of a pod has for each of its keys in one generation. With the
+// pod's name in it, no file can pass for that of another pod.
+func ValueOf(pod string, generation int) string { return fmt.Sprintf("%s.%d", pod, generation) }
+
+// Check returns an error for each run whose environment is none that it may have.
+func (c Checker) Check(written []Writing, runs []Run) error {
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b Run) int { return a.Printed.Compare(b.Printed) })
+	ofPod := map[string][]Writing{}
+	for _, w := range written {
+		ofPod[w.Pod] = append(ofPod[w.Pod], w)
+	}
+	type container struct{ pod, name string }
+	last := map[container]*Run{}
+	var wrong []error
+	for _, run := range runs {
+		written := ofPod[run.Pod]
+		err := c.checkRun(written, run)
+		which := container{run.Pod, run.Container}
+		if err == nil {
+			err = checkOrder(written, last[which], run)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("container %s of pod %s, run of %s: %w", run.Container, run.Pod, run.Printed.Format("15:04:05.000"), err))
+		}
+		last[which] = &run
+	}
+	return errors.Join(wrong...)
+}
+
+// checkRun checks a run by itself, given what the writer of its pod has written: one of the
+// kubelets that may have started it gives this.
+func (c Checker) checkRun(written []Writing, run Run) error {
+	asked, ok := c.Env[run.Container]
+	if !ok {
+		return errors.New("nobody knows what it asks for")
+	}
+	if err := unasked(asked, run.Env); err != nil {
+		return err
+	}
+	var wrong []error
+	for _, kubelet := range c.kubelets(run.Printed) {
+		check := map[Build]func([]Writing, []v1.EnvVar, Run) error{Patched: byPatched, Stock: byStock}[kubelet]
+		err := check(written, asked, run)
+		if err == nil {
+			return nil
+		}
+		wrong = append(wrong, fmt.Errorf("as of a %s kubelet: %w", kubelet, err))
+	}
+	if len(wrong) == 0 {
+		return errors.New("no kubelet was there to start it")
+	}
+	return errors.Join(wrong...)
+}
+
+// kubelets are those that may have started what printed something at a time.
+func (c Checker) kubelets(at time.Time) (kubelets []Build) {
+	for _, since := range c.Kubelets {
+		if !since.Time.After(at) {
+			kubelets = since.Kubelets
+		}
+	}
+	return kubelets
+}
+
+// unasked returns an error for a variable that neither the container asks for nor the
+// kubelet and the runtime set by themselves, such as another line of the file.
+func unasked(asked []v1.EnvVar, env map[string]string) error {
+	for name := range env {
+		if !slices.ContainsFunc(asked, func(v v1.EnvVar) bool { return v.Name == name }) &&
+			!slices.Contains([]string{"PATH", "HOSTNAME", "HOME"}, name) && !strings.HasPrefix(name, "KUBERNETES_") {
+			return fmt.Errorf("nobody asked for the variable %s", name)
+		}
+	}
+	return nil
+}
+
+// byPatched checks what a patched kubelet gives: values of one generation that was written.
+func byPatched(written []Writing, asked []v1.EnvVar, run Run) error {
+	first := ""
+	for _, v := range asked {
+		value, set := run.Env[v.Name]
+		switch ref := fileKey(v); {
+		case ref == nil:
+			if value != v.Value {
+				return fmt.Errorf("%s is %q, want %q", v.Name, value, v.Value)
+			}
+		case !slices.Contains(keys, ref.Key) && (ref.Optional == nil || !*ref.Optional):
+			return fmt.Errorf("it has started without the key %s, which %s requires", ref.Key, v.Name)
+		case !slices.Contains(keys, ref.Key):
+			if set {
+				return fmt.Errorf("%s is %q, though the file has no key %s", v.Name, value, ref.Key)
+			}
+		case !set:
+			return fmt.Errorf("%s is not set, though the file has the key %s", v.Name, ref.Key)
+		case !wasWritten(written, run.Pod, value):
+			return fmt.Errorf("%s is %q, which the pod's writer has never written", v.Name, value)
+		case first != "" && value != first:
+			return fmt.Errorf("%s is %q, of another generation than %q", v.Name, value, first)
+		default:
+			first = value
+		}
+	}
+	return nil
+}
+
+// wasWritten reports whether the writer of a pod has written a value. It leaves no generation
+// out, so a later one stands for those whose announcement went with a log.
+func wasWritten(written []Writing, pod, value string) bool {
+	generation, err := strconv.Atoi(strings.TrimPrefix(value, pod+"."))
+	return err == nil && generation >= 0 && value == ValueOf(pod, generation) &&
+		slices.ContainsFunc(written, func(w Writing) bool { return w.Pod == pod && w.Generation >= generation })
+}
+
+// byStock checks what a stock kubelet gives.
+func byStock(_ []Writing, asked []v1.EnvVar, run Run) error {
+	for _, v := range asked {
+		want := v.Value
+		if fileKey(v) != nil {
+			want = ""
+		}
+		if value, set := run.Env[v.Name]; !set || value != want {
+			return fmt.Errorf("%s is %q, set: %t, want %q", v.Name, value, set, want)
+		}
+	}
+	return nil
+}
+
+// checkOrder checks a run against the one before it: the file is read after that has ended,
+// so what was there by then is the oldest that this one may have.
+func checkOrder(written []Writing, before *Run, run Run) error {
+	generation, ok := run.Generation()
+	if before == nil || !ok {
+		return nil
+	}
+	if old, ok := before.Generation(); ok && generation < old {
+		return fmt.Errorf("generation %d after generation %d", generation, old)
+	}
+	if there := There(written, run.Pod, before.Printed); generation < there {
+		return fmt.Errorf("generation %d, though generation %d was there before the last run had ended", generation, there)
+	}
+	return nil
+}
+
+// There is a generation that the file of a pod has at a time, if not a later one.
+func There(written []Writing, pod string, at time.Time) int {
+	newest := slices.MaxFunc(append([]Writing{{}}, slices.DeleteFunc(slices.Clone(written), func(w Writing) bool {
+		return w.Pod != pod || w.Announced.After(at.Add(-slack))
+	})...), func(a, b Writing) int { return cmp.Compare(a.Generation, b.Generation) })
+	return newest.Generation - 1
+}
+
+// Generation is the generation that a run took values of; from a stock kubelet it took none.
+func (run Run) Generation() (int, bool) {
+	for _, value := range run.Env {
+		if n, ok := strings.CutPrefix(value, run.Pod+"."); ok {
+			generation, err := strconv.Atoi(n)
+			return generation, err == nil
+		}
+	}
+	return 0, false
+}
+
+func fileKey(v v1.EnvVar) *v1.FileKeySelector {
+	if v.ValueFrom == nil {
+		return nil
+	}
+	return v.ValueFrom.FileKeyRef
+}

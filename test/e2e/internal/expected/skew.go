@@ -1,0 +1,148 @@
+package expected
+
+import (
+	"fmt"
+	"strings"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/test/e2e/internal/components"
+)
+
+// The gates that a matrix is about.
+const (
+	EnvFiles = string(featuregates.EnvFiles)
+	Relaxed  = string(featuregates.RelaxedEnvironmentVariableValidation)
+)
+
+// Runs is what a component runs: a build of a minor, and whether the gates are on.
+type Runs struct {
+	Build Build
+	Minor string // v1.33
+	On    bool   // the gates; a stock build has those that it knows as its release has them
+}
+
+// String is how the matrix names it.
+func (r Runs) String() string {
+	switch {
+	case r.Build == Stock:
+		return "stock " + r.Minor
+	case r.On:
+		return "patched, on"
+	default:
+		return "patched, off"
+	}
+}
+
+// Gate is what the component should say of a gate.
+func (r Runs) Gate(name string) components.GateState {
+	if r.Build == Patched {
+		return map[bool]components.GateState{true: components.GateOn, false: components.GateOff}[r.On]
+	}
+	states, err := featuregates.In(r.Minor)
+	if err != nil {
+		return components.GateUnknown
+	}
+	for _, s := range states {
+		if string(s.Name) == name && !s.Carried {
+			return map[bool]components.GateState{true: components.GateOn, false: components.GateOff}[s.Spec.Default]
+		}
+	}
+	return components.GateUnknown
+}
+
+// What can become of a pod.
+const (
+	Refused = "refused" // the API server does not take it
+	Waits   = "waits"   // the kubelet does not start it
+
+	// Of a variable from an env file.
+	Value  = "value"   // it has the value that is in the file
+	Empty  = "empty"   // it is there, without a value
+	NotSet = "not set" // it is not there
+
+	// Of a special name, and a special key of a ConfigMap taken by envFrom.
+	Both     = "both"      // they are there
+	NameOnly = "name only" // the key is left out
+)
+
+// Outcome is what becomes of a pod that is made in a cell, and of one that was stored
+// while the gates were on and that a kubelet gets in that cell.
+type Outcome struct{ Created, Stored string }
+
+// String is how the matrix shows it.
+func (o Outcome) String() string { return o.Created + " / " + o.Stored }
+
+// Cell is a pair of an API server and a kubelet.
+type Cell struct{ APIServer, Kubelet Runs }
+
+// wantEnvFile is what the skew does to a variable from an env file.
+//
+// A stock API server drops the field of what it reads, for everybody, and of what it
+// writes: when it binds a pod to a node, the field is gone. So is a new pod's only source
+// of the variable, for which the pod is refused; so does an API server with the gate off.
+// A stock kubelet sees a variable without a value.
+func (c Cell) wantEnvFile() Outcome {
+	given := map[components.GateState]string{components.GateUnknown: Empty, components.GateOff: NotSet, components.GateOn: Value}[c.Kubelet.Gate(EnvFiles)]
+	switch c.APIServer.Gate(EnvFiles) {
+	case components.GateOn:
+		return Outcome{given, given}
+	case components.GateOff:
+		return Outcome{Refused, given}
+	default:
+		return Outcome{Refused, Empty}
+	}
+}
+
+// wantRelaxed is what the skew does to special names.
+//
+// The gate of an API server decides on what is new. A kubelet takes every name that a pod
+// has. Stock ones of v1.30 and later take special keys of a ConfigMap too, whatever
+// their gate says; that of v1.29 does not, and a patched one goes by the gate.
+func (c Cell) wantRelaxed() Outcome {
+	given := Both
+	switch state := c.Kubelet.Gate(Relaxed); {
+	case c.Kubelet.Build == Patched && state == components.GateOff, state == components.GateUnknown:
+		given = NameOnly
+	}
+	if c.APIServer.Gate(Relaxed) != components.GateOn {
+		return Outcome{Refused, given}
+	}
+	return Outcome{given, given}
+}
+
+// Features are the two that the matrix is about.
+var Features = []struct {
+	Gate string
+	Want func(Cell) Outcome
+}{
+	{EnvFiles, Cell.wantEnvFile},
+	{Relaxed, Cell.wantRelaxed},
+}
+
+// Sides are the API servers and the kubelets of a matrix: those of minor, and stock
+// kubelets of the older minors.
+func Sides(minor string, older []string) (apiServers, kubelets []Runs) {
+	own := []Runs{{Stock, minor, false}, {Patched, minor, false}, {Patched, minor, true}}
+	for _, m := range older {
+		kubelets = append(kubelets, Runs{Stock, m, false})
+	}
+	return own, append(kubelets, own...)
+}
+
+// Matrix prints a table, in Markdown, of what get says of each cell.
+func Matrix(title string, apiServers, kubelets []Runs, get func(Cell) string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "| %s: API server, kubelet →", title)
+	for _, k := range kubelets {
+		fmt.Fprintf(&out, " | %s", k)
+	}
+	fmt.Fprintf(&out, " |\n|%s\n", strings.Repeat("---|", len(kubelets)+1))
+	for _, a := range apiServers {
+		fmt.Fprintf(&out, "| %s", a)
+		for _, k := range kubelets {
+			fmt.Fprintf(&out, " | %s", get(Cell{a, k}))
+		}
+		out.WriteString(" |\n")
+	}
+	return out.String()
+}

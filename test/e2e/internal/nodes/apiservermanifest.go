@@ -1,0 +1,86 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// first is the container, and the static pod, of the API server that a node has.
+	first = "kube-apiserver"
+	// second is the static pod of the one beside it.
+	second = "kube-apiserver-second"
+
+	gatesFlag = "--feature-gates="
+	portFlag  = "--secure-port="
+)
+
+// another returns the manifest of an API server like the one of manifest, but on another
+// port and with gates off.
+func another(manifest string, port int, off []string) (string, error) {
+	var pod v1.Pod
+	if err := yaml.Unmarshal([]byte(manifest), &pod); err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == first })
+	if at < 0 {
+		return "", fmt.Errorf("the pod has no container %s", first)
+	}
+	c := &pod.Spec.Containers[at]
+	pod.Name = second
+	pod.UID = "" // what an operation on the node may have spelled out: it is the first one's
+	pod.Annotations = nil
+	pod.Labels = map[string]string{"component": second}
+	// All that it holds when it ends are watches, which go on at the other server.
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(5))
+	// A node that is full must not evict others for it.
+	c.Resources = v1.ResourceRequirements{}
+
+	flags, changed := c.Command[:0:0], false
+	for _, flag := range c.Command {
+		if strings.HasPrefix(flag, portFlag) {
+			flag, changed = fmt.Sprint(portFlag, port), true
+		}
+		flags = append(flags, flag)
+	}
+	if !changed {
+		return "", fmt.Errorf("%s has no flag %s", first, portFlag)
+	}
+	// The two have one address, under which the Service kubernetes knows the first one.
+	flags = append(flags, "--endpoint-reconciler-type=none")
+	c.Command = withGatesOff(flags, off)
+	for _, probe := range []*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		if probe != nil && probe.HTTPGet != nil {
+			probe.HTTPGet.Port = intstr.FromInt(port)
+		}
+	}
+	text, err := yaml.Marshal(pod)
+	return string(text), err
+}
+
+// withGatesOff returns the flags with gates off and all others as they are.
+func withGatesOff(flags, off []string) []string {
+	var out, pairs []string
+	for _, flag := range flags {
+		list, ok := strings.CutPrefix(flag, gatesFlag)
+		if !ok {
+			out = append(out, flag)
+			continue
+		}
+		for pair := range strings.SplitSeq(list, ",") {
+			if name, _, _ := strings.Cut(pair, "="); !slices.Contains(off, name) {
+				pairs = append(pairs, pair)
+			}
+		}
+	}
+	for _, gate := range off {
+		pairs = append(pairs, gate+"=false")
+	}
+	return append(out, gatesFlag+strings.Join(pairs, ","))
+}

@@ -1,0 +1,100 @@
+package nodes
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const manifest = `apiVersion: v1
+kind: Pod
+metadata:
+  name: kube-apiserver
+  namespace: kube-system
+  uid: abc
+  labels: {component: kube-apiserver, tier: control-plane}
+spec:
+  hostNetwork: true
+  priorityClassName: system-node-critical
+  containers:
+  - name: kube-apiserver
+    image: registry.k8s.io/kube-apiserver:v1
+    command:
+    - kube-apiserver
+    - --secure-port=6443
+    - --feature-gates=A=true,B=true,C=true
+    - --v=2
+    livenessProbe: {httpGet: {host: 10.0.0.1, path: /livez, port: 6443, scheme: HTTPS}}
+    resources: {requests: {cpu: 250m}}
+    volumeMounts: [{name: certs, mountPath: /etc/kubernetes/pki}]
+  volumes: [{name: certs, hostPath: {path: /etc/kubernetes/pki}}]
+`
+
+func TestAnother(t *testing.T) {
+	text, err := another(manifest, 7000, []string{"A", "B"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod, old v1.Pod
+	for text, into := range map[string]*v1.Pod{text: &pod, manifest: &old} {
+		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pod.Name != second || pod.UID != "" || pod.Namespace != old.Namespace {
+		t.Errorf("it is not a static pod of its own: %+v", pod.ObjectMeta)
+	}
+	if pod.Labels["component"] == old.Labels["component"] {
+		t.Errorf("who selects the first API server selects it too: %v", pod.Labels)
+	}
+	c := pod.Spec.Containers[0]
+	want := []string{"kube-apiserver", "--secure-port=7000", "--v=2", "--endpoint-reconciler-type=none", "--feature-gates=C=true,A=false,B=false"}
+	if !slices.Equal(c.Command, want) {
+		t.Errorf("got the command %q, want %q", c.Command, want)
+	}
+	if probe := c.LivenessProbe.HTTPGet; probe.Port.IntValue() != 7000 || probe.Host != "10.0.0.1" || probe.Path != "/livez" {
+		t.Errorf("the probe asks %+v", probe)
+	}
+	if len(c.Resources.Requests) != 0 {
+		t.Errorf("it asks the node for %v", c.Resources.Requests)
+	}
+	if c.Image != old.Spec.Containers[0].Image || len(c.VolumeMounts) != 1 || len(pod.Spec.Volumes) != 1 || !pod.Spec.HostNetwork {
+		t.Errorf("it lacks what the first one has:\n%s", text)
+	}
+}
+
+func TestAnotherRefuses(t *testing.T) {
+	for name, test := range map[string]struct{ manifest, want string }{
+		"what is no YAML":                 {"{", "yaml"},
+		"a pod of another component":      {strings.ReplaceAll(manifest, "kube-apiserver", "etcd"), "no container kube-apiserver"},
+		"an API server on a default port": {strings.ReplaceAll(manifest, "    - --secure-port=6443\n", ""), "no flag --secure-port="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := another(test.manifest, 7000, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v and\n%s\nwant an error with %q", err, text, test.want)
+			}
+		})
+	}
+}
+
+func TestWithGatesOff(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags, off, want []string
+	}{
+		"no gate is set":    {[]string{"x"}, []string{"A"}, []string{"x", "--feature-gates=A=false"}},
+		"it is on":          {[]string{"--feature-gates=A=true"}, []string{"A"}, []string{"--feature-gates=A=false"}},
+		"it is off":         {[]string{"--feature-gates=A=false"}, []string{"A"}, []string{"--feature-gates=A=false"}},
+		"others are set":    {[]string{"--feature-gates=AB=true,A=true"}, []string{"A"}, []string{"--feature-gates=AB=true,A=false"}},
+		"gates in two ways": {[]string{"--feature-gates=A=true", "--feature-gates=B=true"}, []string{"A"}, []string{"--feature-gates=B=true,A=false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := withGatesOff(test.flags, test.off); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,189 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/util/podutils"
+	"k8s.io/kubernetes/test/e2e/framework"
+	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
+
+	"podenv.dev/test/e2e/internal/components"
+)
+
+const (
+	manifests = "/etc/kubernetes/manifests/"
+	// patience is how long a server has to come up, and the cluster to be well again, with
+	// what a kubelet restarts after a back-off of up to five minutes.
+	patience = 6 * time.Minute
+	poll     = 500 * time.Millisecond
+)
+
+// APIServer is one of the two, and clients that talk to it and to no other.
+type APIServer struct {
+	Name    string
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+}
+
+// APIServerPair is two API servers on one node.
+type APIServerPair struct {
+	// On is the node's own, with the gates on; Off is the one beside it.
+	On, Off APIServer
+
+	client  kubernetes.Interface // of the endpoint; f has it for one spec only
+	node    Node
+	address string   // of the node
+	nodes   []string // addresses of all nodes
+
+	generation int // of the balancer's rules
+}
+
+// Both are the two.
+func (p *APIServerPair) Both() []APIServer { return []APIServer{p.On, p.Off} }
+
+// Start runs a second API server, with the gates called off off, on a cluster with one
+// control plane whose API server has them on. Connections go to the first one until
+// Balance is called. When the container, or the spec, that calls it ends, so does the
+// second server, and the cluster is checked to be well.
+func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...string) *APIServerPair {
+	ginkgo.GinkgoHelper()
+	// What a former pair has marked must not pass for connections of this one.
+	p := &APIServerPair{client: f.ClientSet, generation: int(time.Now().Unix())}
+	p.find(ctx)
+	ginkgo.DeferCleanup(func(ctx context.Context) { p.end(ctx) })
+
+	p.node.Run(ctx, unbalanced) // what a run that was killed has left
+	p.Balance(ctx, ToFirst)
+	p.node.Run(ctx, balanced)
+	p.On = p.server("the API server with the gates on", firstPort)
+	p.Off = p.server("the API server with the gates off", secondPort)
+
+	text, err := another(p.node.Run(ctx, "cat "+manifests+first+".yaml"), secondPort, off)
+	framework.ExpectNoError(err)
+	// The kubelet passes over files that begin with a dot, and must never read half a manifest.
+	p.node.Run(ctx, fmt.Sprintf("cd %s; cat > .%s.new <<'END'\n%s\nEND\nmv .%[2]s.new %[2]s.yaml", manifests, second, text))
+	ginkgo.By("waiting for both API servers")
+	p.expect(ctx, p.On, off, components.GateOn)
+	p.expect(ctx, p.Off, off, components.GateOff)
+	return p
+}
+
+// find finds the control plane and the addresses of all nodes.
+func (p *APIServerPair) find(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	list, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err)
+	for _, node := range list.Items {
+		address := ""
+		for _, a := range node.Status.Addresses {
+			if a.Type == v1.NodeInternalIP && net.ParseIP(a.Address).To4() != nil {
+				address = a.Address
+			}
+		}
+		gomega.Expect(address).NotTo(gomega.BeEmpty(), "an IPv4 address of node %s", node.Name)
+		p.nodes = append(p.nodes, address)
+		if _, ok := node.Labels["node-role.kubernetes.io/control-plane"]; ok {
+			gomega.Expect(p.node).To(gomega.BeEmpty(), "a control plane beside node %s", node.Name)
+			p.node, p.address = Node(node.Name), address
+		}
+	}
+	gomega.Expect(p.node).NotTo(gomega.BeEmpty(), "a control plane")
+}
+
+// server is the server that the node answers with on port.
+func (p *APIServerPair) server(name string, port int) APIServer {
+	ginkgo.GinkgoHelper()
+	config, err := framework.LoadConfig()
+	framework.ExpectNoError(err)
+	// The serving certificate is for the node's address, too.
+	config.Host = "https://" + net.JoinHostPort(p.address, strconv.Itoa(port))
+	config.QPS, config.Burst = 100, 200
+	s := APIServer{Name: name}
+	s.Client, err = kubernetes.NewForConfig(config)
+	framework.ExpectNoError(err)
+	s.Dynamic, err = dynamic.NewForConfig(config)
+	framework.ExpectNoError(err)
+	return s
+}
+
+// expect waits until s serves, with the gates as they should be.
+func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string, want components.GateState) {
+	ginkgo.GinkgoHelper()
+	gomega.Eventually(ctx, func(ctx context.Context) error { return s.ready(ctx) }).
+		WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed(), s.Name)
+	for _, name := range names {
+		state, err := components.GateOfAPIServer(ctx, s.Client, name)
+		framework.ExpectNoError(err)
+		gomega.Expect(state).To(gomega.Equal(want), "the gate %s of %s", name, s.Name)
+	}
+}
+
+func (s APIServer) ready(ctx context.Context) error {
+	answer, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("%s is not ready: %w: %s", s.Name, err, answer)
+	}
+	return nil
+}
+
+// Requests is how many requests with these labels of apiserver_request_total the server
+// has answered.
+func (s APIServer) Requests(ctx context.Context, labels map[string]string) (float64, error) {
+	metrics, err := components.Scrape(ctx, s.Client, components.APIServerMetrics)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return metrics.Sum("apiserver_request_total", labels), nil
+}
+
+// end ends the second server, and returns once the cluster is what it was.
+func (p *APIServerPair) end(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	ginkgo.By("ending the second API server")
+	p.node.Run(ctx, fmt.Sprintf("%srm -f %s%s.yaml", unbalanced, manifests, second))
+	alone := fmt.Sprintf("[ $(pgrep -cf '^%s .*%s') = 1 ]", first, portFlag)
+	gomega.Eventually(ctx, func(ctx context.Context) error {
+		if _, err := p.node.TryRun(ctx, alone); err != nil {
+			return fmt.Errorf("not one API server runs: %w", err)
+		}
+		_, err := p.client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, second+"-"+string(p.node), metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the API still has the pod of the second API server: error %v", err)
+		}
+		return p.well(ctx)
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
+}
+
+// well returns an error unless all nodes and all of the cluster's own pods are ready.
+func (p *APIServerPair) well(ctx context.Context) error {
+	list, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, node := range list.Items {
+		if !e2enode.IsConditionSetAsExpectedSilent(&node, v1.NodeReady, true) {
+			return fmt.Errorf("node %s is not ready", node.Name)
+		}
+	}
+	pods, err := p.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods.Items {
+		if !podutils.IsPodReady(&pod) {
+			return fmt.Errorf("pod %s is not ready", pod.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"k8s.io/kubernetes/test/e2e/framework"
+)
+
+// putBackTime is how long podenv has to put a node back when it is interrupted.
+const putBackTime = 3 * time.Minute
+
+// scriptTime is how many seconds a script has on a node.
+const scriptTime = "120"
+
+// Options are flags of the suites: which podenv operates which cluster.
+var Options struct {
+	Podenv  string // the executable
+	Cluster string // the name that podenv has for the cluster
+	Minor   string // the cluster's, such as v1.33
+	Older   Minors // that stock kubelets may have beside it, oldest first
+	Walks   int    // how often the soak goes up and down
+}
+
+// Minors is a flag with minors, separated by commas.
+type Minors []string
+
+// String implements flag.Value.
+func (m *Minors) String() string { return strings.Join(*m, ",") }
+
+// Set implements flag.Value.
+func (m *Minors) Set(value string) error {
+	*m = nil
+	if value != "" {
+		*m = strings.Split(value, ",")
+	}
+	return nil
+}
+
+// RequirePodenv skips the running spec on a cluster that no podenv can operate.
+func RequirePodenv() {
+	ginkgo.GinkgoHelper()
+	if Options.Podenv == "" || Options.Cluster == "" || Options.Minor == "" {
+		ginkgo.Skip("the nodes cannot be operated: give --podenv.cli, --podenv.cluster and --podenv.minor, as `podenv e2e --name NAME` does")
+	}
+}
+
+// Node is a node under operation.
+type Node string
+
+// Drain evicts the node's pods and cordons it, as the KEPs have it done before the kubelet
+// is changed. What pods have in emptyDir volumes goes with them.
+func (n Node) Drain(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "drain", string(n), "--delete-emptydir-data", "--force")
+}
+
+// Uncordon lets the node take pods again.
+func (n Node) Uncordon(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "uncordon", string(n))
+}
+
+// Swap has the node run another build of a component: "stock:v1.32", "patched:v1.33". With
+// the same restart it changes gates: "EnvFiles=true", "EnvFiles-".
+func (n Node) Swap(ctx context.Context, component, build string, gates ...string) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "swap", string(n), component, "--build", build, "--gates", strings.Join(gates, ","))
+}
+
+// TrySwap is Swap that may fail: where something gets in its way, it says so, and the node
+// is what it was.
+func (n Node) TrySwap(ctx context.Context, component, build string) error {
+	_, err := tryPodenv(ctx, "swap", string(n), component, "--build", build)
+	return err
+}
+
+// Restart restarts a component.
+func (n Node) Restart(ctx context.Context, component string) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "restart", string(n), component)
+}
+
+// Undo makes the node what it was before all operations.
+func (n Node) Undo(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	podenv(ctx, "undo", string(n))
+}
+
+// Version is what a component of the node says that it is.
+func (n Node) Version(ctx context.Context, component string) string {
+	ginkgo.GinkgoHelper()
+	var states []struct{ Node, Component, Version string }
+	framework.ExpectNoError(json.Unmarshal([]byte(podenv(ctx, "list", "-o", "json")), &states))
+	for _, s := range states {
+		if s.Node == string(n) && s.Component == component {
+			return s.Version
+		}
+	}
+	framework.Failf("node %s has no %s", n, component)
+	return ""
+}
+
+// Run runs a script on the node, as root, and returns what it printed. Unlike a shell in a
+// pod it needs neither the kubelet nor the API server.
+func (n Node) Run(ctx context.Context, script string) string {
+	ginkgo.GinkgoHelper()
+	out, err := n.TryRun(ctx, script)
+	framework.ExpectNoError(err)
+	return out
+}
+
+// TryRun is Run for a script that may fail.
+func (n Node) TryRun(ctx context.Context, script string) (string, error) {
+	// What docker exec has started goes on when docker exec is interrupted, so it has a limit
+	// of its own.
+	return docker(ctx, "exec", string(n), "timeout", scriptTime, "sh", "-ec", script)
+}
+
+// Reboot ends all that runs on the node, and has the node start again.
+func (n Node) Reboot(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	ginkgo.By("rebooting node " + string(n))
+	_, err := docker(ctx, "restart", string(n))
+	framework.ExpectNoError(err)
+}
+
+// docker asks the container engine, for which a node is a container with the node's name.
+func docker(ctx context.Context, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// podenv runs `podenv node` and returns its standard output. Where the time went goes to
+// the spec's report.
+func podenv(ctx context.Context, args ...string) string {
+	ginkgo.GinkgoHelper()
+	out, err := tryPodenv(ctx, args...)
+	framework.ExpectNoError(err)
+	return out
+}
+
+// tryPodenv is podenv for an operation that may fail. The error has what podenv said.
+func tryPodenv(ctx context.Context, args ...string) (string, error) {
+	ginkgo.By("podenv node " + strings.Join(args, " "))
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, Options.Podenv, append([]string{"node", "--plain", "--name", Options.Cluster}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// A spec that is interrupted has the node put back, as at Ctrl-C.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = putBackTime
+	err := cmd.Run()
+	ginkgo.GinkgoWriter.Print(stderr.String())
+	if err != nil {
+		return "", fmt.Errorf("podenv node %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// Audit returns the objects of a namespace that `podenv audit` finds to use env files, as
+// KIND/NAME, each once.
+func Audit(ctx context.Context, namespace string) []string {
+	ginkgo.GinkgoHelper()
+	cmd := exec.CommandContext(ctx, Options.Podenv, "audit", "--kubeconfig", framework.TestContext.KubeConfig, "--namespace", namespace, "-o", "json")
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != found) {
+		framework.ExpectNoError(err, "podenv audit")
+	}
+	var findings []struct{ Kind, Name string }
+	framework.ExpectNoError(json.Unmarshal(out, &findings))
+	var names []string
+	for _, f := range findings {
+		names = append(names, f.Kind+"/"+f.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// found is the exit status of an audit that finds something.
+const found = 3

@@ -1,0 +1,63 @@
+package suite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/reporters"
+	"github.com/onsi/ginkgo/v2/types"
+	"k8s.io/kubernetes/test/e2e/framework"
+)
+
+// writeJUnit writes report to the file of --podenv.junit. Ginkgo's own
+// --junit-report counts what was never meant to run as skipped; here every test case
+// is a spec that ran, or one that says why it was skipped, or a failure outside of
+// any spec.
+func writeJUnit(report ginkgo.Report) {
+	report.SpecReports = slices.DeleteFunc(slices.Clone(report.SpecReports), func(spec types.SpecReport) bool {
+		return !worthACase(spec)
+	})
+	for i, spec := range report.SpecReports {
+		if spec.FullText() == "" {
+			report.SpecReports[i].LeafNodeText = spec.LeafNodeType.String()
+		}
+	}
+	framework.ExpectNoError(os.MkdirAll(filepath.Dir(options.junit), 0o755))
+	framework.ExpectNoError(reporters.GenerateJUnitReportWithConfig(report, options.junit, reporters.JunitReportConfig{
+		OmitLeafNodeType: true,
+		OmitSpecLabels:   true, // the framework put them into the names already
+	}))
+}
+
+func worthACase(spec types.SpecReport) bool {
+	if spec.LeafNodeType == types.NodeTypeSynchronizedBeforeSuite && spec.ParallelProcess > 1 {
+		return false // it only says that process 1 failed, which has a report of its own
+	}
+	if spec.Failed() {
+		return true
+	}
+	if spec.LeafNodeType != types.NodeTypeIt {
+		return false
+	}
+	// --focus and --label-filter leave specs skipped without a message.
+	return spec.State != types.SpecStateSkipped || spec.Failure.Message != ""
+}
+
+// Report adds text to what podenv shows of the run beside the results: a file with the
+// name of the JUnit file, but ending in .md.
+func Report(text string) {
+	ginkgo.GinkgoHelper()
+	ginkgo.GinkgoWriter.Println(text)
+	if options.junit == "" {
+		return
+	}
+	framework.ExpectNoError(os.MkdirAll(filepath.Dir(options.junit), 0o755))
+	file, err := os.OpenFile(strings.TrimSuffix(options.junit, ".xml")+".md", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	framework.ExpectNoError(err)
+	_, err = file.WriteString(text + "\n")
+	framework.ExpectNoError(errors.Join(err, file.Close()))
+}

@@ -1,0 +1,143 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// preflightTimeout is how long the cluster has for a node that takes pods, and a node to
+// run one pod of the test images.
+const preflightTimeout = time.Minute
+
+// Before any spec, every node that takes pods runs one container of each test image:
+// a missing image would otherwise fail each spec after its full time-out, with
+// nothing said about what to do.
+var _ = ginkgo.SynchronizedBeforeSuite(func(ctx context.Context) {
+	config, err := framework.LoadConfig()
+	framework.ExpectNoError(err)
+	client, err := kubernetes.NewForConfig(config)
+	framework.ExpectNoError(err)
+	if err := preflight(ctx, client); err != nil {
+		framework.Failf("the cluster cannot run the suite: %v", err)
+	}
+}, func() {})
+
+func preflight(ctx context.Context, client kubernetes.Interface) error {
+	nodes, err := awaitNodes(ctx, client)
+	if err != nil {
+		return err
+	}
+	namespace, err := framework.CreateTestingNS(ctx, "podenv-preflight", client, map[string]string{
+		admissionapi.EnforceLevelLabel: string(admissionapi.LevelBaseline),
+	})
+	if err != nil {
+		return fmt.Errorf("create a namespace: %w", err)
+	}
+	defer func() {
+		// Also after Ctrl-C, when ctx has ended.
+		if err := client.CoreV1().Namespaces().Delete(context.WithoutCancel(ctx), namespace.Name, metav1.DeleteOptions{}); err != nil {
+			framework.Logf("delete namespace %s: %v", namespace.Name, err)
+		}
+	}()
+
+	var probes []*v1.Pod
+	for _, node := range nodes {
+		probe, err := client.CoreV1().Pods(namespace.Name).Create(ctx, probeOf(node.Name), metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("create a pod on node %s: %w", node.Name, err)
+		}
+		probes = append(probes, probe)
+	}
+	for _, probe := range probes {
+		if err := awaitProbe(ctx, client, probe); err != nil {
+			reportNamespace(ctx, client, namespace.Name)
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitNodes returns the nodes that take pods, once there are any: a suite before this one
+// may have had a node, or the API server, restarted.
+func awaitNodes(ctx context.Context, client kubernetes.Interface) (takers []v1.Node, err error) {
+	all := -1 // never listed
+	err = wait.PollUntilContextTimeout(ctx, time.Second, preflightTimeout, true, func(ctx context.Context) (bool, error) {
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, fmt.Errorf("list the nodes: %w", err)
+		}
+		all = len(nodes.Items)
+		takers = slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !components.TakesPods(node) })
+		return len(takers) > 0, nil
+	})
+	// Not where somebody pressed Ctrl-C, and not where nodes could never be listed.
+	if wait.Interrupted(err) && ctx.Err() == nil && all >= 0 {
+		err = fmt.Errorf("none of the cluster's %d nodes takes pods: kubectl get nodes shows why", all)
+	}
+	return takers, err
+}
+
+// probeOf is a pod that runs one container of each test image on node.
+func probeOf(node string) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "preflight-"},
+		Spec:       v1.PodSpec{NodeName: node, RestartPolicy: v1.RestartPolicyNever},
+	}
+	for i, image := range pods.Images {
+		container := v1.Container{Name: fmt.Sprintf("image-%d", i), Image: image, ImagePullPolicy: v1.PullNever}
+		if image == pods.Busybox {
+			container.Command = []string{"true"} // its own command is a shell
+		}
+		pod.Spec.Containers = append(pod.Spec.Containers, container)
+	}
+	pods.Quick(&pod.Spec)
+	return pod
+}
+
+func awaitProbe(ctx context.Context, client kubernetes.Interface, probe *v1.Pod) error {
+	var last *v1.Pod
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, preflightTimeout, true, func(ctx context.Context) (bool, error) {
+		pod, err := client.CoreV1().Pods(probe.Namespace).Get(ctx, probe.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		last = pod
+		return pod.Status.Phase == v1.PodSucceeded, verdict(pod)
+	})
+	if wait.Interrupted(err) && last != nil {
+		return fmt.Errorf("node %s did not run a pod within %s, which is %s: kubectl describe node %s shows why",
+			probe.Spec.NodeName, preflightTimeout, last.Status.Phase, probe.Spec.NodeName)
+	}
+	return err
+}
+
+// verdict returns an error for a probe that cannot succeed any more.
+func verdict(probe *v1.Pod) error {
+	var missing []string
+	for _, status := range probe.Status.ContainerStatuses {
+		if status.State.Waiting != nil && status.State.Waiting.Reason == "ErrImageNeverPull" {
+			missing = append(missing, status.Image)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("node %s lacks %s: %s", probe.Spec.NodeName, strings.Join(missing, " and "), pods.HowToLoad)
+	}
+	if probe.Status.Phase == v1.PodFailed {
+		return fmt.Errorf("node %s cannot run the test images: %s", probe.Spec.NodeName, framework.PrettyPrintJSON(probe.Status))
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Package suite is what the suites under test/e2e share: flags, the checks of the cluster
+// before the first spec, the labels of specs, and the reports.
+package suite
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/nodes"
+)
+
+// options are the flags that the suites add to those of Kubernetes' e2e framework.
+var options struct {
+	junit   string
+	kubectl string
+}
+
+// Main is a suite's TestMain: it reads the flags and runs the tests.
+func Main(m *testing.M) {
+	framework.RegisterCommonFlags(flag.CommandLine)
+	framework.RegisterClusterFlags(flag.CommandLine)
+	flag.StringVar(&options.junit, "podenv.junit", "", "`file` to write the results of the specs to, as JUnit XML")
+	flag.StringVar(&options.kubectl, "podenv.kubectl", os.Getenv("PODENV_KUBECTL"), "kubectl `binary` of the series under test; specs of kubectl are skipped without it")
+	flag.StringVar(&nodes.Options.Podenv, "podenv.cli", "", "podenv `binary` for specs that operate nodes; they are skipped without it")
+	flag.StringVar(&nodes.Options.Cluster, "podenv.cluster", "", "`name` that podenv has for the cluster")
+	flag.StringVar(&nodes.Options.Minor, "podenv.minor", "", "`minor` of the cluster, such as v1.33, for specs that operate nodes")
+	flag.Var(&nodes.Options.Older, "podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to")
+	flag.IntVar(&nodes.Options.Walks, "podenv.walks", 1, "how `often` the soak takes the kubelet up and down")
+	flag.Var(&components.RequiredGates, "podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off")
+
+	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never
+	// create pods on whatever cluster a person last worked with.
+	framework.TestContext.KubeConfig = ""
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// Run runs the specs of the suite called name. Without --kubeconfig it only checks
+// that the specs are well formed, and skips the test.
+func Run(t *testing.T, name string) {
+	gomega.RegisterFailHandler(framework.Fail)
+	reportFailures()
+	if options.junit != "" {
+		ginkgo.ReportAfterSuite("write the JUnit file", writeJUnit)
+	}
+	framework.AfterReadingAllFlags(&framework.TestContext)
+	if framework.TestContext.KubeConfig == "" {
+		t.Skip("this suite needs a cluster: run it with `podenv e2e --kubeconfig FILE`")
+	}
+	// Not framework.CreateGinkgoConfig: unless told otherwise it skips every spec with a
+	// [Feature:…] label, and such specs are what these suites are for.
+	suiteConfig, reporterConfig := ginkgo.GinkgoConfiguration()
+	suiteConfig.RandomizeAllSpecs = true // no spec may lean on another
+	ginkgo.RunSpecs(t, name, suiteConfig, reporterConfig)
+}
+
+// Kubectl returns the kubectl of the series under test, and skips the running spec
+// where none was given.
+func Kubectl() string {
+	ginkgo.GinkgoHelper()
+	if options.kubectl == "" {
+		ginkgo.Skip("no kubectl of the series under test: give --podenv.kubectl or PODENV_KUBECTL")
+	}
+	return options.kubectl
+}
