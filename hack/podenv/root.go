@@ -7,7 +7,6 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/pipeline"
@@ -110,13 +109,10 @@ func (a *app) stockFlag(cmd *cobra.Command) {
 
 // reporter shows progress on standard error, so that output can be piped.
 func (a *app) reporter() *progress.Reporter {
-	width, live := 0, false
-	if f, ok := a.errs.(*os.File); ok && !a.plain && os.Getenv("TERM") != "dumb" {
-		if live = term.IsTerminal(int(f.Fd())); live {
-			width, _, _ = term.GetSize(int(f.Fd()))
-		}
+	if f, ok := a.errs.(*os.File); ok {
+		return progress.To(f, a.plain, a.layout.Logs())
 	}
-	return progress.New(a.errs, live, width, a.layout.Logs())
+	return progress.New(a.errs, false, 0, a.layout.Logs())
 }
 
 // pipeline returns the steps for the series asked for.

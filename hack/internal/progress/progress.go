@@ -4,6 +4,8 @@
 package progress
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // redraw is how often live lines are drawn again.
@@ -40,6 +44,17 @@ func New(w io.Writer, live bool, width int, logs string) *Reporter {
 		width = 80
 	}
 	return &Reporter{w: w, live: live, width: width, logs: logs}
+}
+
+// To returns a Reporter that writes to f, with lines that live if f is a terminal and plain is
+// not set, and keeps the steps' logs in the folder logs.
+func To(f *os.File, plain bool, logs string) *Reporter {
+	live := !plain && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	width := 0
+	if live {
+		width, _, _ = term.GetSize(int(f.Fd()))
+	}
+	return New(f, live, width, logs)
 }
 
 // Step is one step of long work. The methods of a nil Step do nothing, so that a
@@ -169,6 +184,8 @@ func (r *Reporter) finish(s *Step, took time.Duration, err error) {
 	mark := "ok"
 	note := elapsed(took)
 	switch {
+	case errors.Is(err, context.Canceled):
+		mark = "stop"
 	case err != nil:
 		mark = "FAIL"
 	case s.cached != "":

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,17 @@ func TestPlainStepsPrintOneLineAtStartAndEnd(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "\x1b") {
 		t.Error("plain output has escape sequences")
+	}
+}
+
+func TestACancelledStepHasNotFailed(t *testing.T) {
+	var out bytes.Buffer
+	r := New(&out, false, 80, t.TempDir())
+	if err := r.Step("go build").End(fmt.Errorf("go build: %w", context.Canceled)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if !strings.Contains(out.String(), "  stop  go build") || strings.Contains(out.String(), "FAIL") {
+		t.Errorf("printed %q", out.String())
 	}
 }
 
