@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
@@ -74,20 +73,6 @@ Exit status: 0 only where a spec ran and none failed.`,
 	return cmd
 }
 
-// gatesOf are the gates that a suite is about. podenv turns them on: a cluster of its
-// own that lost one must not pass by skipping.
-func gatesOf(suite string) []string {
-	switch suite {
-	case "relaxed":
-		return []string{string(featuregates.RelaxedEnvironmentVariableValidation)}
-	case "upgrade":
-		return []string{string(featuregates.EnvFiles), string(featuregates.RelaxedEnvironmentVariableValidation)}
-	case "expansion":
-		return []string{string(featuregates.VariableExpansionEvents), string(featuregates.EnvFiles)}
-	}
-	return []string{string(featuregates.EnvFiles)}
-}
-
 // olderOf returns the minors whose stock kubelets are tried beside the series': those that
 // were asked for, or the one before.
 func olderOf(l layout.Layout, s series.Series, asked []string) ([]string, error) {
@@ -125,7 +110,7 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 		return err
 	}
 	o.Kubeconfig = c.Kubeconfig()
-	o.RequireGates = gatesOf(o.Suite)
+	o.RequireGates = suite.Gates(o.Suite)
 	o.Cluster, o.Minor = c.Name(), s.Name
 	if o.Podenv, err = os.Executable(); err != nil {
 		return err

@@ -42,7 +42,7 @@ fails.`,
 				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
 			}
 			if verified {
-				return a.verifySeries(cmd.Context())
+				return a.prove(cmd.Context(), "^TestSeries$", "series", "-podenv.only=series")
 			}
 			reports, err := a.seriesReports(cmd.Context())
 			if err != nil {

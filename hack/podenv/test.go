@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/pipeline"
-	"podenv.dev/hack/internal/verify"
+	"podenv.dev/hack/proof"
 )
-
-// testCluster keeps tests away from the cluster that a person works with.
-const testCluster = "podenv-test"
 
 func newTest(a *app) *cobra.Command {
 	var only []string
@@ -22,105 +19,74 @@ func newTest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test",
 		Short: "Run everything that proves the project, and print one summary",
-		Long: `test sets up what it needs, as up does, and runs the linters, the unit tests, the
-proofs of the patch series, Kubernetes' own tests of the packages that the patches
-touch, the proofs of the node image with plain kind, and the suites on a cluster
-of its own, which it deletes.
+		Long: `test sets up what it needs, as up does, and runs the Go tests of hack/proof: the
+linters, the unit tests, the proofs of the patch series, Kubernetes' own tests of the
+packages that the patches touch, the proofs of the node image with plain kind, and
+the suites on a cluster of its own, which it deletes.
 
 The last line is "N passed, N failed, N skipped". The exit status is 0 only where
-something passed and nothing failed. Reports in JUnit format go to _output/junit.
+something passed and nothing failed. The report in JUnit format goes to _output/junit.
 
 What compiles, what has clusters of its own and the suites run beside one another.
 
 Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
 the cluster up and down between builds and gates. The kubelets there are the series'
 own and that of the minor before, or with --full all that the version skew policy
-allows; --full also runs the specs that are labelled Slow, and presses Ctrl-C in each
-step of podenv up.`,
+allows; --full also runs the specs that are labelled Slow, compares the generators
+that a change reaches with all of them, and presses Ctrl-C in each step of podenv up.`,
 		Example: `  podenv test
   podenv test --only lint,unit
   podenv test --only e2e --keep     # leave the cluster for a look
   podenv test --only e2e,upgrade --full    # all suites, and all of them`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.pipeline()
+			if err := checkGroups(only); err != nil {
+				return err
+			}
+			podenv, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			// As much as operators run with when they look for something: a suite looks
-			// there for values that must not be logged.
-			p.Verbosity = 4
-			t := &testRun{app: a, p: p, keep: keep, full: full}
-			checks, err := choose(t.checks(), only)
-			if err != nil {
-				return err
-			}
-			return t.run(cmd.Context(), checks)
+			return a.prove(cmd.Context(), "^Test(Compiling|Clusters|OwnClusters)$", "podenv", "-podenv.only="+strings.Join(only, ","),
+				"-podenv.cli="+podenv, fmt.Sprintf("-podenv.full=%t", full), fmt.Sprintf("-podenv.keep=%t", keep))
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "run only these groups, and what they need")
-	cmd.Flags().BoolVar(&full, "full", false, "every older kubelet, and the slow specs of upgrade and downgrade, too")
+	cmd.Flags().StringSliceVar(&only, "only", proof.Groups, "run only these groups, and what they need")
+	cmd.Flags().BoolVar(&full, "full", false, "every older kubelet, and the slow specs and proofs, too")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the test cluster")
 	return cmd
 }
 
-// choose keeps the checks of the groups named, and those that they need.
-func choose(checks []verify.Check, groups []string) ([]verify.Check, error) {
+// checkGroups refuses groups that no check is in.
+func checkGroups(groups []string) error {
+	have := strings.Join(proof.Groups, ", ")
 	if len(groups) == 0 {
-		return checks, nil
-	}
-	wanted := map[string]bool{}
-	known := map[string]bool{}
-	// What a check needs stands before it, so one pass from the end finds all.
-	for _, c := range slices.Backward(checks) {
-		known[c.Group] = true
-		if slices.Contains(groups, c.Group) || wanted[c.Name] {
-			wanted[c.Name] = true
-			for _, need := range c.Needs {
-				wanted[need] = true
-			}
-		}
+		return &usageError{fmt.Errorf("--only '': no group: choose of %s", have)}
 	}
 	for _, g := range groups {
-		if !known[g] {
-			return nil, &usageError{fmt.Errorf("--only %q: no such group, see podenv test --help", g)}
+		if !slices.Contains(proof.Groups, g) {
+			return &usageError{fmt.Errorf("--only %q: no such group: choose of %s", g, have)}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(checks), func(c verify.Check) bool { return !wanted[c.Name] }), nil
+	return nil
 }
 
-// testRun is one run of podenv test; its checks hand results to those after them.
-type testRun struct {
-	app  *app
-	p    *pipeline.Pipeline
-	keep bool
-	full bool
-
-	result  *pipeline.Result
-	cluster *cluster.Cluster
-}
-
-func (t *testRun) run(ctx context.Context, checks []verify.Check) error {
-	junitDir := t.app.layout.JUnit()
-	runner := &verify.Runner{Reporter: t.p.Reporter, JUnit: junitDir}
-	start := time.Now()
-	results, err := runner.Run(ctx, checks)
-	if t.cluster != nil && !t.keep {
-		// The context may have ended with Ctrl-C; the cluster goes all the same.
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		step := t.p.Reporter.Step("delete cluster " + testCluster)
-		if downErr := step.End(t.cluster.Delete(clean, step)); downErr != nil && err == nil {
-			err = downErr
-		}
-	}
+// prove runs the tests of hack/proof that pattern selects, with flags. They show their
+// progress themselves; gotestsum writes the JUnit report called name and the summary.
+func (a *app) prove(ctx context.Context, pattern, name string, flags ...string) error {
+	p, err := a.proofs(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.app.out, "\nTook %s.", time.Since(start).Round(time.Second))
-	sum := verify.Summary(t.app.out, results, junitDir)
-	if sum.Failed > 0 || sum.Passed == 0 {
-		return errReported
+	return p.run(ctx, filepath.Join(a.layout.JUnit(), name+".xml"), append(flags, "-test.run="+pattern))
+}
+
+// proofs compiles the tests of hack/proof for the series asked for.
+func (a *app) proofs(ctx context.Context) (*proofs, error) {
+	if _, err := a.pipeline(); err != nil { // a series that does not exist
+		return nil, err
 	}
-	return nil
+	p := &proofs{layout: a.layout, out: a.out, errs: a.errs, flags: []string{"-podenv.series=" + a.series, fmt.Sprintf("-podenv.plain=%t", a.plain)}}
+	step := a.reporter().Step("compiling the proofs")
+	return p, step.End(p.compile(ctx, step))
 }

@@ -1,4 +1,4 @@
-// Package junit counts the results in JUnit files and writes one of its own.
+// Package junit reads JUnit files and counts their results.
 package junit
 
 import (
@@ -6,21 +6,12 @@ import (
 	"encoding/xml"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
-
-	"github.com/google/renameio/v2"
 )
 
 // Counts are the results of some tests.
 type Counts struct {
 	Passed, Failed, Skipped int
-}
-
-// Add returns the sum of c and other.
-func (c Counts) Add(other Counts) Counts {
-	return Counts{c.Passed + other.Passed, c.Failed + other.Failed, c.Skipped + other.Skipped}
 }
 
 // Total is how many tests there are.
@@ -76,15 +67,18 @@ func printed(output string) string {
 	return strings.TrimSpace(own.String())
 }
 
+// suite is a testsuite element, or testsuites: both have suites or cases inside.
 type suite struct {
-	XMLName xml.Name `xml:"testsuite"`
-	Name    string   `xml:"name,attr"`
-	Tests   int      `xml:"tests,attr"`
-	Failed  int      `xml:"failures,attr"`
-	Skips   int      `xml:"skipped,attr"`
-	Seconds float64  `xml:"time,attr"`
-	Cases   []Case   `xml:"testcase"`
-	Nested  []suite  `xml:"testsuite"`
+	Cases  []Case  `xml:"testcase"`
+	Nested []suite `xml:"testsuite"`
+}
+
+func (s suite) all() []Case {
+	cases := s.Cases
+	for _, nested := range s.Nested {
+		cases = append(cases, nested.all()...)
+	}
+	return cases
 }
 
 // Read returns the tests in the JUnit file at path, whose outermost element may
@@ -94,22 +88,11 @@ func Read(path string) ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both outermost elements have suites or cases inside, so one type reads both.
-	var top struct {
-		Cases  []Case  `xml:"testcase"`
-		Nested []suite `xml:"testsuite"`
-	}
+	var top suite
 	if err := xml.Unmarshal(data, &top); err != nil {
 		return nil, fmt.Errorf("reading the JUnit file %s: %w", path, err)
 	}
-	return flatten(top.Cases, top.Nested), nil
-}
-
-func flatten(cases []Case, nested []suite) []Case {
-	for _, s := range nested {
-		cases = append(cases, flatten(s.Cases, s.Nested)...)
-	}
-	return cases
+	return top.all(), nil
 }
 
 // Count adds up cases.
@@ -126,20 +109,4 @@ func Count(cases []Case) Counts {
 		}
 	}
 	return c
-}
-
-// Write writes cases as the suite called name to path, atomically.
-func Write(path, name string, took time.Duration, cases []Case) error {
-	counts := Count(cases)
-	data, err := xml.MarshalIndent(suite{
-		Name: name, Tests: counts.Total(), Failed: counts.Failed, Skips: counts.Skipped,
-		Seconds: took.Seconds(), Cases: cases,
-	}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...), 0o644)
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 func TestReadCountsEveryShapeOfReport(t *testing.T) {
@@ -37,21 +36,6 @@ func TestReadRefusesATruncatedReport(t *testing.T) {
 	}
 	if _, err := Read(path); err == nil {
 		t.Error("no error")
-	}
-}
-
-func TestWriteIsReadBack(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", "junit.xml")
-	cases := []Case{{Name: "a"}, {Name: "b", Failure: &Message{Message: "no <&>", Text: "log"}}, {Name: "c", Skipped: &Message{Message: "why"}}}
-	if err := Write(path, "checks", time.Second, cases); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if Count(got) != (Counts{1, 1, 1}) || got[1].Failure.Message != "no <&>" {
-		t.Errorf("read %+v", got)
 	}
 }
 

@@ -1,13 +1,10 @@
 package nodeimage
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/source"
@@ -102,37 +99,4 @@ func TestReferenceChangesWithAnythingThatGoesIn(t *testing.T) {
 	changed("binaries", refer("base", "v1.33.13+podenv.2", "a"))
 	writeFile(t, archive, "2")
 	changed("images", refer("base", "v1.33.13+podenv.2", "a"))
-}
-
-func TestEventuallyReturnsTheLastError(t *testing.T) {
-	calls := 0
-	err := eventually(t.Context(), time.Minute, func() error {
-		if calls++; calls < 2 {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	if err != nil || calls != 2 {
-		t.Errorf("%d calls, error %v; want 2 and none", calls, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	checkError(t, eventually(ctx, time.Minute, func() error { return errors.New("never") }), "never")
-}
-
-func TestSameAddressKnowsBothSpellings(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want bool
-	}{
-		{"10.244.0.5", "10.244.0.5", true},
-		{"[::ffff:10.244.0.5]", "10.244.0.5", true},
-		{"[fd00::1]", "fd00::1", true},
-		{"10.244.0.5", "10.244.0.6", false},
-		{"", "10.244.0.6", false},
-	} {
-		if got := sameAddress(tc.a, tc.b); got != tc.want {
-			t.Errorf("sameAddress(%q, %q) = %v, want %v", tc.a, tc.b, got, tc.want)
-		}
-	}
 }

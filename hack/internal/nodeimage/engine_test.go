@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"podenv.dev/hack/internal/engine"
 )
@@ -84,9 +86,9 @@ func TestAssembleRemovesItsContainerAfterCtrlC(t *testing.T) {
 	go func() {
 		done <- assemble(ctx, &engine.Engine{}, "podenv/node-base:b", "podenv/node:v1-h", "v1", nil, nil, nil)
 	}()
-	err := eventually(t.Context(), answerTime, func() error {
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		_, err := os.Stat(filepath.Join(dir, "runs"))
-		return err
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatal(err)

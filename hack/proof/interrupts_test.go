@@ -1,4 +1,4 @@
-package main
+package proof
 
 import (
 	"bufio"
@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -17,32 +16,24 @@ import (
 )
 
 const (
-	// envRepository names the repository whose podenv TestLiveInterruptions runs.
-	envRepository = "PODENV_REPOSITORY"
-	// interruptedName is the name of its cluster.
+	// interruptedName is the name of the cluster that is interrupted.
 	interruptedName = "podenv-interrupted"
+	// interrupted is podenv's exit status after Ctrl-C.
+	interrupted = 130
 	// interruptPatience is how long podenv may take to end, or to come to a step: a deadline only.
 	interruptPatience = 10 * time.Minute
 )
 
-// TestLiveInterruptions runs podenv up in a fresh clone and presses Ctrl-C in each step,
+// upGoesOnAfterInterrupts runs podenv up in a fresh clone and presses Ctrl-C in each step,
 // early and late. Each time it has to say how to go on, and to leave no process and no
 // node; the last run, which nobody interrupts, has to come up with what they left.
-func TestLiveInterruptions(t *testing.T) {
-	repository := os.Getenv(envRepository)
-	if repository == "" {
-		t.Skipf("%s is not set: name a repository to clone", envRepository)
-	}
-	// When the test itself is interrupted, so is the podenv that it runs.
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	dir := filepath.Join(t.TempDir(), "podenv")
-	must(t, exec.CommandContext(ctx, "git", "clone", "--quiet", repository, dir))
+func upGoesOnAfterInterrupts(c *check) error {
+	t, dir := c.T, filepath.Join(c.TempDir(), "podenv")
+	must(t, exec.CommandContext(ctx, "git", "clone", "--quiet", repo.Root, dir))
 	build := exec.CommandContext(ctx, "go", "build", "-o", "_output/bin/podenv", "./hack/podenv")
 	build.Dir = dir
 	must(t, build)
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "kubeconfig"))
-	down := func() { must(t, podenvIn(context.Background(), dir, "down", "--name", interruptedName)) }
+	down := func() { must(t, podenvIn(context.WithoutCancel(ctx), dir, "down", "--name", interruptedName)) }
 	down() // what a killed run left
 	t.Cleanup(down)
 
@@ -81,13 +72,15 @@ func TestLiveInterruptions(t *testing.T) {
 	})
 	down()
 	noNodes(t)
+	return nil
 }
 
 // podenvIn prepares the podenv of the repository dir, in a process group of its own, as a
-// shell starts it.
+// shell starts it, with a kubeconfig of its own.
 func podenvIn(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "_output/bin/podenv"), args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SERIES="+steps.Series.Name, "KUBECONFIG="+dir+".kubeconfig")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	return cmd

@@ -1,4 +1,4 @@
-package nodeimage
+package proof
 
 import (
 	"crypto/tls"

@@ -1,7 +1,6 @@
-package nodeimage
+package proof
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,16 +10,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// proofPods are a server on one node and a client on the other. The server tells each
+// kindPods are a server on one node and a client on the other. The server tells each
 // client its address.
-const proofPods = `apiVersion: v1
+const kindPods = `apiVersion: v1
 kind: Pod
 metadata:
   name: server
   labels:
     app: server
 spec:
-  nodeName: ` + proofCluster + `-worker
+  nodeName: ` + kindCluster + `-worker
   terminationGracePeriodSeconds: 0
   containers:
   - name: server
@@ -45,7 +44,7 @@ kind: Pod
 metadata:
   name: client
 spec:
-  nodeName: ` + proofCluster + `-control-plane
+  nodeName: ` + kindCluster + `-control-plane
   terminationGracePeriodSeconds: 0
   tolerations:
   - operator: Exists
@@ -68,23 +67,23 @@ spec:
 `
 
 // podToPod asks the server's pod from the client's, across nodes.
-func (p *proof) podToPod(ctx context.Context) (string, error) {
+func (k *kindProof) podToPod() (string, error) {
 	// Creating a pod needs its namespace's service account, which comes a moment after
 	// the namespace.
-	err := eventually(ctx, answerTime, func() error {
-		return p.kubectl(ctx, "apply", "--filename=-").Stdin(strings.NewReader(proofPods)).Run()
+	err := eventually(k.ctx, answerTime, func() error {
+		return k.kubectl("apply", "--filename=-").Stdin(strings.NewReader(kindPods)).Run()
 	})
 	if err != nil {
 		return "", err
 	}
-	if err := p.kubectl(ctx, "wait", "--for=condition=Ready", "pods/server", "pods/client", "--timeout="+answerTime.String()).Run(); err != nil {
+	if err := k.kubectl("wait", "--for=condition=Ready", "pods/server", "pods/client", "--timeout="+answerTime.String()).Run(); err != nil {
 		return "", err
 	}
-	server, client, err := p.podIPs(ctx)
+	server, client, err := k.podIPs()
 	if err != nil {
 		return "", err
 	}
-	seen, err := p.ask(ctx, server, "8080")
+	seen, err := k.ask(server, "8080")
 	if err != nil {
 		return "", err
 	}
@@ -94,8 +93,8 @@ func (p *proof) podToPod(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s on the control plane asked %s on the worker, which saw %s", client, server, seen), nil
 }
 
-func (p *proof) podIPs(ctx context.Context) (server, client string, err error) {
-	out, err := p.kubectl(ctx, "get", "pods", "server", "client", "--output=jsonpath={.items[*].status.podIP}").Output()
+func (k *kindProof) podIPs() (server, client string, err error) {
+	out, err := k.kubectl("get", "pods", "server", "client", "--output=jsonpath={.items[*].status.podIP}").Output()
 	if err != nil {
 		return "", "", err
 	}
@@ -106,24 +105,24 @@ func (p *proof) podIPs(ctx context.Context) (server, client string, err error) {
 	return ips[0], ips[1], nil
 }
 
-func (p *proof) dns(ctx context.Context) (string, error) {
-	seen, err := p.ask(ctx, "server.default.svc.cluster.local", "80")
+func (k *kindProof) dns() (string, error) {
+	seen, err := k.ask("server.default.svc.cluster.local", "80")
 	if err != nil {
 		return "", err
 	}
-	resolved, err := p.fromClient(ctx, "nslookup", "server.default.svc.cluster.local")
+	resolved, err := k.fromClient("nslookup", "server.default.svc.cluster.local")
 	return fmt.Sprintf("the server saw %s\n%s", seen, resolved), err
 }
 
-func (p *proof) logs(ctx context.Context) (string, error) {
-	return p.expect("the server starts")(p.kubectl(ctx, "logs", "server").Output())
+func (k *kindProof) logs() (string, error) {
+	return expect("the server starts")(k.kubectl("logs", "server").Output())
 }
 
-func (p *proof) exec(ctx context.Context) (string, error) {
-	return p.expect("client")(p.fromClient(ctx, "hostname"))
+func (k *kindProof) exec() (string, error) {
+	return expect("client")(k.fromClient("hostname"))
 }
 
-func (p *proof) expect(want string) func(string, error) (string, error) {
+func expect(want string) func(string, error) (string, error) {
 	return func(got string, err error) (string, error) {
 		if err == nil && got != want {
 			err = fmt.Errorf("got %q, want %q", got, want)
@@ -134,17 +133,17 @@ func (p *proof) expect(want string) func(string, error) (string, error) {
 
 // outside listens on this machine's end of kind's network, which knows no way to a
 // pod, and has the client connect to it.
-func (p *proof) outside(ctx context.Context) (string, error) {
-	gateway, err := p.address(ctx, "{{.NetworkSettings.Networks.kind.Gateway}}")
+func (k *kindProof) outside() (string, error) {
+	gateway, err := k.address("{{.NetworkSettings.Networks.kind.Gateway}}")
 	if err != nil {
 		return "", err
 	}
-	node, err := p.address(ctx, "{{.NetworkSettings.Networks.kind.IPAddress}}")
+	node, err := k.address("{{.NetworkSettings.Networks.kind.IPAddress}}")
 	if err != nil {
 		return "", err
 	}
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(gateway, "0"))
+	listener, err := config.Listen(k.ctx, "tcp", net.JoinHostPort(gateway, "0"))
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +163,7 @@ func (p *proof) outside(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = p.fromClient(ctx, "nc", "-w", "5", gateway, port)
+	_, err = k.fromClient("nc", "-w", "5", gateway, port)
 	listener.Close() // ends Accept, should nobody have come
 	if accepted := g.Wait(); accepted != nil || err != nil {
 		return "", fmt.Errorf("the client's connection to %s: %w", listener.Addr(), errors.Join(err, accepted))
@@ -176,16 +175,16 @@ func (p *proof) outside(ctx context.Context) (string, error) {
 }
 
 // address asks the engine about the control plane's container.
-func (p *proof) address(ctx context.Context, format string) (string, error) {
-	return p.engine.Docker(ctx, "inspect", "--format", format, p.node("control-plane")).Output()
+func (k *kindProof) address(format string) (string, error) {
+	return k.docker("inspect", "--format", format, k.node("control-plane")).Output()
 }
 
 // ask has the client ask the server at host, and returns the address that the server
 // saw it come from. It speaks HTTP by hand: busybox' wget, linked statically, may
 // crash in the C library's resolver.
-func (p *proof) ask(ctx context.Context, host, port string) (string, error) {
+func (k *kindProof) ask(host, port string) (string, error) {
 	const request = `printf 'GET /cgi-bin/address HTTP/1.0\r\n\r\n' | nc -w 10 "$0" "$1"`
-	answer, err := p.fromClient(ctx, "sh", "-c", request, host, port)
+	answer, err := k.fromClient("sh", "-c", request, host, port)
 	if err != nil {
 		return "", fmt.Errorf("the client asks %s port %s: %w", host, port, err)
 	}
@@ -197,8 +196,8 @@ func (p *proof) ask(ctx context.Context, host, port string) (string, error) {
 }
 
 // fromClient runs a command in the client's container.
-func (p *proof) fromClient(ctx context.Context, argv ...string) (string, error) {
-	return p.kubectl(ctx, append([]string{"exec", "client", "--"}, argv...)...).Output()
+func (k *kindProof) fromClient(argv ...string) (string, error) {
+	return k.kubectl(append([]string{"exec", "client", "--"}, argv...)...).Output()
 }
 
 // sameAddress compares two spellings of addresses: a server that listens on both

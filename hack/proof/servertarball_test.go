@@ -1,4 +1,4 @@
-package nodeimage
+package proof
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,24 +23,45 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"podenv.dev/hack/internal/engine"
-	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/nodeimage"
 )
 
-// ProveServerTarball has the plain kind command line build a node image of the release
-// version from a server tarball, looks into the image, and deletes it.
+// serverTarball looks for what stock kind build node-image --type file reads in the tarball.
+func serverTarball(c *check) error {
+	tarball.need(c)
+	list, err := c.command("tar", "--list", "--gzip", "--file", tarball.value).Output()
+	if err != nil {
+		return err
+	}
+	files := strings.Fields(list)
+	for _, name := range []string{
+		"version", "server/bin/kubeadm", "server/bin/kubelet", "server/bin/kubectl", "server/bin/kube-apiserver.tar",
+		"server/bin/kube-controller-manager.tar", "server/bin/kube-scheduler.tar", "server/bin/kube-proxy.tar",
+	} {
+		c.part(name, func() error {
+			if !slices.Contains(files, "kubernetes/"+name) {
+				return fmt.Errorf("%s does not have kubernetes/%s", tarball.value, name)
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+// kindBuilds has the plain kind command line build a node image of the release from the
+// server tarball, looks into the image, and deletes it.
 //
 // kind fetches what is no part of a Kubernetes release from registries: etcd, CoreDNS, its
 // own network and storage. No registry is in reach, so a proxy on this machine answers in
 // their place, with empty images. All else is kind's own: it reads the tarball, installs
 // its binaries and loads its images.
-func ProveServerTarball(ctx context.Context, l layout.Layout, e *engine.Engine, serverTarball, version string, step *progress.Step) (err error) {
-	base, err := Base(ctx, l, e, step)
+func kindBuilds(c *check) (err error) {
+	e, version := built.value.Engine, built.value.Build.Version
+	base, err := nodeimage.Base(c.ctx, repo, e, c.step)
 	if err != nil {
 		return err
 	}
-	address, err := e.BridgeAddress(ctx)
+	address, err := e.BridgeAddress(c.ctx)
 	if err != nil {
 		return err
 	}
@@ -49,21 +71,17 @@ func ProveServerTarball(ctx context.Context, l layout.Layout, e *engine.Engine, 
 	}
 	defer registries.close()
 
-	dir, err := os.MkdirTemp("", "podenv-kind-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+	dir := c.TempDir()
 	const ours, made = "podenv/kind-base:proof", "podenv/kind-node:proof"
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), answerTime)
 		defer cancel()
-		err = errors.Join(err, deleteProof(clean, e, made, ours))
+		err = errors.Join(err, deleteImages(clean, e, made, ours))
 	}()
-	if err := deleteProof(ctx, e, made, ours); err != nil { // what a killed run left
+	if err := deleteImages(c.ctx, e, made, ours); err != nil { // what a killed run left
 		return err
 	}
-	step.Now("preparing a base image that trusts the proxy")
+	c.step.Now("preparing a base image that trusts the proxy")
 	for file, content := range map[string]string{
 		"ca.pem": string(goproxy.CA_CERT),
 		"Dockerfile": "FROM " + base + "\nCOPY ca.pem /etc/ssl/certs/ca-certificates.crt\n" +
@@ -73,16 +91,15 @@ func ProveServerTarball(ctx context.Context, l layout.Layout, e *engine.Engine, 
 			return err
 		}
 	}
-	if err := e.Docker(ctx, "build", "--tag", ours, dir).Log(step.Log()).Run(); err != nil {
+	if err := e.Docker(c.ctx, "build", "--tag", ours, dir).Log(c.step.Log()).Run(); err != nil {
 		return err
 	}
-	step.Now("kind build node-image --type file")
+	c.step.Now("kind build node-image --type file")
 	// kind keeps what it takes from the tarball below the folder for temporary files.
-	kind := run.Command(ctx, "go", "tool", "kind", "build", "node-image", "--type", "file", "--base-image", ours, "--image", made, serverTarball)
-	if err := kind.Dir(l.Root).Env("TMPDIR=" + dir).Log(step.Log()).Run(); err != nil {
+	kind := c.command("go", "tool", "kind", "build", "node-image", "--type", "file", "--base-image", ours, "--image", made, tarball.value)
+	if err := kind.Env("TMPDIR=" + dir).Run(); err != nil {
 		return err
 	}
-	step.Now("looking into the image")
 	for _, look := range []struct {
 		command []string
 		want    string
@@ -91,19 +108,23 @@ func ProveServerTarball(ctx context.Context, l layout.Layout, e *engine.Engine, 
 		{[]string{"kubelet", "--version"}, "Kubernetes " + version},
 		{[]string{"kubeadm", "version", "--output=short"}, version},
 	} {
-		args := append([]string{"run", "--rm", "--entrypoint", look.command[0], made}, look.command[1:]...)
-		if saw, err := e.Docker(ctx, args...).Log(step.Log()).Output(); err != nil || strings.TrimSpace(saw) != look.want {
-			return errors.Join(err, fmt.Errorf("%s in kind's node image says %q, want %q", strings.Join(look.command, " "), saw, look.want))
-		}
+		c.part(strings.Join(look.command, " ")+" in the image", func() error {
+			args := append([]string{"run", "--rm", "--entrypoint", look.command[0], made}, look.command[1:]...)
+			saw, err := e.Docker(c.ctx, args...).Log(c.step.Log()).Output()
+			if err == nil && strings.TrimSpace(saw) != look.want {
+				err = fmt.Errorf("got %q, want %q", saw, look.want)
+			}
+			return err
+		})
 	}
 	return nil
 }
 
-// deleteProof deletes images, those of them that there are, and containers made from them:
+// deleteImages deletes images, those of them that there are, and containers made from them:
 // kind deletes its own, unless it is interrupted.
-func deleteProof(ctx context.Context, e *engine.Engine, images ...string) error {
+func deleteImages(ctx context.Context, e *engine.Engine, images ...string) error {
 	for _, image := range images {
-		if !hasImage(ctx, e, image) {
+		if e.Docker(ctx, "image", "inspect", image).Run() != nil {
 			continue
 		}
 		left, err := e.Docker(ctx, "ps", "--all", "--quiet", "--filter", "ancestor="+image).Output()

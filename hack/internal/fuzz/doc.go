@@ -1,2 +1,0 @@
-// Package fuzz finds Go fuzz targets and runs each for a number of executions.
-package fuzz

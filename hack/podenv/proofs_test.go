@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/layout"
+)
+
+// TestProofs runs tests that stand in for those of hack/proof.
+func TestProofs(t *testing.T) {
+	p := &proofs{layout: layout.Layout{Root: t.TempDir()}}
+	goTool(t, "../..", "build", "-o", p.tool("gotestsum"), "gotest.tools/gotestsum")
+	module := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.21\n", "a_test.go": `package a
+import ("os"; "os/signal"; "syscall"; "testing")
+func TestGood(t *testing.T) { t.Run("part", func(t *testing.T) {}) }
+func TestLater(t *testing.T) { t.Skip("not now") }
+func TestBad(t *testing.T) { t.Error("too bad") }
+func TestExit(t *testing.T) { os.Exit(0) }
+var progress = os.Stderr // package testing gives os.Stderr to the results
+func TestWaits(t *testing.T) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	progress.WriteString("waits")
+	<-asked
+	progress.WriteString(" and cleans up")
+}
+`} {
+		if err := os.WriteFile(filepath.Join(module, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goTool(t, module, "test", "-c", "-o", p.tool("proof.test"), ".")
+	for name, test := range map[string]struct {
+		run, last string
+		counts    junit.Counts
+		err       error
+		says      string
+	}{
+		"what passes, and what is skipped": {"Good|Later", "2 passed, 0 failed, 1 skipped", junit.Counts{Passed: 2, Skipped: 1}, nil, "not now"},
+		"what fails":                       {"Good|Bad", "2 passed, 1 failed, 0 skipped", junit.Counts{Passed: 2, Failed: 1}, errReported, "too bad"},
+		"tests that end too early":         {"Good|Exit", "2 passed, 1 failed, 0 skipped", junit.Counts{Passed: 2, Failed: 1}, errReported, "TestExit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			p.out, p.errs = &out, &errs
+			report := filepath.Join(t.TempDir(), "junit.xml")
+			if err := p.run(t.Context(), report, []string{"-test.run=" + test.run}); !errors.Is(err, test.err) {
+				t.Errorf("error %v, want %v", err, test.err)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if last := lines[len(lines)-1]; last != test.last || !strings.Contains(out.String(), test.says) {
+				t.Errorf("want %q in it, and the last line %q, of\n%s%s", test.says, test.last, out.String(), errs.String())
+			}
+			if cases, err := junit.Read(report); err != nil || junit.Count(cases) != test.counts {
+				t.Errorf("the report has %v, %v, want %v", junit.Count(cases), err, test.counts)
+			}
+		})
+	}
+
+	t.Run("tests clean up after Ctrl-C", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var out, errs bytes.Buffer
+		p.out, p.errs = &out, writer(func(b []byte) {
+			errs.Write(b)
+			cancel()
+		})
+		if err := p.run(ctx, filepath.Join(t.TempDir(), "junit.xml"), []string{"-test.run=Waits"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that of the context", err)
+		}
+		if !strings.Contains(errs.String(), "waits and cleans up") {
+			t.Errorf("printed %q", errs.String())
+		}
+	})
+}
+
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) {
+	w(b)
+	return len(b), nil
+}
+
+func goTool(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}

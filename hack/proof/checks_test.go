@@ -1,0 +1,49 @@
+package proof
+
+import "testing"
+
+// TestCompiling has what keeps the processors busy while the rest mostly waits.
+func TestCompiling(t *testing.T) {
+	l := newLane(t)
+	l.check("lint", "lint", host.need, lint)
+	l.check("unit tests", "unit", host.need, unitTests)
+	l.check("accepted upstream", "upstream", host.need, acceptedUpstream)
+	l.check("generators leave the release as it is", "source", needStock, generatorsLeaveTheRelease)
+	if *full {
+		l.check("generators run for all packages that a change reaches", "source", needStock, generatorsReach)
+	}
+	l.check("patches round trip", "source", needBuild, roundTrip)
+	l.check("export onto a pristine tag", "source", needBuild, exportOntoTag)
+	l.check("each patch by itself", "source", needBuild, eachPatch)
+	l.check("upstream tests", "upstream", needBuild, upstreamTests)
+	l.check("kind builds from the server tarball", "image", needTarball, kindBuilds)
+}
+
+// TestClusters has the suites, one after another on one cluster.
+func TestClusters(t *testing.T) {
+	l := newLane(t)
+	t.Cleanup(deleteCluster)
+	l.check("feature gates", "source", needBuild, featureGates)
+	l.check("server tarball", "image", needBuild, serverTarball)
+	l.check("node image with plain kind", "image", needBuild, plainKind)
+	l.check("stories", "e2e", needCluster, userStories)
+	l.check("e2e", "e2e", needCluster, suiteOf("envfiles"))
+	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))
+	l.check("e2e variable expansion", "e2e", needCluster, suiteOf("expansion"))
+	// It takes a node away from the API server for a minute.
+	l.check("e2e on a kubelet without an API server", "e2e", needCluster, suiteOf("standalone"))
+	l.check("upgrade, downgrade and skew", "upgrade", needCluster, upgrades)
+	l.check("e2e with the gate off", "e2e", needCluster, gatesOff)
+	l.check("down leaves nothing", "e2e", needCluster, downLeavesNothing)
+}
+
+// TestOwnClusters has what creates and deletes clusters. One of them and one of
+// TestClusters' exist at a time: the kernel's default of 128 inotify instances has room for
+// two.
+func TestOwnClusters(t *testing.T) {
+	l := newLane(t)
+	l.check("cluster operations", "image", needBuild, clusterOperations)
+	if *full {
+		l.check("up goes on after Ctrl-C", "e2e", needBuild, upGoesOnAfterInterrupts)
+	}
+}

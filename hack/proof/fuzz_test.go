@@ -1,0 +1,257 @@
+package proof
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/source"
+)
+
+var (
+	fuzzPattern  = flag.String("podenv.fuzz", "", "fuzz only targets whose PACKAGE.NAME matches this regular expression")
+	fuzzList     = flag.Bool("podenv.fuzz-list", false, "print the fuzz targets and end")
+	executions   = flag.Int64("podenv.executions", 10_000_000, "how many times each fuzz target runs")
+	fuzzUnguided = flag.Bool("podenv.unguided", false, "fuzz without coverage")
+)
+
+// TestFuzz fuzzes the targets one after the other: each uses all the cores.
+func TestFuzz(t *testing.T) {
+	requireSeries(t)
+	targets, err := allFuzzTargets(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(targets) == 0 {
+		t.Fatalf("no fuzz target matches --target %q: podenv fuzz --list prints them", *fuzzPattern)
+	}
+	for i, target := range targets {
+		lane{t}.check(fmt.Sprintf("fuzz %s (%d of %d)", target, i+1, len(targets)), "fuzz", func(*check) {}, func(c *check) error {
+			return target.explain(target.fuzz(c.ctx, *executions, c.step))
+		})
+	}
+}
+
+func printFuzzTargets() int {
+	targets, err := allFuzzTargets(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, target := range targets {
+		fmt.Println(target)
+	}
+	return 0
+}
+
+// module is a folder in which go runs.
+type module struct {
+	dir string
+	env []string // for go
+	// unguided runs targets without Go's coverage counters, so that it is not found which
+	// inputs reach new code. Go looks at the counters of all that is linked in after each
+	// execution: with much of Kubernetes that is most of the time.
+	unguided bool
+}
+
+type fuzzTarget struct {
+	module
+	pkg, name string
+}
+
+// String names the target: podenv.dev/pkg/kubelet/envfile.FuzzParse.
+func (t fuzzTarget) String() string { return t.pkg + "." + t.name }
+
+// allFuzzTargets finds those of the leaf packages, and those that the patches add.
+func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
+	pattern, err := regexp.Compile(*fuzzPattern)
+	if err != nil {
+		return nil, err
+	}
+	step := steps.Reporter.Step("fuzz targets")
+	targets, err := module{dir: repo.Root, unguided: *fuzzUnguided}.targets(ctx, "./pkg/...", "./staging/...")
+	if step.End(err) != nil {
+		return nil, err
+	}
+	tree, err := treeAsItIs(ctx)
+	if errors.Is(err, source.ErrNoTree) {
+		steps.Reporter.Print(fmt.Sprintf("        without the targets of the patches: %v", err))
+	} else if err != nil {
+		return nil, err
+	} else {
+		step = steps.Reporter.Step("fuzz targets of the patches")
+		added, err := addedTargets(ctx, tree)
+		if step.End(err) != nil {
+			return nil, err
+		}
+		targets = append(targets, added...)
+	}
+	return slices.DeleteFunc(targets, func(t fuzzTarget) bool { return !pattern.MatchString(t.String()) }), nil
+}
+
+// treeAsItIs returns the tree with the edits of a person. Only a run of everything makes one
+// where there is none.
+func treeAsItIs(ctx context.Context) (*source.Tree, error) {
+	t, err := source.Open(repo, steps.Series, false)
+	if !errors.Is(err, source.ErrNoTree) || *fuzzList || *fuzzPattern != "" {
+		return t, err
+	}
+	if err := steps.Packages(ctx); err != nil {
+		return nil, err
+	}
+	return steps.Tree(ctx, source.Options{})
+}
+
+// targets lists the fuzz targets of packages. It compiles the packages' tests.
+func (m module) targets(ctx context.Context, packages ...string) (targets []fuzzTarget, err error) {
+	out, err := run.Command(ctx, "go", append([]string{"test", "-json", "-list=^Fuzz"}, packages...)...).Dir(m.dir).Env(m.env...).Output()
+	for events := json.NewDecoder(strings.NewReader(out)); err == nil; {
+		var event struct{ Package, Output string }
+		if err = events.Decode(&event); err == nil && strings.HasPrefix(event.Output, "Fuzz") {
+			targets = append(targets, fuzzTarget{m, event.Package, strings.TrimSpace(event.Output)})
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return targets, err
+}
+
+var fuzzDeclaration = regexp.MustCompile(`(?m)^func Fuzz\w*\(`)
+
+// addedTargets lists the targets of the packages of the tree in which it adds some to the
+// release's, uncommitted ones included, and that the repository does not have.
+func addedTargets(ctx context.Context, t *source.Tree) ([]fuzzTarget, error) {
+	files, err := t.Changed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var packages []string
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(repo.Root, file)); err == nil || !strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(t.Dir, file))
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // deleted, not yet committed
+			return nil, err
+		}
+		if fuzzDeclaration.Match(text) {
+			packages = append(packages, series.ImportPath(path.Dir(file)))
+		}
+	}
+	if len(packages) == 0 {
+		return nil, nil
+	}
+	slices.Sort(packages)
+	return module{dir: t.Dir, env: treeEnv, unguided: true}.targets(ctx, slices.Compact(packages)...)
+}
+
+// fuzz runs the target until it fails or has had that many executions, after its seeds. Go
+// keeps the interesting inputs of a guided run in its build cache. They are not made smaller
+// for longer than one execution: it serves only people who look at them, and can take a
+// minute each.
+func (t fuzzTarget) fuzz(ctx context.Context, executions int64, step *progress.Step) error {
+	flags := func(prefix string) []string {
+		return []string{prefix + "run=^$", prefix + "fuzz=^" + t.name + "$", fmt.Sprintf("%sfuzztime=%dx", prefix, executions), prefix + "fuzzminimizetime=1x"}
+	}
+	in := func(dir, name string, args ...string) *run.Cmd {
+		return run.Command(ctx, name, args...).Dir(dir).Env(t.env...).Log(&fuzzLog{step: step})
+	}
+	if !t.unguided {
+		return in(t.dir, "go", append(append([]string{"test"}, flags("-")...), t.pkg)...).Run()
+	}
+	work, err := os.MkdirTemp("", "podenv-fuzz-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	binary := filepath.Join(work, "fuzz.test")
+	if err := in(t.dir, "go", "test", "-c", "-o", binary, t.pkg).Run(); err != nil {
+		return err
+	}
+	// As go test does, in the package's folder: a failing input is written there.
+	folder, err := in(t.dir, "go", "list", "-f={{.Dir}}", t.pkg).Output()
+	if err != nil {
+		return err
+	}
+	return in(folder, binary, append(flags("-test."), "-test.fuzzcachedir="+filepath.Join(work, "cache"))...).Run()
+}
+
+// failingInput is how go test names an input that was found, or a seed.
+var failingInput = regexp.MustCompile(`(?:go test -run=|seed corpus entry: )(Fuzz\S+)`)
+
+// explain adds the command that runs the failing input again to err.
+func (t fuzzTarget) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	input := failingInput.FindStringSubmatch(err.Error())
+	if input == nil {
+		return err
+	}
+	words := []string{"cd", run.Quote(t.dir), "&&", "env"}
+	for _, word := range append(t.env, "go", "test", "-run=^"+input[1]+"$", t.pkg) {
+		words = append(words, run.Quote(word))
+	}
+	return fmt.Errorf("%w\nrun it again: %s", err, strings.Join(words, " "))
+}
+
+// fuzzLog writes to the step's log, and says in the step how far go test is.
+type fuzzLog struct {
+	step    *progress.Step
+	partial []byte
+}
+
+// Write implements io.Writer.
+func (l *fuzzLog) Write(p []byte) (int, error) {
+	l.partial = run.EachLine(append(l.partial, p...), func(line string) {
+		if far, ok := strings.CutPrefix(line, "fuzz: "); ok {
+			l.step.Now("%s", far)
+		}
+	})
+	return l.step.Log().Write(p)
+}
+
+func TestFuzzRunsTargetsAndNamesAFailingInput(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.test\n\ngo 1.21\n",
+		"a_test.go": `package a
+import "testing"
+func FuzzGood(f *testing.F) { f.Fuzz(func(t *testing.T, n int) {}) }
+func FuzzBad(f *testing.F) { f.Fuzz(func(t *testing.T, n int) { if n != 0 { t.Error("not zero") } }) }
+func TestNone(t *testing.T) {}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, unguided := range []bool{false, true} {
+		m := module{dir: dir, env: []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, unguided: unguided}
+		targets, err := m.targets(t.Context(), "./...")
+		if err != nil || len(targets) != 2 || targets[0].String() != "example.test.FuzzGood" {
+			t.Fatalf("found %v, %v", targets, err)
+		}
+		if err := targets[0].fuzz(t.Context(), 100, nil); err != nil {
+			t.Error(err)
+		}
+		// The second time the input is a seed.
+		err = targets[1].explain(targets[1].fuzz(t.Context(), 1000, nil))
+		if err == nil || !strings.Contains(err.Error(), "not zero") || !strings.Contains(err.Error(), "GOWORK=off go test '-run=^FuzzBad/") {
+			t.Errorf("unguided %t: the failing target ended with %v", unguided, err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package proof
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/junit"
+)
+
+// goTestOf runs go test in a module of one file.
+func goTestOf(t *testing.T, source string) ([]junit.Case, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.21\n", "a_test.go": source} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return goTest(t.Context(), io.Discard, dir, []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, "./...")
+}
+
+func TestGoTestCountsPassedFailedAndSkipped(t *testing.T) {
+	cases, err := goTestOf(t, `package a
+import "testing"
+func TestGood(t *testing.T) {}
+func TestBad(t *testing.T) { t.Error("too bad") }
+func TestLater(t *testing.T) { t.Skip("not now") }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := junit.Count(cases), (junit.Counts{Passed: 1, Failed: 1, Skipped: 1}); got != want {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+	for name, why := range map[string]string{"TestBad": "too bad", "TestLater": "not now"} {
+		for _, c := range cases {
+			if c.Name == name && !strings.Contains(resultOf(c).Error(), why) {
+				t.Errorf("%s ended with %v, want %q in it", name, resultOf(c), why)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"example.test": {"TestBad"}}, failingTests(cases)); diff != "" {
+		t.Errorf("failing tests, -want +got:\n%s", diff)
+	}
+}
+
+func TestGoTestFailsWhereNothingWasProven(t *testing.T) {
+	for name, test := range map[string]struct {
+		source string
+		noTest bool
+	}{
+		"no tests":         {"package a\n", true},
+		"does not compile": {"package a\nimport \"testing\"\nfunc TestX(t *testing.T) { undefined() }\n", false},
+		"a panic at start": {"package a\nfunc init() { panic(1) }\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cases, err := goTestOf(t, test.source)
+			if err == nil && junit.Count(cases).Failed == 0 || errors.Is(err, errNoTest) != test.noTest {
+				t.Errorf("got %v and the error %v", cases, err)
+			}
+			// Nothing that runs elsewhere can excuse it.
+			if failing := failingTests(cases); len(failing) > 0 {
+				t.Errorf("failing tests: %v", failing)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package proof
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
+)
+
+var (
+	seriesName = flag.String("podenv.series", "", "the Kubernetes minor that is proven; without it no proof runs")
+	onlyGroups = flag.String("podenv.only", strings.Join(Groups, ","), "run only these groups")
+	full       = flag.Bool("podenv.full", false, "every older kubelet, the slow specs and the long checks, too")
+	keep       = flag.Bool("podenv.keep", false, "keep the test cluster")
+	podenv     = flag.String("podenv.cli", "", "the podenv that suites operate nodes with")
+	plain      = flag.Bool("podenv.plain", false, "print plain lines")
+)
+
+// What all checks share.
+var (
+	ctx    context.Context // it ends with Ctrl-C
+	groups []string
+	repo   layout.Layout
+	steps  *pipeline.Pipeline
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *seriesName == "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(prove(m))
+}
+
+func prove(m *testing.M) int {
+	var stop context.CancelFunc
+	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
+	groups = strings.Split(*onlyGroups, ",")
+	var err error
+	if repo, err = layout.Find("."); err == nil {
+		steps, err = newPipeline(*seriesName)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if *fuzzList {
+		return printFuzzTargets()
+	}
+	return m.Run()
+}
+
+// newPipeline returns the steps for a series. Components log as much as operators have them
+// log when they look for something: a suite looks there for values that must not be logged.
+func newPipeline(name string) (*pipeline.Pipeline, error) {
+	s, err := series.Load(repo, name)
+	if err != nil {
+		return nil, err
+	}
+	// Once tests run, package testing gives os.Stderr to the results.
+	r := progress.To(os.Stderr, *plain, repo.Logs())
+	if steps != nil {
+		r = steps.Reporter
+	}
+	return &pipeline.Pipeline{Layout: repo, Series: s, Reporter: r, Verbosity: 4}, nil
+}
+
+// requireSeries skips a test that podenv test runs.
+func requireSeries(t *testing.T) {
+	t.Helper()
+	if *seriesName == "" {
+		t.Skip("without -podenv.series: podenv test runs the proofs")
+	}
+}

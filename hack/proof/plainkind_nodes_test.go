@@ -1,0 +1,115 @@
+package proof
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/nodeimage"
+)
+
+func (k *kindProof) size() (string, error) {
+	out, err := k.docker("image", "inspect", "--format", "{{.Size}}", k.image).Output()
+	if err != nil {
+		return "", err
+	}
+	if size, err := strconv.ParseInt(out, 10, 64); err != nil || size > nodeimage.MaxSize {
+		return "", fmt.Errorf("%s takes %s bytes, more than %d", k.image, out, nodeimage.MaxSize)
+	}
+	return out + " bytes", nil
+}
+
+// create leaves to kind all but the network, which podenv's clusters may be in or about to
+// be: kind would make it without a label, so that nobody deletes it.
+func (k *kindProof) create() (string, error) {
+	unlock, err := cluster.HoldNetwork(k.ctx, k.engine)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	k.started = time.Now()
+	if err := k.kind(k.ctx, "create", "cluster", "--image", k.image, "--config", k.configFile()).Run(); err != nil {
+		return "", err
+	}
+	// The node's kubectl is the release's own, whatever this machine has.
+	if err := k.docker("cp", k.node("control-plane")+":/usr/bin/kubectl", k.dir).Run(); err != nil {
+		return "", err
+	}
+	return "in " + time.Since(k.started).Round(time.Second/10).String(), nil
+}
+
+func (k *kindProof) ready() (string, error) {
+	if err := k.allReady(readyTime - time.Since(k.started)); err != nil {
+		return "", err
+	}
+	took := time.Since(k.started)
+	out, err := k.kubectl("get", "nodes,pods", "--all-namespaces", "--output=wide").Output()
+	return fmt.Sprintf("in %v\n%s", took.Round(time.Second/10), out), err
+}
+
+// allReady waits until the nodes and all pods are Ready. The deployment of CoreDNS comes with
+// its pods in tow, so it is waited for by name.
+func (k *kindProof) allReady(timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	for _, args := range [][]string{
+		{"wait", "--for=condition=Ready", "nodes", "--all"},
+		{"--namespace=kube-system", "rollout", "status", "deployment/coredns"},
+		{"--namespace=kube-system", "rollout", "status", "daemonset/podnet"},
+		{"--namespace=kube-system", "rollout", "status", "daemonset/kube-proxy"},
+		{"--namespace=kube-system", "wait", "--for=condition=Ready", "pods", "--all"},
+	} {
+		left := max(time.Until(deadline), time.Second)
+		if err := k.kubectl(append(args, "--timeout="+left.String())...).Run(); err != nil {
+			state, _ := k.kubectl("get", "nodes,pods", "--all-namespaces").Output()
+			return fmt.Errorf("%w\n%s", err, state)
+		}
+	}
+	return nil
+}
+
+func (k *kindProof) load() (string, error) {
+	for _, archive := range built.value.TestImages {
+		if err := k.kind(k.ctx, "load", "image-archive", archive).Run(); err != nil {
+			return "", err
+		}
+	}
+	return k.docker("exec", k.node("worker"), "ctr", "--namespace=k8s.io", "images", "ls", "--quiet").Output()
+}
+
+// exportLogs also shows that kind finds in a node every command that it looks for.
+func (k *kindProof) exportLogs() (string, error) {
+	dir := filepath.Join(k.dir, "logs")
+	if err := k.kind(k.ctx, "export", "logs", dir).Run(); err != nil {
+		return "", err
+	}
+	images, err := os.ReadFile(filepath.Join(dir, k.node("worker"), "images.log"))
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(string(images), "podnet") {
+		return "", fmt.Errorf("images.log of the worker has no podnet:\n%s", images)
+	}
+	return fmt.Sprintf("the worker has %d lines of images", strings.Count(string(images), "\n")), nil
+}
+
+// restart restarts all nodes, as a reboot of the machine would: they may come back with
+// each other's addresses. It looks for a pod's answer, because nodes and pods are
+// Ready in the API server's eyes until their kubelet speaks again.
+func (k *kindProof) restart() (saw string, err error) {
+	start := time.Now()
+	if err := k.docker("restart", k.node("worker"), k.node("control-plane")).Run(); err != nil {
+		return "", err
+	}
+	err = eventually(k.ctx, answerTime, func() error {
+		saw, err = k.podToPod()
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("after %v: %s", time.Since(start).Round(time.Second/10), saw), k.allReady(answerTime)
+}

@@ -1,0 +1,139 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/run"
+)
+
+// kindCluster is the cluster that plainKind creates and deletes.
+const kindCluster = "podenv-nodeimage"
+
+const (
+	// readyTime is how long it may take from the call of kind until all pods are Ready: a
+	// deadline, far above the time that it takes and that is logged.
+	readyTime = 4 * time.Minute
+	// answerTime is how long a node or a pod may take to do what it is asked.
+	answerTime = 2 * time.Minute
+	// probeInterval is how often it is looked whether something is so by now.
+	probeInterval = 500 * time.Millisecond
+)
+
+// kindConfig is the cluster of a person who has heard of kind only.
+const kindConfig = `kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+nodes:
+- role: control-plane
+- role: worker
+`
+
+// plainKind creates a cluster of two nodes from the node image with the plain kind command
+// line, looks for everything that such a cluster promises, and deletes it.
+func plainKind(c *check) error {
+	k := &kindProof{check: c, dir: c.TempDir(), engine: built.value.Engine, image: built.value.Image.Ref}
+	if err := os.WriteFile(k.configFile(), []byte(kindConfig), 0o600); err != nil {
+		return err
+	}
+	if err := k.kind(ctx, "delete", "cluster").Run(); err != nil { // what an interrupted run left
+		return err
+	}
+	for _, promise := range []struct {
+		says   string
+		prove  func() (saw string, err error)
+		needed bool // the promises after it cannot be looked at without it
+	}{
+		{"the image takes at most 1 GB unpacked", k.size, false},
+		{"kind create cluster works", k.create, true},
+		{"all nodes and pods become Ready", k.ready, true},
+		{"kind load image-archive works", k.load, true},
+		{"pods on different nodes reach each other with their own addresses", k.podToPod, true},
+		{"cluster DNS resolves a service, and the service answers", k.dns, false},
+		{"what pods send out of the pod network carries the node's address", k.outside, false},
+		{"kubectl logs shows what a container printed", k.logs, false},
+		{"kubectl exec runs a command in a container", k.exec, false},
+		{"kind export logs works", k.exportLogs, false},
+		{"nodes and their pods come back after a restart of the machine", k.restart, false},
+	} {
+		c.step.Now("%s", promise.says)
+		kept := c.part(promise.says, func() error {
+			saw, err := promise.prove()
+			fmt.Fprintf(c.step.Log(), "%s: %s\n", promise.says, saw)
+			return err
+		})
+		if !kept && promise.needed {
+			break
+		}
+	}
+	c.part("kind delete cluster leaves nothing", k.delete)
+	return nil
+}
+
+// kindProof is one run of plainKind.
+type kindProof struct {
+	*check
+	engine  *engine.Engine
+	image   string
+	dir     string
+	started time.Time
+}
+
+// kind is the plain kind command line, of the version in go.mod.
+func (k *kindProof) kind(ctx context.Context, args ...string) *run.Cmd {
+	args = append([]string{"tool", "kind"}, append(args, "--name", kindCluster)...)
+	return run.Command(ctx, "go", args...).Dir(repo.Root).Env("KUBECONFIG=" + k.kubeconfig()).Log(k.step.Log())
+}
+
+func (k *kindProof) kubectl(args ...string) *run.Cmd {
+	return run.Command(k.ctx, filepath.Join(k.dir, "kubectl"), args...).Env("KUBECONFIG=" + k.kubeconfig()).Log(k.step.Log())
+}
+
+func (k *kindProof) docker(args ...string) *run.Cmd {
+	return k.engine.Docker(k.ctx, args...).Log(k.step.Log())
+}
+
+func (k *kindProof) configFile() string { return filepath.Join(k.dir, "kind.yaml") }
+func (k *kindProof) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
+
+// node is the name of the node, and of its container, with that role.
+func (k *kindProof) node(role string) string { return kindCluster + "-" + role }
+
+// delete deletes the cluster, also after Ctrl-C, and looks for what is left of it.
+func (k *kindProof) delete() error {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), answerTime)
+	defer cancel()
+	if err := k.kind(clean, "delete", "cluster").Run(); err != nil {
+		return err
+	}
+	left, err := k.engine.Docker(clean, "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+kindCluster).Output()
+	if err == nil && left != "" {
+		err = fmt.Errorf("containers %s are left", strings.Fields(left))
+	}
+	return errors.Join(err, cluster.RemoveNetwork(clean, k.engine))
+}
+
+// eventually calls f until it returns nil, and returns its last error after timeout.
+func eventually(ctx context.Context, timeout time.Duration, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(probeInterval)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not within %v: %w", timeout, err)
+		case <-tick.C:
+		}
+	}
+}

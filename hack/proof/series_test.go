@@ -1,0 +1,114 @@
+package proof
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/renameio/v2"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/series/report"
+	"podenv.dev/hack/internal/source"
+)
+
+// TestSeries applies, generates, compiles and tests every series, and prints a table. A
+// series that fails does not keep the others from being verified.
+func TestSeries(t *testing.T) {
+	requireSeries(t)
+	names, err := series.Names(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []report.Verified
+	for _, name := range names {
+		lane{t}.check("series "+name, "series", func(*check) {}, func(c *check) error {
+			p, err := newPipeline(name)
+			if err != nil {
+				return err
+			}
+			row := report.Verified{Series: name, Release: p.Series.Release}
+			err = c.verify(p, &row)
+			rows = append(rows, row)
+			return err
+		})
+	}
+	var table strings.Builder
+	if err := report.WriteVerified(&table, rows); err != nil {
+		t.Error(err)
+	}
+	steps.Reporter.Print("\n" + table.String())
+}
+
+// verify notes in row how far the series got, and returns why it got no further.
+func (c *check) verify(p *pipeline.Pipeline, row *report.Verified) error {
+	if err := p.Packages(c.ctx); err != nil {
+		return err
+	}
+	t, err := p.Tree(c.ctx, source.Options{})
+	if err != nil {
+		return err
+	}
+	row.Assembled = true
+	if _, err := p.Binaries(c.ctx, t, build.Components); err != nil {
+		return err
+	}
+	row.Compiled = true
+	err = c.once(t, "tests", &row.Tests, func() error {
+		cases, err := c.touchedTests(t)
+		row.Tests = junit.Count(cases)
+		c.count(cases)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var none struct{}
+	err = c.once(t, "generators", &none, func() error {
+		stock, err := source.Assemble(c.ctx, repo, t.Series, source.Options{Stock: true}, c.step)
+		if err != nil {
+			return err
+		}
+		return c.codegenTest(stock, reachTest)
+	})
+	if err != nil {
+		return err
+	}
+	if row.Report, err = report.Of(c.ctx, repo, p.Series); err != nil {
+		return err
+	}
+	if report.Disagree([]report.Report{row.Report}) {
+		return errors.New("its feature gates are not those of featuregates/: see podenv series")
+	}
+	return nil
+}
+
+// once runs a proof unless it has passed before on the same tree with the same Go. Then it
+// gives result the value that it had.
+func (c *check) once(t *source.Tree, what string, result any, prove func() error) error {
+	key := digest.Of(what, t.Key, runtime.Version())
+	passed := filepath.Join(repo.Cache("verify-series"), key[:32]+".json")
+	if data, err := os.ReadFile(passed); err == nil && json.Unmarshal(data, result) == nil {
+		c.part(what+": passed before on this tree", func() error { return nil })
+		return nil
+	}
+	if err := prove(); err != nil || c.Failed() {
+		return err
+	}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(passed), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(passed, data, 0o644)
+}

@@ -1,0 +1,191 @@
+package proof
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"podenv.dev/hack/internal/codegen"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/source"
+)
+
+// generatorsLeaveTheRelease runs all of the release's own generators on the stock release,
+// where they must change nothing: only then is what they make of the patches upstream's.
+func generatorsLeaveTheRelease(c *check) error {
+	return c.codegenTest(stock.value, "TestAllGeneratorsLeaveTheReleaseAsItIs")
+}
+
+// reachTest adds a field to the stock release and compares what the generators make for the
+// packages that it reaches with what all generators make.
+const reachTest = "TestReachedPackagesAreAllThatChange"
+
+func generatorsReach(c *check) error { return c.codegenTest(stock.value, reachTest) }
+
+// codegenTest runs a test of codegen that needs a stock release.
+func (c *check) codegenTest(stock *source.Tree, name string) error {
+	env := []string{"PODENV_TREE=" + stock.Dir, "PODENV_RELEASE=" + stock.Series.Release}
+	return c.countGoTest(repo.Root, env, "-count=1", "-timeout=40m", "-run=^"+name+"$", "podenv.dev/hack/internal/codegen")
+}
+
+// roundTrip checks that the tree's commits give back the series' files byte for byte.
+func roundTrip(c *check) error {
+	changed, err := source.WritePatches(c.ctx, repo, steps.Series, nil)
+	if err == nil && len(changed) > 0 {
+		err = fmt.Errorf("the tree's commits give other files than the repository had: %s; look at them with git diff", strings.Join(changed, ", "))
+	}
+	return err
+}
+
+// checkout is a clone of the tree in a folder of its own.
+type checkout struct {
+	*check
+	dir string
+}
+
+func (c *check) clone(name string) (*checkout, error) {
+	w := &checkout{c, filepath.Join(repo.Output(), "proof", name)}
+	c.Cleanup(func() { os.RemoveAll(w.dir) })
+	if err := os.RemoveAll(w.dir); err != nil {
+		return nil, err
+	}
+	return w, run.Command(c.ctx, "git", "clone", "--quiet", "--shared", "--no-checkout", built.value.Tree.Dir, w.dir).Run()
+}
+
+func (w *checkout) git(args ...string) (string, error) {
+	identity := []string{"-C", w.dir, "-c", "user.name=podenv", "-c", "user.email=podenv@podenv.dev"}
+	return run.Command(w.ctx, "git", append(identity, args...)...).Log(w.step.Log()).Output()
+}
+
+// goBuild runs go build in the checkout as without podenv.
+func (w *checkout) goBuild(args ...string) error {
+	return run.Command(w.ctx, "go", append([]string{"build"}, args...)...).Dir(w.dir).Env(treeEnv...).Log(w.step.Log()).Run()
+}
+
+// exportOntoTag does what a maintainer upstream would do with the exported series: git am
+// onto a pristine tree of the tag, then go build, without podenv. The result must be the
+// tree that the tests run on, file for file.
+func exportOntoTag(c *check) error {
+	t := built.value.Tree
+	files, err := source.Export(c.ctx, repo, t.Series, filepath.Join(repo.Output(), "proof", "export"), nil)
+	if err != nil {
+		return err
+	}
+	c.step.Now("a pristine checkout of %s", t.Series.Release)
+	w, err := c.clone("pristine")
+	if err != nil {
+		return err
+	}
+	release, _, err := t.Release(c.ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := w.git("checkout", "--quiet", release); err != nil {
+		return err
+	}
+	c.step.Now("git am of %d files", len(files))
+	if _, err := w.git(append([]string{"am", "--quiet"}, files...)...); err != nil {
+		return err
+	}
+	want, err := run.Command(c.ctx, "git", "-C", t.Dir, "rev-parse", "HEAD^{tree}").Output()
+	if err != nil {
+		return err
+	}
+	if diff, err := w.git("diff", "--stat", want, "HEAD"); err != nil || diff != "" {
+		return errors.Join(err, fmt.Errorf("git am of the export gives another tree than podenv assembles:\n%s", diff))
+	}
+	c.step.Now("go build ./cmd/kubelet ./cmd/kube-apiserver")
+	return w.goBuild("-o", filepath.Join(w.dir, "_output")+"/", "./cmd/kubelet", "./cmd/kube-apiserver")
+}
+
+// eachPatch applies the series one patch at a time and, after each, generates code, compiles
+// the packages that the patch touches and runs their tests: a patch that stands only with its
+// successors cannot be bisected or sent.
+func eachPatch(c *check) error {
+	t := built.value.Tree
+	w, err := c.clone("steps")
+	if err != nil {
+		return err
+	}
+	// All commits but those that podenv makes, of the release and of generated code.
+	log, err := w.git("log", "--reverse", "--format=%H %s", "--invert-grep", "--grep=^Podenv-Commit: ", "HEAD")
+	if err != nil {
+		return err
+	}
+	if log == "" {
+		return fmt.Errorf("series %s has no patches: add some to %s", t.Series.Name, t.Series.Dir)
+	}
+	first, _, _ := strings.Cut(log, " ")
+	if _, err := w.git("checkout", "--quiet", first+"^"); err != nil {
+		return err
+	}
+	release, _, err := t.Release(c.ctx)
+	if err != nil {
+		return err
+	}
+	generators := codegen.Options{Tree: w.dir, Release: t.Series.Release, Base: release, Work: repo.Cache("codegen")}
+	inputs, err := codegen.InputsKey(c.ctx, generators)
+	if err != nil {
+		return err
+	}
+	for line := range strings.SplitSeq(log, "\n") {
+		commit, subject, _ := strings.Cut(line, " ")
+		c.part(subject, func() (err error) {
+			c.step.Now("%s", subject)
+			inputs, err = w.apply(commit, generators, inputs)
+			if err != nil {
+				return err
+			}
+			return w.test(commit)
+		})
+	}
+	return nil
+}
+
+// apply applies a commit, and generates code where the generators' inputs change. It returns
+// the hash of the inputs.
+func (w *checkout) apply(commit string, generators codegen.Options, before string) (string, error) {
+	if _, err := w.git("cherry-pick", commit); err != nil {
+		return before, err
+	}
+	inputs, err := codegen.InputsKey(w.ctx, generators)
+	if err != nil || inputs == before {
+		return before, err
+	}
+	if err := codegen.Generate(w.ctx, generators, w.step); err != nil {
+		return before, err
+	}
+	if _, err := w.git("add", "--all"); err != nil {
+		return before, err
+	}
+	_, err = w.git("commit", "--quiet", "--allow-empty", "--message", "generated")
+	return inputs, err
+}
+
+// test runs the tests of the packages that a commit touches.
+func (w *checkout) test(commit string) error {
+	files, err := built.value.Tree.ChangedIn(w.ctx, commit)
+	if err != nil {
+		return err
+	}
+	packages := source.Packages(files)
+	if len(packages) == 0 {
+		return nil
+	}
+	cases, err := w.kubernetesTests(w.dir, packages)
+	if errors.Is(err, errNoTest) {
+		return w.goBuild(packages...) // as pkg/features in old releases: go test leaves them out
+	}
+	var names []string
+	for _, test := range cases {
+		if failed(test) {
+			names = append(names, test.ClassName+" "+test.Name)
+		}
+	}
+	if err == nil && len(names) > 0 {
+		err = fmt.Errorf("these tests fail after the patch: %s", strings.Join(names, ", "))
+	}
+	return err
+}

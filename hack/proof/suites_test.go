@@ -1,0 +1,175 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/stories"
+	"podenv.dev/hack/internal/suite"
+)
+
+// quiet are the steps without lines of their own: a check is one line.
+func quiet() *pipeline.Pipeline {
+	p := *steps
+	p.Reporter = nil
+	return &p
+}
+
+func userStories(c *check) error {
+	told, err := stories.Run(c.ctx, stories.Options{Kubeconfig: gatesOn.value.Kubeconfig()}, c.step)
+	for _, story := range told {
+		c.part(story.Manifest, func() error { return nil })
+	}
+	return err
+}
+
+// suiteOf runs a suite with the gates on: no spec may be skipped for want of one.
+func suiteOf(name string) func(*check) error {
+	return func(c *check) error { return c.suite(suite.Options{Suite: name, RequireGates: suite.Gates(name)}) }
+}
+
+// upgrades operates nodes. What they are swapped to is built first: compiling is no part of
+// a spec.
+func upgrades(c *check) error {
+	most, filter := 1, "!Slow"
+	if *full {
+		most, filter = series.SupportedSkew, ""
+	}
+	older, err := steps.Series.Older(repo, most)
+	if err != nil {
+		return err
+	}
+	stock := "stock:" + steps.Series.Name
+	builds := [][2]string{{stock, "kube-apiserver"}, {stock, "kubelet"}}
+	for _, minor := range older {
+		builds = append(builds, [2]string{"stock:" + minor, "kubelet"})
+	}
+	for _, b := range builds {
+		c.step.Now("building %s %s", b[1], b[0])
+		if _, err := quiet().Component(c.ctx, b[0], b[1]); err != nil {
+			return err
+		}
+	}
+	return c.suite(suite.Options{
+		Suite: "upgrade", RequireGates: suite.Gates("upgrade"), LabelFilter: filter, Procs: 1, Timeout: time.Hour,
+		Podenv: *podenv, Cluster: testCluster, Minor: steps.Series.Name, Older: older,
+	})
+}
+
+// gatesOff makes the cluster anew without the gates, and runs the specs that say what a
+// cluster does then.
+func gatesOff(c *check) error {
+	gates, err := steps.Gates()
+	if err != nil {
+		return err
+	}
+	for gate := range gates {
+		gates[gate] = false
+	}
+	if err := gatesOn.value.Delete(c.ctx, c.step); err != nil {
+		return err
+	}
+	gatesOn.value = nil
+	if gatesOn.value, err = quiet().Cluster(c.ctx, built.value, cluster.Config{Name: testCluster, Workers: 1, Gates: gates}); err != nil {
+		return err
+	}
+	for _, name := range []string{"envfiles", "relaxed", "expansion"} {
+		err = errors.Join(err, c.suite(suite.Options{
+			Suite: name, Focus: "with the gate off",
+			JUnit: filepath.Join(repo.Output(), "e2e", name+"-gate-off.xml"),
+		}))
+	}
+	return err
+}
+
+// suite counts the specs that ran or were to run; a spec that a filter leaves out is neither.
+func (c *check) suite(o suite.Options) error {
+	o.Kubeconfig, o.Kubectl = gatesOn.value.Kubeconfig(), built.value.Build.Binaries["kubectl"]
+	result, err := suite.Run(c.ctx, repo, o, c.step)
+	if result.JUnit == "" {
+		return err
+	}
+	if result.Report != "" {
+		steps.Reporter.Print(strings.TrimSpace(result.Report))
+	}
+	cases, readErr := junit.Read(result.JUnit)
+	if readErr != nil {
+		return readErr
+	}
+	c.count(cases)
+	if junit.Count(cases).Failed > 0 {
+		return nil // the cases say it
+	}
+	return err
+}
+
+// clusterOperations runs the tests of the cluster package that need a node image.
+func clusterOperations(c *check) error {
+	gates, err := steps.Gates()
+	if err != nil {
+		return err
+	}
+	var flags []string
+	for name, on := range gates {
+		flags = append(flags, fmt.Sprintf("%s=%t", name, on))
+	}
+	env := []string{"PODENV_NODE_IMAGE=" + built.value.Image.Ref, "PODENV_GATES=" + strings.Join(flags, ",")}
+	return c.countGoTest(repo.Root, env, "-count=1", "-timeout=20m", "-run=^TestLive$", "podenv.dev/hack/internal/cluster")
+}
+
+// deleteCluster deletes the test cluster, also after Ctrl-C.
+func deleteCluster() {
+	if gatesOn.value == nil || *keep {
+		return
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	step := steps.Reporter.Step("delete cluster " + testCluster)
+	step.End(gatesOn.value.Delete(clean, step)) //nolint:errcheck // it has been shown
+}
+
+// downLeavesNothing deletes the test cluster and looks for what is left of it.
+func downLeavesNothing(c *check) error {
+	if *keep {
+		c.part("the test cluster", func() error { return skipped("--keep") })
+		return nil
+	}
+	kubeconfig, name, docker := gatesOn.value.Kubeconfig(), gatesOn.value.Context(), built.value.Engine.Docker
+	if err := gatesOn.value.Delete(c.ctx, c.step); err != nil {
+		return err
+	}
+	gatesOn.value = nil
+	c.part("no container", func() error {
+		left, err := docker(c.ctx, "ps", "--all", "--format", "{{.Names}}", "--filter", "label=io.x-k8s.kind.cluster="+testCluster).Output()
+		if err == nil && left != "" {
+			err = fmt.Errorf("containers are left: %s", left)
+		}
+		return err
+	})
+	c.part("no kubeconfig", func() error {
+		if _, err := os.Stat(kubeconfig); err == nil {
+			return fmt.Errorf("the kubeconfig is left: %s", kubeconfig)
+		}
+		return noContext(name)
+	})
+	c.part("no network that nobody uses", func() error {
+		ids, err := docker(c.ctx, "network", "ls", "--quiet", "--filter", "label=podenv.dev/network").Output()
+		for _, id := range strings.Fields(ids) {
+			users, err := docker(c.ctx, "ps", "--all", "--quiet", "--filter", "network="+id).Output()
+			if err != nil || users == "" {
+				return errors.Join(err, fmt.Errorf("the network %s is left", id))
+			}
+		}
+		return err
+	})
+	return nil
+}

@@ -1,0 +1,52 @@
+package proof
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/source"
+)
+
+// acceptedUpstream holds the pods of test/corpus against the first upstream release that
+// has the field: every pod that this branch accepts must be valid there too, so that a
+// cluster can move on. That release is in a module of its own; the suite does the same on
+// this branch's API server.
+func acceptedUpstream(c *check) error {
+	return c.countGoTest(filepath.Join(repo.Root, "test", "upstream", "v1.34"), []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}, "./...")
+}
+
+// upstreamTests runs Kubernetes' own tests of every package that the tree's commits touch.
+func upstreamTests(c *check) error {
+	cases, err := c.touchedTests(built.value.Tree)
+	c.count(cases)
+	return err
+}
+
+// touchedTests runs the tests of the packages in which t differs from its release. Those that
+// fail on the stock release as well are skipped.
+func (c *check) touchedTests(t *source.Tree) ([]junit.Case, error) {
+	files, err := t.Changed(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	packages := source.Packages(files)
+	if len(packages) == 0 {
+		return nil, fmt.Errorf("the tree at %s does not differ from its release: are there patches?", t.Dir)
+	}
+	cases, err := c.kubernetesTests(t.Dir, packages)
+	if err != nil || len(failingTests(cases)) == 0 {
+		return cases, err
+	}
+	stock, err := source.Assemble(c.ctx, repo, t.Series, source.Options{Stock: true}, nil)
+	if err != nil {
+		return cases, fmt.Errorf("comparing with the stock release: %w", err)
+	}
+	ended, err := c.again(stock.Dir, cases)
+	for i, test := range cases {
+		if failed(test) && failed(ended[[2]string{test.ClassName, test.Name}]) {
+			cases[i] = junit.Case{ClassName: test.ClassName, Name: test.Name, Skipped: &junit.Message{Message: "fails on the stock release too, on this host"}}
+		}
+	}
+	return cases, err
+}
