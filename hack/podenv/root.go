@@ -75,6 +75,7 @@ inputs have not changed costs nothing.`,
 		newDoctor(a), newTree(a), newPatches(a), newBuild(a), newImage(a), newUp(a),
 		newDown(a), newPush(a), newE2E(a), newExport(a), newTest(a), newBench(a),
 		newExpand(a),
+		newPreset(a),
 		newRebase(a), newSeries(a),
 		newFuzz(a), newAudit(a), newNode(a),
 	)

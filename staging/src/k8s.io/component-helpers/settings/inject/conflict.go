@@ -1,0 +1,213 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inject
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Conflict is a preset that a pod does not get.
+type Conflict struct {
+	Preset *Preset
+	// Reasons are sentences without the full stop. None of them has a value.
+	Reasons []string
+}
+
+// Message is the text of the event on the pod, at most about 3 KiB.
+func (c Conflict) Message() string {
+	return "Conflict on pod preset. " + strings.Join(c.Reasons, ". ") + "."
+}
+
+const (
+	maxReasons = 10
+	maxShown   = 256
+)
+
+// reasonList gathers the distinct reasons of a conflict.
+type reasonList struct {
+	reasons []string
+	more    int
+}
+
+func (r *reasonList) add(reason string) {
+	if slices.Contains(r.reasons, reason) {
+		return
+	}
+	if len(r.reasons) == maxReasons {
+		r.more++
+		return
+	}
+	r.reasons = append(r.reasons, reason)
+}
+
+func (r *reasonList) addEach(start string, names []string) {
+	for _, name := range names {
+		r.add(start + show(name))
+	}
+}
+
+func (r *reasonList) sentences() []string {
+	if r.more > 0 {
+		return append(r.reasons, fmt.Sprintf("And %d more", r.more))
+	}
+	return r.reasons
+}
+
+// show makes a name or a path fit to be printed.
+func show(name string) string {
+	if len(name) > maxShown {
+		name = name[:maxShown] + "..."
+	}
+	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// checkDevices finds mounts that the raw block devices of c leave no room for.
+func (a *attempt) checkDevices(c *v1.Container, mounts []v1.VolumeMount, r *reasonList) {
+	for _, device := range c.VolumeDevices {
+		for _, mount := range mounts {
+			if mount.MountPath == device.DevicePath {
+				r.add("Duplicate mountPath " + show(mount.MountPath))
+			} else if mount.Name == device.Name {
+				r.add(fmt.Sprintf("Volume %s is a device of container %s", show(mount.Name), show(c.Name)))
+			}
+		}
+	}
+}
+
+// checkPrivileges finds mounts that only a privileged container may have.
+func (a *attempt) checkPrivileges(c *v1.Container, mounts []v1.VolumeMount, r *reasonList) {
+	if c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged {
+		return
+	}
+	for _, mount := range mounts {
+		if mount.MountPropagation != nil && *mount.MountPropagation == v1.MountPropagationBidirectional {
+			r.add(fmt.Sprintf("mountPath %s is Bidirectional, and container %s is not privileged", show(mount.MountPath), show(c.Name)))
+		}
+	}
+}
+
+// checkSources finds variables that both an env and an envFrom would set, of which one is
+// the preset's and the other is not.
+func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
+	if a.options.Keys == nil {
+		return
+	}
+	check := func(s *v1.EnvFromSource, env func(string) []int) {
+		for _, key := range a.options.Keys(s) {
+			if name := s.Prefix + key; len(env(name)) > 0 {
+				r.add(fmt.Sprintf("Duplicate env %s, which envFrom %s sets too", show(name), sourceOf(s)))
+			}
+		}
+	}
+	if len(add.env) > 0 && len(c.EnvFrom) > 0 {
+		ours, env := under(a.preset.EnvFrom, sourceOf), under(add.env, envName)
+		for i := range c.EnvFrom {
+			if len(ours(sourceOf(&c.EnvFrom[i]))) == 0 {
+				check(&c.EnvFrom[i], env)
+			}
+		}
+	}
+	if len(add.envFrom) > 0 && len(c.Env) > 0 {
+		ours, theirs := under(a.preset.Env, envName), under(c.Env, envName)
+		for i := range add.envFrom {
+			check(&add.envFrom[i], func(name string) []int {
+				if len(ours(name)) > 0 {
+					return nil
+				}
+				return theirs(name)
+			})
+		}
+	}
+}
+
+// checkClaims finds ephemeral volumes whose claim could not be made, or would be the claim
+// of another volume. The name of a claim follows from the pod's, so that nothing can be
+// known of a pod whose name is yet to be generated; such a name is short enough.
+func (a *attempt) checkClaims(r *reasonList) {
+	if a.pod.Name == "" || len(a.volumes) == 0 {
+		return
+	}
+	const maxLength = 253
+	made := func(volume *v1.Volume) string {
+		if volume.Ephemeral == nil {
+			return ""
+		}
+		return a.pod.Name + "-" + volume.Name
+	}
+	used := func(volume *v1.Volume) string {
+		if volume.PersistentVolumeClaim == nil {
+			return ""
+		}
+		return volume.PersistentVolumeClaim.ClaimName
+	}
+	clash := func(new, old *v1.Volume) bool {
+		return made(new) != "" && made(new) == used(old) || made(old) != "" && made(old) == used(new)
+	}
+	for i := range a.volumes {
+		volume := &a.volumes[i]
+		if len(made(volume)) > maxLength {
+			r.add(fmt.Sprintf("The names of the pod and of volume %s are too long for a claim", show(volume.Name)))
+		}
+		for _, others := range [][]v1.Volume{a.pod.Spec.Volumes, a.volumes} {
+			for j := range others {
+				if clash(volume, &others[j]) {
+					r.add(fmt.Sprintf("Volumes %s and %s have the same claim", show(volume.Name), show(others[j].Name)))
+				}
+			}
+		}
+	}
+}
+
+const (
+	// maxAnnotations is how many bytes all annotations of an object can have.
+	maxAnnotations = 256 * 1024
+	// maxPod is how many bytes a pod can have with what presets add to it: etcd takes
+	// 1.5 MiB, and status and managed fields need room.
+	maxPod = 1024 * 1024
+	// smallPod is what presets can add without a look at the size of the pod.
+	smallPod = 64 * 1024
+)
+
+// checkSizes finds presets that would make the pod too large to be stored.
+func (a *attempt) checkSizes(r *reasonList) {
+	key := AppliedAnnotation(a.preset.Name)
+	if _, ok := a.pod.Annotations[key]; !ok {
+		size := len(key) + len(a.preset.ResourceVersion)
+		for key, value := range a.pod.Annotations {
+			size += len(key) + len(value)
+		}
+		if size > maxAnnotations {
+			r.add("The pod has no room for another annotation")
+		}
+	}
+	added := len(a.added) * a.preset.size()
+	for i := range a.volumes {
+		added += a.volumes[i].Size()
+	}
+	if added > smallPod && a.pod.Size()+added > maxPod {
+		r.add("The pod would be too large")
+	}
+}

@@ -1,0 +1,214 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inject
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Options are what an injection depends on beside the pod and the presets.
+type Options struct {
+	// Keys returns the keys of the ConfigMap or Secret that a source names, in the
+	// namespace of the pod, or nil if it is not known or does not exist. Keys itself
+	// may be nil.
+	Keys func(source *v1.EnvFromSource) []string
+
+	// EnvFileVolumesMayBeMounted says that the API server lets any container mount a
+	// volume that an env file is read from, as it does from v1.34 on.
+	EnvFileVolumesMayBeMounted bool
+
+	// Before is what an earlier injection into the same pod, in the same request, has
+	// done. It is not done again, and it is in conflict with nothing: containers that
+	// have come since are all that the presets in it are looked at for.
+	Before Record
+}
+
+// Record says, by the UID of a preset, which containers the preset was applied to.
+type Record map[types.UID]map[string]bool
+
+// Result says what became of the presets.
+type Result struct {
+	// Applied are the presets that the pod has now, in the order of injection.
+	Applied []*Preset
+	// Conflicts are those that were left out, in the same order.
+	Conflicts []Conflict
+	// Record is for the Options of a later injection into the same pod.
+	Record Record
+}
+
+// Into injects the presets that match the labels of pod and are in no conflict, in the
+// order in which they come. It changes pod and copies what it adds to it. The caller has
+// looked at Exempt, and has sorted presets with Compare.
+func Into(pod *v1.Pod, presets []*Preset, o Options) Result {
+	result := Result{Record: Record{}}
+	for uid, containers := range o.Before {
+		result.Record[uid] = containers
+	}
+	for _, p := range presets {
+		before := o.Before[p.UID]
+		if before == nil && !p.Selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		a := attempt{pod: pod, preset: p, options: &o, done: before}
+		if reasons := a.reasons(); len(reasons) > 0 {
+			result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: reasons})
+			if before == nil {
+				// The annotation may have come with a copy of another pod.
+				delete(pod.Annotations, AppliedAnnotation(p.Name))
+			}
+			continue
+		}
+		a.apply()
+		result.Record[p.UID] = a.containers()
+		result.Applied = append(result.Applied, p)
+	}
+	return result
+}
+
+// attempt is the injection of one preset into a pod.
+type attempt struct {
+	pod     *v1.Pod
+	preset  *Preset
+	options *Options
+	// done are the containers that have the preset already; nil if none has.
+	done map[string]bool
+
+	volumes []v1.Volume
+	added   []addition
+}
+
+// addition is what a container lacks of the preset.
+type addition struct {
+	container *v1.Container
+	env       []v1.EnvVar
+	envFrom   []v1.EnvFromSource
+	mounts    []v1.VolumeMount
+}
+
+// eachContainer calls f for each container that is injected into.
+func (a *attempt) eachContainer(f func(c *v1.Container, init bool)) {
+	for i := range a.pod.Spec.InitContainers {
+		if c := &a.pod.Spec.InitContainers[i]; !a.done[c.Name] {
+			f(c, true)
+		}
+	}
+	for i := range a.pod.Spec.Containers {
+		if c := &a.pod.Spec.Containers[i]; !a.done[c.Name] {
+			f(c, false)
+		}
+	}
+}
+
+// containers are the names of all containers that have the preset after apply.
+func (a *attempt) containers() map[string]bool {
+	names := map[string]bool{}
+	for name := range a.done {
+		names[name] = true
+	}
+	a.eachContainer(func(c *v1.Container, _ bool) { names[c.Name] = true })
+	return names
+}
+
+// reasons works out what the pod lacks of the preset, and what keeps the preset from
+// being applied.
+func (a *attempt) reasons() []string {
+	var r reasonList
+	if a.preset.Broken != "" {
+		r.add(a.preset.Broken)
+		return r.sentences()
+	}
+	a.eachContainer(func(c *v1.Container, init bool) { a.compareContainer(c, init, &r) })
+	if a.done != nil && len(a.added) == 0 {
+		return r.sentences()
+	}
+	a.compareVolumes(&r)
+	if !a.options.EnvFileVolumesMayBeMounted {
+		a.checkEnvFileMounts(&r)
+	}
+	a.checkEnvFileVolumes(&r)
+	a.checkSizes(&r)
+	return r.sentences()
+}
+
+// compareContainer finds what c lacks of the preset, and what it has otherwise.
+func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
+	add := addition{container: c}
+	var clashes []string
+	env := a.preset.Env
+	if init {
+		env = withoutFilesOf(c, env)
+	}
+	add.env, clashes = merge(c.Env, env, envName)
+	r.addEach("Duplicate env ", clashes)
+
+	var sources []source
+	add.envFrom, sources = merge(c.EnvFrom, a.preset.EnvFrom, sourceOf)
+	for _, s := range sources {
+		r.add("Duplicate envFrom " + s.String())
+	}
+
+	add.mounts, clashes = merge(c.VolumeMounts, a.preset.VolumeMounts, mountPath)
+	r.addEach("Duplicate mountPath ", clashes)
+
+	a.checkDevices(c, add.mounts, r)
+	a.checkPrivileges(c, add.mounts, r)
+	a.checkSources(c, add, r)
+	a.added = append(a.added, add)
+}
+
+// compareVolumes finds the volumes that the pod lacks, and those it has otherwise.
+func (a *attempt) compareVolumes(r *reasonList) {
+	var clashes []string
+	a.volumes, clashes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName)
+	r.addEach("Duplicate volume ", clashes)
+	a.checkClaims(r)
+}
+
+// apply adds to the pod what it lacks.
+func (a *attempt) apply() {
+	for _, add := range a.added {
+		c := add.container
+		c.Env = appendCopies(c.Env, add.env, (*v1.EnvVar).DeepCopyInto)
+		c.EnvFrom = appendCopies(c.EnvFrom, add.envFrom, (*v1.EnvFromSource).DeepCopyInto)
+		c.VolumeMounts = appendCopies(c.VolumeMounts, add.mounts, (*v1.VolumeMount).DeepCopyInto)
+	}
+	a.pod.Spec.Volumes = appendCopies(a.pod.Spec.Volumes, a.volumes, (*v1.Volume).DeepCopyInto)
+	if a.pod.Annotations == nil {
+		a.pod.Annotations = map[string]string{}
+	}
+	if a.done == nil {
+		a.pod.Annotations[AppliedAnnotation(a.preset.Name)] = a.preset.ResourceVersion
+	}
+}
+
+// appendCopies appends deep copies, into memory that nothing else uses.
+func appendCopies[T any](to, items []T, deepCopy func(in, out *T)) []T {
+	if len(items) == 0 {
+		return to
+	}
+	to = slices.Grow(slices.Clip(to), len(items))
+	for i := range items {
+		var item T
+		deepCopy(&items[i], &item)
+		to = append(to, item)
+	}
+	return to
+}

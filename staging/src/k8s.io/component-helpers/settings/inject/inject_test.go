@@ -1,0 +1,512 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inject
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var start = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+
+// preset makes a preset for pods of role frontend.
+func preset(name string, change func(*Preset)) *Preset {
+	p := &Preset{
+		Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7", Created: start,
+		Selector: labels.SelectorFromSet(labels.Set{"role": "frontend"}),
+	}
+	change(p)
+	return p
+}
+
+// database is the preset of the document's first example.
+func database() *Preset {
+	return preset("allow-database", func(p *Preset) {
+		p.Env = []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}}
+		p.VolumeMounts = []v1.VolumeMount{{Name: "cache-volume", MountPath: "/cache"}}
+		p.Volumes = []v1.Volume{emptyDir("cache-volume")}
+	})
+}
+
+func emptyDir(name string) v1.Volume {
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
+}
+
+func hostPath(name, path string) v1.Volume {
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: path}}}
+}
+
+func configMap(name string) v1.EnvFromSource {
+	return v1.EnvFromSource{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}}
+}
+
+func fileVar(name, volume string) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: volume, Path: "f", Key: name}}}
+}
+
+// website is the pod of the document's examples.
+func website(change func(*v1.Pod)) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "website", Labels: map[string]string{"app": "website", "role": "frontend"}},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "website", Image: "ecorp/website"}}},
+	}
+	if change != nil {
+		change(pod)
+	}
+	return pod
+}
+
+func TestIntoInjectsIntoEachContainer(t *testing.T) {
+	pod := website(func(pod *v1.Pod) {
+		always := v1.ContainerRestartPolicyAlways
+		pod.Spec.InitContainers = []v1.Container{{Name: "init"}, {Name: "sidecar", RestartPolicy: &always}}
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "second", Env: []v1.EnvVar{{Name: "FIRST", Value: "1"}}})
+	})
+	p := database()
+	result := Into(pod, []*Preset{p}, Options{})
+	if len(result.Conflicts) > 0 || len(result.Applied) != 1 {
+		t.Fatalf("%d applied, conflicts %v", len(result.Applied), result.Conflicts)
+	}
+	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+		if last := c.Env[len(c.Env)-1]; last != p.Env[0] {
+			t.Errorf("%s has the last variable %v, want %v", c.Name, last, p.Env[0])
+		}
+		if !reflect.DeepEqual(c.VolumeMounts, p.VolumeMounts) {
+			t.Errorf("%s has the mounts %v, want %v", c.Name, c.VolumeMounts, p.VolumeMounts)
+		}
+	}
+	if !reflect.DeepEqual(pod.Spec.Volumes, p.Volumes) {
+		t.Errorf("volumes: %v, want %v", pod.Spec.Volumes, p.Volumes)
+	}
+	want := map[string]string{"podpreset.admission.kubernetes.io/podpreset-allow-database": "7"}
+	if !reflect.DeepEqual(pod.Annotations, want) {
+		t.Errorf("annotations: %v, want %v", pod.Annotations, want)
+	}
+}
+
+func TestIntoLeavesOtherPodsAlone(t *testing.T) {
+	pod := website(func(pod *v1.Pod) { pod.Labels["role"] = "backend" })
+	before := pod.DeepCopy()
+	if result := Into(pod, []*Preset{database()}, Options{}); len(result.Applied)+len(result.Conflicts) > 0 {
+		t.Errorf("got %+v for a pod that does not match", result)
+	}
+	if !reflect.DeepEqual(pod, before) {
+		t.Errorf("the pod has changed: %v", pod)
+	}
+}
+
+func TestExempt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		annotations map[string]string
+		want        bool
+	}{
+		"no annotation":          {nil, false},
+		"excluded":               {map[string]string{ExcludeAnnotation: "true"}, true},
+		"not excluded":           {map[string]string{ExcludeAnnotation: "false"}, false},
+		"mirror of a static pod": {map[string]string{v1.MirrorPodAnnotationKey: "x"}, true},
+	} {
+		if got := Exempt(website(func(pod *v1.Pod) { pod.Annotations = tt.annotations })); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
+// TestConflicts has a pod that is in conflict with the one preset, so that nothing of it
+// is injected, or in none, where message is empty.
+func TestConflicts(t *testing.T) {
+	bidirectional := v1.MountPropagationBidirectional
+	yes := true
+	optional := configMap("settings")
+	optional.ConfigMapRef.Optional = &yes
+	block := v1.Volume{Name: "disk", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}}
+	ephemeral := v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}
+	keys := func(s *v1.EnvFromSource) []string {
+		if s.ConfigMapRef != nil && s.ConfigMapRef.Name == "settings" {
+			return []string{"COLOR"}
+		}
+		return nil
+	}
+	tests := []struct {
+		name    string
+		preset  func(*Preset)
+		pod     func(*v1.Pod)
+		options Options
+		message string
+	}{
+		{
+			name:   "everything exactly as in the pod",
+			preset: func(p *Preset) { *p = *database() },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}}
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "cache-volume", MountPath: "/cache"}}
+				pod.Spec.Volumes = []v1.Volume{emptyDir("cache-volume")}
+			},
+		},
+		{
+			name:    "env with another value",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "5432"}} },
+			message: "Conflict on pod preset. Duplicate env DB_PORT.",
+		},
+		{
+			name:   "env in an init container",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.InitContainers = []v1.Container{{Name: "init", Env: []v1.EnvVar{{Name: "DB_PORT"}}}}
+			},
+			message: "Conflict on pod preset. Duplicate env DB_PORT.",
+		},
+		{
+			name:    "a variable that the preset defines twice, and the pod once",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "2"}} },
+			message: "Conflict on pod preset. Duplicate env A.",
+		},
+		{
+			name: "the document's last example",
+			preset: func(p *Preset) {
+				*p = *database()
+				p.VolumeMounts[0].Name, p.Volumes[0].Name = "other-volume", "other-volume"
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "cache-volume", MountPath: "/cache"}}
+				pod.Spec.Volumes = []v1.Volume{emptyDir("cache-volume")}
+			},
+			message: "Conflict on pod preset. Duplicate mountPath /cache.",
+		},
+		{
+			name: "two mounts of one volume at two paths",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("data")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/b", SubPath: "b"}, {Name: "data", MountPath: "/c"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{emptyDir("data")}
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/a"}}
+			},
+		},
+		{
+			name: "a volume with another source",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("data")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+			},
+			pod:     func(pod *v1.Pod) { pod.Spec.Volumes = []v1.Volume{hostPath("data", "/srv")} },
+			message: "Conflict on pod preset. Duplicate volume data.",
+		},
+		{
+			name:    "envFrom with another optional",
+			preset:  func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{configMap("settings")} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{optional} },
+			message: "Conflict on pod preset. Duplicate envFrom ConfigMap settings.",
+		},
+		{
+			name:   "envFrom with another prefix",
+			preset: func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{configMap("settings")} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{Prefix: "X_", ConfigMapRef: optional.ConfigMapRef}}
+			},
+		},
+		{
+			name:    "env that the pod's envFrom brings",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "X_COLOR", Value: "red"}} },
+			options: Options{Keys: keys},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{Prefix: "X_", ConfigMapRef: optional.ConfigMapRef}}
+			},
+			message: "Conflict on pod preset. Duplicate env X_COLOR, which envFrom ConfigMap settings with prefix X_ sets too.",
+		},
+		{
+			name:    "envFrom that brings the pod's env",
+			preset:  func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{configMap("settings")} },
+			options: Options{Keys: keys},
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "COLOR", Value: "red"}} },
+			message: "Conflict on pod preset. Duplicate env COLOR, which envFrom ConfigMap settings sets too.",
+		},
+		{
+			name:    "env and envFrom of a ConfigMap that is not there",
+			preset:  func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{configMap("other")} },
+			options: Options{Keys: keys},
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "COLOR", Value: "red"}} },
+		},
+		{
+			name: "env and envFrom of the preset itself",
+			preset: func(p *Preset) {
+				p.Env = []v1.EnvVar{{Name: "COLOR", Value: "red"}}
+				p.EnvFrom = []v1.EnvFromSource{configMap("settings")}
+			},
+			options: Options{Keys: keys},
+		},
+		{
+			name: "a path of a device",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("data")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/dev/xvda"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{block}
+				pod.Spec.Containers[0].VolumeDevices = []v1.VolumeDevice{{Name: "disk", DevicePath: "/dev/xvda"}}
+			},
+			message: "Conflict on pod preset. Duplicate mountPath /dev/xvda.",
+		},
+		{
+			name: "a volume that is a device",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{block}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "disk", MountPath: "/data"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{block}
+				pod.Spec.Containers[0].VolumeDevices = []v1.VolumeDevice{{Name: "disk", DevicePath: "/dev/xvda"}}
+			},
+			message: "Conflict on pod preset. Volume disk is a device of container website.",
+		},
+		{
+			name: "a mount that needs privileges",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{hostPath("data", "/srv")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data", MountPropagation: &bidirectional}}
+			},
+			message: "Conflict on pod preset. mountPath /data is Bidirectional, and container website is not privileged.",
+		},
+		{
+			name: "a mount that needs privileges, and has them",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{hostPath("data", "/srv")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data", MountPropagation: &bidirectional}}
+			},
+			pod: func(pod *v1.Pod) { pod.Spec.Containers[0].SecurityContext = &v1.SecurityContext{Privileged: &yes} },
+		},
+		{
+			name:   "a variable from a file in a volume of the pod, which an init container writes",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{fileVar("COLOR", "env")} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{emptyDir("env")}
+				pod.Spec.InitContainers = []v1.Container{{Name: "setup", VolumeMounts: []v1.VolumeMount{{Name: "env", MountPath: "/env"}}}}
+			},
+		},
+		{
+			name:    "a variable from a file in a volume that is not there",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{fileVar("COLOR", "env")} },
+			message: "Conflict on pod preset. Volume env, which env COLOR reads a file of, is not an emptyDir of the pod.",
+		},
+		{
+			name:    "a variable from a file in a volume of another kind",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{fileVar("COLOR", "env")} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Volumes = []v1.Volume{hostPath("env", "/srv")} },
+			message: "Conflict on pod preset. Volume env, which env COLOR reads a file of, is not an emptyDir of the pod.",
+		},
+		{
+			name:   "a variable from a file in a volume that a container mounts",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{fileVar("COLOR", "env")} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{emptyDir("env")}
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "env", MountPath: "/env"}}
+			},
+			message: "Conflict on pod preset. Volume env holds env files, so that container website may not mount it.",
+		},
+		{
+			name: "a mount of a volume of env files",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("env")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "env", MountPath: "/env"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{emptyDir("env")}
+				pod.Spec.Containers[0].Env = []v1.EnvVar{fileVar("COLOR", "env")}
+			},
+			message: "Conflict on pod preset. Volume env holds env files, so that container website may not mount it.",
+		},
+		{
+			name: "a mount of a volume of env files where the API server allows it",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("env")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "env", MountPath: "/env"}}
+				p.Env = []v1.EnvVar{fileVar("COLOR", "env")}
+			},
+			options: Options{EnvFileVolumesMayBeMounted: true},
+		},
+		{
+			name: "the claim of an ephemeral volume",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{ephemeral}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{{Name: "own", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "website-scratch"}}}}
+			},
+			message: "Conflict on pod preset. Volumes scratch and own have the same claim.",
+		},
+		{
+			name: "a name too long for a claim",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{ephemeral}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
+			},
+			pod:     func(pod *v1.Pod) { pod.Name = strings.Repeat("a", 250) },
+			message: "Conflict on pod preset. The names of the pod and of volume scratch are too long for a claim.",
+		},
+		{
+			name:    "annotations without room",
+			preset:  func(p *Preset) { *p = *database() },
+			pod:     func(pod *v1.Pod) { pod.Annotations = map[string]string{"a": strings.Repeat("x", 256*1024-2)} },
+			message: "Conflict on pod preset. The pod has no room for another annotation.",
+		},
+		{
+			name:    "a preset of half a megabyte in three containers",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 512*1024)}} },
+			pod:     func(pod *v1.Pod) { pod.Spec.InitContainers = []v1.Container{{Name: "a"}, {Name: "b"}} },
+			message: "Conflict on pod preset. The pod would be too large.",
+		},
+		{
+			name:    "a broken preset",
+			preset:  func(p *Preset) { p.Broken = "Reason" },
+			message: "Conflict on pod preset. Reason.",
+		},
+		{
+			name:    "names that are not fit to be printed",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "a b", Value: "1"}} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "a b", Value: "secret"}} },
+			message: `Conflict on pod preset. Duplicate env "a b".`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := preset("p", tt.preset)
+			pod := website(tt.pod)
+			before := pod.DeepCopy()
+			result := Into(pod, []*Preset{p}, tt.options)
+			if tt.message == "" {
+				if len(result.Conflicts) > 0 {
+					t.Fatalf("conflict: %s", result.Conflicts[0].Message())
+				}
+				again := pod.DeepCopy()
+				if result := Into(again, []*Preset{p}, tt.options); len(result.Conflicts) > 0 || !reflect.DeepEqual(again, pod) {
+					t.Errorf("a second injection changes the pod (%v)\n%v\nwant\n%v", result.Conflicts, again, pod)
+				}
+				return
+			}
+			if len(result.Conflicts) != 1 {
+				t.Fatalf("no conflict, the pod is\n%v", pod)
+			}
+			if got := result.Conflicts[0].Message(); got != tt.message {
+				t.Errorf("the message is %q, want %q", got, tt.message)
+			}
+			if !reflect.DeepEqual(pod, before) {
+				t.Errorf("something was injected:\n%v\nwant\n%v", pod, before)
+			}
+		})
+	}
+}
+
+func TestConflictLeavesOtherPresetsAlone(t *testing.T) {
+	older := preset("older", func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}} })
+	younger := preset("younger", func(p *Preset) {
+		p.Env = []v1.EnvVar{{Name: "A", Value: "2"}, {Name: "B", Value: "2"}}
+		p.Created = metav1.NewTime(start.Add(time.Second))
+	})
+	same := preset("same", func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "C", Value: "3"}} })
+	pod := website(nil)
+	result := Into(pod, []*Preset{older, younger, same}, Options{})
+	if len(result.Conflicts) != 1 || result.Conflicts[0].Preset != younger {
+		t.Fatalf("conflicts: %v, want one of the preset younger", result.Conflicts)
+	}
+	want := []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "C", Value: "3"}}
+	if got := pod.Spec.Containers[0].Env; !reflect.DeepEqual(got, want) {
+		t.Errorf("variables: %v, want %v", got, want)
+	}
+}
+
+func TestCompareIsByAgeThenName(t *testing.T) {
+	old := preset("z", func(*Preset) {})
+	young := preset("a", func(p *Preset) { p.Created = metav1.NewTime(start.Add(time.Second)) })
+	twin := preset("zz", func(*Preset) {})
+	if Compare(old, young) >= 0 || Compare(young, old) <= 0 || Compare(old, twin) >= 0 || Compare(old, old) != 0 {
+		t.Error("presets are not ordered by age, then by name")
+	}
+}
+
+func TestSecondPassInjectsIntoNewContainersOnly(t *testing.T) {
+	p := database()
+	pod := website(nil)
+	first := Into(pod, []*Preset{p}, Options{})
+	// A webhook overwrites what was injected, takes the label away, and adds a container.
+	pod.Spec.Containers[0].Env[0].Value = "1"
+	pod.Labels = nil
+	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "proxy"})
+	second := Into(pod, []*Preset{p}, Options{Before: first.Record})
+	if len(second.Conflicts) > 0 {
+		t.Fatalf("in conflict with itself: %s", second.Conflicts[0].Message())
+	}
+	if got := pod.Spec.Containers[0].Env; len(got) != 1 || got[0].Value != "1" {
+		t.Errorf("the first container has %v, want what the webhook made of it", got)
+	}
+	if got := pod.Spec.Containers[1].Env; len(got) != 1 || got[0].Value != "6379" {
+		t.Errorf("the new container has %v, want the preset's variable", got)
+	}
+	third := Into(pod, []*Preset{p}, Options{Before: second.Record})
+	if len(third.Conflicts) > 0 || len(pod.Spec.Containers[1].Env) != 1 {
+		t.Errorf("a third pass injects again: %v", pod.Spec.Containers[1].Env)
+	}
+}
+
+func TestConflictTakesForeignAnnotationAway(t *testing.T) {
+	pod := website(func(pod *v1.Pod) {
+		pod.Annotations = map[string]string{AppliedAnnotation("allow-database"): "1"}
+		pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}
+	})
+	Into(pod, []*Preset{database()}, Options{})
+	if _, ok := pod.Annotations[AppliedAnnotation("allow-database")]; ok {
+		t.Error("the pod says that the preset was applied, and it was not")
+	}
+}
+
+func TestNothingIsShared(t *testing.T) {
+	p := preset("p", func(p *Preset) {
+		p.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
+		p.Volumes = []v1.Volume{emptyDir("v")}
+		p.VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}}
+	})
+	pod := website(func(pod *v1.Pod) { pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "b"}) })
+	Into(pod, []*Preset{p}, Options{})
+	a, b := &pod.Spec.Containers[0].Env[0], &pod.Spec.Containers[1].Env[0]
+	if a.ValueFrom == b.ValueFrom || a.ValueFrom == p.Env[0].ValueFrom || pod.Spec.Volumes[0].EmptyDir == p.Volumes[0].EmptyDir {
+		t.Error("containers, pod and preset share memory")
+	}
+}
+
+func TestReasonsAreBounded(t *testing.T) {
+	pod := website(nil)
+	p := preset("p", func(*Preset) {})
+	for i := 0; i < 30; i++ {
+		name := strings.Repeat(string(rune('A'+i)), 400)
+		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: "1"})
+		p.Env = append(p.Env, v1.EnvVar{Name: name, Value: "2"})
+	}
+	result := Into(pod, []*Preset{p}, Options{})
+	message := result.Conflicts[0].Message()
+	if len(message) > 3072 || !strings.HasSuffix(message, ". And 20 more.") {
+		t.Errorf("a message of %d bytes that ends in %q", len(message), message[len(message)-20:])
+	}
+}

@@ -1,0 +1,104 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inject
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+func envName(e *v1.EnvVar) string        { return e.Name }
+func mountPath(m *v1.VolumeMount) string { return m.MountPath }
+func volumeName(v *v1.Volume) string     { return v.Name }
+
+// source is what an item of envFrom is known by.
+type source struct{ kind, name, prefix string }
+
+func sourceOf(s *v1.EnvFromSource) source {
+	switch {
+	case s.ConfigMapRef != nil:
+		return source{"ConfigMap", s.ConfigMapRef.Name, s.Prefix}
+	case s.SecretRef != nil:
+		return source{"Secret", s.SecretRef.Name, s.Prefix}
+	}
+	return source{prefix: s.Prefix}
+}
+
+func (s source) String() string {
+	text := s.kind + " " + show(s.name)
+	if s.prefix != "" {
+		text += " with prefix " + show(s.prefix)
+	}
+	return text
+}
+
+// merge compares the items of two lists that have the same key. It returns the items of
+// want whose key have does not know, and the keys that have knows with something else:
+// all items of one key count, in their order, as a list may name a variable twice.
+func merge[T any, K comparable](have, want []T, key func(*T) K) (missing []T, clashes []K) {
+	if len(want) == 0 {
+		return nil, nil
+	}
+	if len(have) == 0 {
+		return want, nil
+	}
+	had, wanted := under(have, key), under(want, key)
+	for i := range want {
+		k := key(&want[i])
+		of := wanted(k)
+		if had := had(k); len(had) == 0 {
+			missing = append(missing, want[i])
+		} else if of[0] == i && !sameItems(have, had, want, of) {
+			clashes = append(clashes, k)
+		}
+	}
+	return missing, clashes
+}
+
+func sameItems[T any](a []T, ofA []int, b []T, ofB []int) bool {
+	if len(ofA) != len(ofB) {
+		return false
+	}
+	for i := range ofA {
+		if !equality.Semantic.DeepEqual(a[ofA[i]], b[ofB[i]]) {
+			return false
+		}
+	}
+	return true
+}
+
+// under returns a function that finds the places of the items with a key. Short lists are
+// searched, as a map costs more than it saves there.
+func under[T any, K comparable](items []T, key func(*T) K) func(K) []int {
+	if len(items) <= 16 {
+		return func(k K) []int {
+			var at []int
+			for i := range items {
+				if key(&items[i]) == k {
+					at = append(at, i)
+				}
+			}
+			return at
+		}
+	}
+	index := make(map[K][]int, len(items))
+	for i := range items {
+		k := key(&items[i])
+		index[k] = append(index[k], i)
+	}
+	return func(k K) []int { return index[k] }
+}
