@@ -40,6 +40,9 @@ Exit status: 0 only where a spec ran and none failed.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
+			if err := o.Validate(a.layout); err != nil {
+				return &usageError{err}
+			}
 			if o.Kubeconfig == "" {
 				if err := a.ownCluster(ctx, &o); err != nil {
 					return err

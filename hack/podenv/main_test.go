@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 // Each file of testdata is a story of a person at a command line, in a repository
-// that has one series and nothing else.
+// that has one series, the names of two suites, and nothing else.
 func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -33,6 +33,9 @@ func TestCommandLine(t *testing.T) {
 				"go.mod":               "module podenv.dev\n\ngo 1.26.0\n",
 				"patches/v1.33/go.mod": "module podenv.dev/patches/v1.33\n\nrequire k8s.io/kubernetes v1.33.13\n",
 				"patches/v1.33/go.sum": "",
+
+				"test/e2e/envfiles/e2e_test.go": "package envfiles\n",
+				"test/e2e/upgrade/e2e_test.go":  "package upgrade\n",
 			} {
 				path := filepath.Join(env.WorkDir, "repo", name)
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

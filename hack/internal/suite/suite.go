@@ -8,8 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/layout"
@@ -90,6 +94,42 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 		return Result{}, fmt.Errorf("the suite %s ended without results: %w", o.Suite, errors.Join(runErr, err))
 	}
 	return conclude(o, cases, runErr)
+}
+
+// Names returns the suites of test/e2e.
+func Names(l layout.Layout) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(l.Root, "test", "e2e", "*", "e2e_test.go"))
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	return names, err
+}
+
+// Validate returns an error for the first option that no run can have.
+func (o Options) Validate(l layout.Layout) error {
+	names, err := Names(l)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(names, o.Suite) {
+		return fmt.Errorf("--suite %q: choose one of %s", o.Suite, strings.Join(names, ", "))
+	}
+	for _, option := range []struct {
+		name  string
+		value int64
+	}{{"procs", int64(o.Procs)}, {"walks", int64(o.Walks)}, {"timeout", int64(o.Timeout)}} {
+		if option.value <= 0 {
+			return fmt.Errorf("--%s must be more than 0", option.name)
+		}
+	}
+	if _, err := regexp.Compile(o.Focus); err != nil {
+		return fmt.Errorf("--focus: %w", err)
+	}
+	if _, err := types.ParseLabelFilter(o.LabelFilter); err != nil {
+		return fmt.Errorf("--label-filter %q: %w", o.LabelFilter, err)
+	}
+	return nil
 }
 
 // complete fills in what o leaves open.

@@ -103,6 +103,17 @@ func RequireGateOffInKubelets(ctx context.Context, gate string) {
 	}
 }
 
+// CheckRequiredGates returns an error, with what to do, for the first gate of
+// --podenv.require-gates that is not on everywhere: one error, rather than one of each spec.
+func CheckRequiredGates(ctx context.Context, client kubernetes.Interface) error {
+	for _, gate := range RequiredGates {
+		if why := notOn(ctx, client, gate); why != "" {
+			return fmt.Errorf("%s, and --podenv.require-gates asks for it: `podenv node list` shows what each node runs, and `podenv node undo NODE` makes a node what it was", why)
+		}
+	}
+	return nil
+}
+
 // newClient needs no framework.Framework, which creates a namespace for each spec, also
 // for one that is skipped.
 func newClient() kubernetes.Interface {

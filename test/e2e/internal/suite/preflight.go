@@ -23,13 +23,11 @@ import (
 // run one pod of the test images.
 const preflightTimeout = time.Minute
 
-// Before any spec, every node that takes pods runs one container of each test image:
-// a missing image would otherwise fail each spec after its full time-out, with
-// nothing said about what to do.
+// Before any spec, the cluster must have the gates that the run requires, and every node
+// that takes pods runs one container of each test image: a wrong component or a missing
+// image would otherwise fail each spec, with nothing said about what to do.
 var _ = ginkgo.SynchronizedBeforeSuite(func(ctx context.Context) {
-	config, err := framework.LoadConfig()
-	framework.ExpectNoError(err)
-	client, err := kubernetes.NewForConfig(config)
+	client, err := framework.LoadClientset()
 	framework.ExpectNoError(err)
 	if err := preflight(ctx, client); err != nil {
 		framework.Failf("the cluster cannot run the suite: %v", err)
@@ -40,6 +38,12 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := awaitNodes(ctx, client)
 	if err != nil {
 		return err
+	}
+	// A person who has chosen specs may want those that run with a gate off.
+	if config, _ := ginkgo.GinkgoConfiguration(); len(config.FocusStrings) == 0 {
+		if err := components.CheckRequiredGates(ctx, client); err != nil {
+			return err
+		}
 	}
 	namespace, err := framework.CreateTestingNS(ctx, "podenv-preflight", client, map[string]string{
 		admissionapi.EnforceLevelLabel: string(admissionapi.LevelBaseline),
