@@ -67,8 +67,10 @@ var specialNames = subject{
 	},
 }
 
-// objects are pairs of a Pod and a Deployment of one name. The one is never scheduled and
-// the other paused, so that only the specs write to them.
+// objects are pairs of a Pod and a Deployment of one name. The pod is never scheduled and
+// the Deployment is paused, so that few but the specs write to them. Few is not nobody: the
+// deployment controller writes the status after each change of the spec, and does so late,
+// through whichever API server answers by then, if it has to connect anew.
 type objects struct {
 	f *framework.Framework
 	subject
@@ -124,10 +126,16 @@ func (o objects) create(ctx context.Context, name string) {
 	pod, deployment := o.tryCreate(ctx, name)
 	framework.ExpectNoError(pod)
 	framework.ExpectNoError(deployment)
+	o.settle(ctx, name)
+}
+
+// settle waits until the deployment controller has seen the last change of the Deployment.
+func (o objects) settle(ctx context.Context, name string) {
+	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) (bool, error) {
 		_, d, err := o.get(ctx, name)
 		return err == nil && d.Status.ObservedGeneration == d.Generation && len(d.Status.Conditions) > 0, err
-	}).WithTimeout(patience).WithPolling(poll).Should(gomega.BeTrue())
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.BeTrue(), "the controller to see the last change of Deployment %s", o.named(name))
 }
 
 func (o objects) get(ctx context.Context, name string) (*v1.Pod, *appsv1.Deployment, error) {
@@ -140,9 +148,9 @@ func (o objects) get(ctx context.Context, name string) (*v1.Pod, *appsv1.Deploym
 }
 
 // update changes a pair as users do: a label, the image, and for a template the variable.
-func (o objects) update(ctx context.Context, name string) (pod, deployment error) {
+func (o objects) update(ctx context.Context, name string) map[string]error {
 	stamp := map[string]string{"updated": time.Now().Format("150405.000")}
-	pod = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	pod := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		p, _, err := o.get(ctx, name)
 		if err != nil {
 			return err
@@ -151,7 +159,7 @@ func (o objects) update(ctx context.Context, name string) (pod, deployment error
 		_, err = o.f.ClientSet.CoreV1().Pods(p.Namespace).Update(ctx, p, metav1.UpdateOptions{})
 		return err
 	})
-	deployment = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	deployment := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		_, d, err := o.get(ctx, name)
 		if err != nil {
 			return err
@@ -165,7 +173,7 @@ func (o objects) update(ctx context.Context, name string) (pod, deployment error
 		_, err = o.f.ClientSet.AppsV1().Deployments(d.Namespace).Update(ctx, d, metav1.UpdateOptions{})
 		return err
 	})
-	return pod, deployment
+	return map[string]error{podKind: pod, deploymentKind: deployment}
 }
 
 func otherImage(image string) string {
@@ -175,57 +183,83 @@ func otherImage(image string) string {
 	return pods.Envdump
 }
 
-// shown tells whether the API server shows what a pair has; it must of both or of none.
-func (o objects) shown(ctx context.Context, name string) bool {
+const podKind, deploymentKind = "Pod", "Deployment"
+
+// state is what an API server shows of an object.
+type state struct {
+	has     bool   // what the pair is about
+	version string // the resource version: every write through any API server changes it
+	writers []metav1.ManagedFieldsEntry
+}
+
+// states returns the state of both objects of a pair, by kind.
+func (o objects) states(ctx context.Context, name string) map[string]state {
 	ginkgo.GinkgoHelper()
 	pod, deployment, err := o.get(ctx, name)
 	framework.ExpectNoError(err)
-	inPod := o.has(pod.Spec.Containers[0].Env[0])
-	inTemplate := o.has(deployment.Spec.Template.Spec.Containers[0].Env[0])
-	gomega.Expect(inPod).To(gomega.Equal(inTemplate), "the pod has it, as against the Deployment")
-	return inPod
+	return map[string]state{
+		podKind:        {o.has(pod.Spec.Containers[0].Env[0]), pod.ResourceVersion, pod.ManagedFields},
+		deploymentKind: {o.has(deployment.Spec.Template.Spec.Containers[0].Env[0]), deployment.ResourceVersion, deployment.ManagedFields},
+	}
 }
 
-// expectCreate checks what becomes of a new pair.
+// lost returns which objects of a pair have lost their variable while a stock API server
+// answered, given their states before. It fails the spec for an object that nobody has
+// written to since, and reports who has written to the others.
+func (o objects) lost(ctx context.Context, name string, before map[string]state) map[string]bool {
+	ginkgo.GinkgoHelper()
+	lost := map[string]bool{}
+	for kind, now := range o.states(ctx, name) {
+		if now.has {
+			continue
+		}
+		lost[kind] = true
+		if before[kind].has {
+			gomega.Expect(now.version).NotTo(gomega.Equal(before[kind].version), "%s %s has lost its variable, and nobody has written to it", kind, o.named(name))
+		}
+		for _, w := range now.writers {
+			ginkgo.GinkgoWriter.Printf("%s %s: %s %s %s at %s\n", kind, o.named(name), w.Manager, w.Operation, w.Subresource, w.Time)
+		}
+	}
+	return lost
+}
+
+// expectCreate checks what happens to a new pair.
 func (o objects) expectCreate(ctx context.Context, s expected.Runs, name string) {
 	ginkgo.GinkgoHelper()
 	pod, deployment := o.tryCreate(ctx, name)
 	if !o.rules(s).creates {
-		expectBothInvalid(pod, deployment, s.String()+" takes a new object")
+		for _, err := range []error{pod, deployment} {
+			gomega.Expect(err).To(gomega.Satisfy(apierrors.IsInvalid), "%s takes a new object", s)
+		}
 		return
 	}
 	framework.ExpectNoError(pod)
 	framework.ExpectNoError(deployment)
-	gomega.Expect(o.shown(ctx, name)).To(gomega.BeTrue())
+	o.expectShown(ctx, name, true, nil)
 }
 
-// expectKept checks a pair that nobody has written to who took anything from it.
-func (o objects) expectKept(ctx context.Context, s expected.Runs, name string) {
+// expect checks what the API server s shows of a pair, and what it makes of an update. An
+// object that has lost its variable's source does not get it back from any API server, and
+// none takes an update of the rest.
+func (o objects) expect(ctx context.Context, s expected.Runs, name string, lost map[string]bool) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(o.shown(ctx, name)).To(gomega.Equal(o.rules(s).shows), "%s shows it", s)
-	pod, deployment := o.update(ctx, name)
-	if !o.rules(s).updates {
-		expectBothInvalid(pod, deployment, s.String()+" takes an update")
-		return
+	o.expectShown(ctx, name, o.rules(s).shows, lost)
+	for kind, err := range o.update(ctx, name) {
+		if lost[kind] || !o.rules(s).updates {
+			gomega.Expect(err).To(gomega.Satisfy(apierrors.IsInvalid), "%s takes an update of the %s", s, kind)
+		} else {
+			framework.ExpectNoError(err, "%s: updating the %s", s, kind)
+		}
 	}
-	framework.ExpectNoError(pod, "%s: updating the pod", s)
-	framework.ExpectNoError(deployment, "%s: updating the Deployment", s)
-	gomega.Expect(o.shown(ctx, name)).To(gomega.BeTrue(), "%s: it is there after an update", s)
+	o.expectShown(ctx, name, o.rules(s).shows, lost)
 }
 
-// expectLost checks a pair whose variable has lost its source: no API server brings it
-// back, or takes an update of the rest.
-func (o objects) expectLost(ctx context.Context, name string) {
+func (o objects) expectShown(ctx context.Context, name string, shows bool, lost map[string]bool) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(o.shown(ctx, name)).To(gomega.BeFalse())
-	pod, deployment := o.update(ctx, name)
-	expectBothInvalid(pod, deployment, "an update of what has lost its variable's source")
-}
-
-func expectBothInvalid(pod, deployment error, what string) {
-	ginkgo.GinkgoHelper()
-	gomega.Expect(pod).To(gomega.Satisfy(apierrors.IsInvalid), what)
-	gomega.Expect(deployment).To(gomega.Satisfy(apierrors.IsInvalid), what)
+	for kind, now := range o.states(ctx, name) {
+		gomega.Expect(now.has).To(gomega.Equal(shows && !lost[kind]), "%s %s has its variable", kind, o.named(name))
+	}
 }
 
 // writeStatus writes the status of a pair.
