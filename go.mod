@@ -162,6 +162,7 @@ require (
 
 tool (
 	github.com/onsi/ginkgo/v2/ginkgo
+	golang.org/x/perf/cmd/benchstat
 	golang.org/x/tools/cmd/goimports
 	gotest.tools/gotestsum
 	honnef.co/go/tools/cmd/staticcheck

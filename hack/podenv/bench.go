@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/bench"
-	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -22,8 +27,8 @@ func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure: env files, names and expansion beside upstream's, the kubelet, pods, the harness",
-		Long: `bench measures and prints tables, and last what was asked of the numbers beside
-what was reached. It is about relations: no number of them is a failure.
+		Long: `bench measures and prints tables, and what was asked of the numbers beside what was
+reached. It is about relations: no number of them is a failure.
 
 Groups for --only, of which the first four are the default:
 
@@ -43,12 +48,13 @@ Groups for --only, of which the first four are the default:
              edit of the kubelet. On a copy of the repository in _output/bench;
              with --cold the copy starts with empty Go caches and without images
 
-With --output tsv each line begins with the table's name, and a table's first line
-has its headings; numbers are in seconds and bytes.`,
+Each group is written to _output/bench/<group>.txt in the Go benchmark format, and shown by
+benchstat, which compares two such files too.`,
 		Example: `  podenv bench
-  podenv bench --only envfile --count 1 --output tsv
+  podenv bench --only envfile --count 1 --output csv
   podenv bench --only cluster --name podenv --pods 20
-  podenv bench --only harness --cold`,
+  podenv bench --only harness --cold
+  go tool benchstat before.txt _output/bench/kubelet.txt`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := b.check(); err != nil {
@@ -60,7 +66,7 @@ has its headings; numbers are in seconds and bytes.`,
 	a.nameFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet"}, "measure these groups")
-	flags.StringVarP(&b.format, "output", "o", "table", "table, tsv or json")
+	flags.StringVarP(&b.format, "output", "o", "table", "table or csv")
 	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster and harness)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster)")
 	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
@@ -76,33 +82,20 @@ type benchRun struct {
 	cold        bool
 }
 
-// treeEnv is how Go commands run in a tree: as a module of its own, with the flags that the
-// builds use, so that all share the build cache.
-var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
-
-// group measures one thing.
-type group func(context.Context) (*bench.Report, error)
-
-func (b *benchRun) groups() map[string]group {
-	return map[string]group{
-		"envfile":   b.inModule("envfile", bench.EnvFile),
-		"names":     b.inModule("names", bench.Names),
-		"expansion": b.inModule("expansion", bench.Expansion),
-		"kubelet":   b.kubelet, "cluster": b.cluster, "harness": b.harness,
-	}
-}
-
 // check finds what is wrong with the flags.
 func (b *benchRun) check() error {
-	groups := b.groups()
+	groups := []string{"cluster", "envfile", "expansion", "harness", "kubelet", "names"}
+	if len(b.only) == 0 {
+		return &usageError{fmt.Errorf("--only '': choose of %s", strings.Join(groups, ", "))}
+	}
 	for _, name := range b.only {
-		if groups[name] == nil {
-			return &usageError{fmt.Errorf("--only %q: choose of %s", name, strings.Join(slices.Sorted(maps.Keys(groups)), ", "))}
+		if !slices.Contains(groups, name) {
+			return &usageError{fmt.Errorf("--only %q: choose of %s", name, strings.Join(groups, ", "))}
 		}
 	}
 	switch {
-	case !slices.Contains([]string{"table", "tsv", "json"}, b.format):
-		return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", b.format)}
+	case !slices.Contains([]string{"table", "csv"}, b.format):
+		return &usageError{fmt.Errorf("--output %q: choose table or csv", b.format)}
 	case b.count < 1:
 		return &usageError{fmt.Errorf("--count %d: a benchmark runs 1 time or more", b.count)}
 	case b.pods < 1:
@@ -113,65 +106,168 @@ func (b *benchRun) check() error {
 	return nil
 }
 
-// run measures the groups and prints each as it is done, but JSON, which is one
-// document.
+// run measures the groups and prints each as it is done.
 func (b *benchRun) run(ctx context.Context) error {
-	var tables []bench.Table
-	var relations []bench.Relation
 	for _, name := range b.only {
-		report, err := b.groups()[name](ctx)
-		if err != nil {
+		if err := b.group(ctx, name); err != nil {
 			return err
 		}
-		tables, relations = append(tables, report.Table), append(relations, report.Relations...)
-		if err := b.print(report.Table); err != nil {
-			return err
-		}
-	}
-	if len(relations) > 0 {
-		table := bench.Relations(relations)
-		tables = append(tables, table)
-		if err := b.print(table); err != nil {
-			return err
-		}
-	}
-	if b.format == "json" {
-		return bench.WriteJSON(b.app.out, tables)
 	}
 	return nil
 }
 
-func (b *benchRun) print(t bench.Table) error {
-	switch b.format {
-	case "table":
-		return bench.WriteTable(b.app.out, t)
-	case "tsv":
-		return bench.WriteTSV(b.app.out, t)
-	}
-	return nil
+// file is where a group's numbers go.
+func (b *benchRun) file(group string) string {
+	return filepath.Join(b.app.layout.Output(), "bench", group+".txt")
 }
 
-// inModule is a group of benchmarks of test/bench.
-func (b *benchRun) inModule(name string, measure func(context.Context, layout.Layout, int, *progress.Step) (*bench.Report, error)) group {
-	return func(ctx context.Context) (*bench.Report, error) {
-		step := b.app.reporter().Step("bench " + name)
-		report, err := measure(ctx, b.app.layout, b.count, step)
-		return report, step.End(err)
+func (b *benchRun) group(ctx context.Context, name string) (err error) {
+	columns := "/by"
+	switch name {
+	case "envfile":
+		err = b.inModule(ctx, name, "^Benchmark(Read|Parse)$", "200ms")
+	case "names":
+		err = b.inModule(ctx, name, "^Benchmark(Strict|Relaxed)$", "200ms")
+	case "expansion":
+		err = b.inModule(ctx, name, "^Benchmark(Expand|Keep)$", "50ms")
+	case "kubelet":
+		columns = ".file"
+		err = b.kubelet(ctx)
+	case "cluster":
+		err = b.cluster(ctx)
+	case "harness":
+		columns = ".file"
+		err = b.app.prove(ctx, "^TestHarness$", "harness", "-podenv.bench="+b.file(name), fmt.Sprintf("-podenv.cold=%t", b.cold))
 	}
+	if err != nil {
+		return err
+	}
+	args := []string{"tool", "benchstat", "-col", columns}
+	if b.format == "csv" {
+		args = append(args, "-format", "csv")
+	}
+	table, err := run.Command(ctx, "go", append(args, b.file(name))...).Dir(b.app.layout.Root).Output()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.app.out, "%s\n\n", table)
+	medians, err := bench.Read(b.file(name))
+	if err != nil {
+		return err
+	}
+	goals := bench.Goals(name, medians)
+	if len(goals) == 0 || b.format != "table" {
+		return nil
+	}
+	if err := bench.Write(b.app.out, goals, medians); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(b.app.out)
+	return err
 }
 
-func (b *benchRun) kubelet(ctx context.Context) (*bench.Report, error) {
+// inModule runs benchmarks of test/bench.
+func (b *benchRun) inModule(ctx context.Context, name, pattern, duration string) error {
+	beside, err := run.Command(ctx, "go", "list", "-m", "-f={{.Path}}@{{.Version}}", "k8s.io/kubernetes", "k8s.io/apimachinery",
+		"github.com/joho/godotenv", "github.com/compose-spec/compose-go/v2").Dir(b.app.layout.Root).Output()
+	if err != nil {
+		return err
+	}
+	return b.measure(ctx, name, b.app.layout.Root, "./test/bench", pattern, duration, "beside: "+strings.ReplaceAll(beside, "\n", " "))
+}
+
+func (b *benchRun) kubelet(ctx context.Context) error {
 	p, err := b.app.pipeline()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	tree, err := openOrAssemble(ctx, p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	step := p.Reporter.Step("bench kubelet")
-	report, err := bench.Kubelet(ctx, tree.Dir, treeEnv, b.count, step)
-	return report, step.End(err)
+	return b.measure(ctx, "kubelet", tree.Dir, "k8s.io/kubernetes/pkg/kubelet", "^BenchmarkMakeEnvironmentVariables$", "200ms", "series: "+p.Series.Name,
+		"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0")
+}
+
+// measure compiles the tests of a package once and runs the benchmarks that pattern selects,
+// all of them each time, so that what a host does beside hits all alike. benchstat shows note,
+// a line KEY: VALUE, above its tables.
+func (b *benchRun) measure(ctx context.Context, name, dir, pkg, pattern, duration, note string, env ...string) error {
+	step := b.app.reporter().Step("bench " + name)
+	return step.End(func() error {
+		scratch, err := os.MkdirTemp("", "podenv-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		binary := filepath.Join(scratch, "bench.test")
+		step.Now("compiling the tests of %s", pkg)
+		if err := run.Command(ctx, "go", "test", "-c", "-o", binary, pkg).Dir(dir).Env(env...).Log(step.Log()).Run(); err != nil {
+			return err
+		}
+		// Tests expect to run where their sources are.
+		where, err := run.Command(ctx, "go", "list", "-f={{.Dir}}", pkg).Dir(dir).Env(env...).Output()
+		if err != nil {
+			return err
+		}
+		var all strings.Builder
+		fmt.Fprintln(&all, note)
+		for i := range b.count {
+			step.Now("run %d of %d", i+1, b.count)
+			out, err := run.Command(ctx, binary, "-test.run=^$", "-test.bench="+pattern, "-test.benchmem",
+				"-test.benchtime="+duration, "-test.timeout=30m").Dir(where).Log(step.Log()).Output()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(&all, out)
+		}
+		if err := os.MkdirAll(filepath.Dir(b.file(name)), 0o755); err != nil {
+			return err
+		}
+		return renameio.WriteFile(b.file(name), []byte(all.String()), 0o644)
+	}())
+}
+
+// benchCluster keeps measurements away from other clusters.
+const benchCluster = "podenv-bench"
+
+// cluster runs the specs of test/bench/pods on the cluster called --name or, where there is
+// none, on one that lives only for that.
+func (b *benchRun) cluster(ctx context.Context) error {
+	p, err := b.app.pipeline()
+	if err != nil {
+		return err
+	}
+	e, err := engine.Ensure(ctx, b.app.layout, nil)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Find(ctx, b.app.layout, e, b.app.name)
+	if errors.Is(err, cluster.ErrNotFound) {
+		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: benchCluster, Workers: 1}); err == nil {
+			defer b.delete(ctx, p.Reporter, c)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	step := p.Reporter.Step("bench cluster " + c.Name())
+	err = step.End(run.Command(ctx, "go", "test", "-count=1", "-v", "-timeout=2h", "./test/bench/pods", "-args", "-kubeconfig="+c.Kubeconfig(),
+		fmt.Sprintf("-pods=%d", b.pods), "-results="+b.file("cluster")).Dir(b.app.layout.Root).Log(step.Log()).Run())
+	if err != nil || b.format != "table" {
+		return err
+	}
+	table, err := os.ReadFile(filepath.Join(filepath.Dir(b.file("cluster")), "cluster.log"))
+	fmt.Fprintf(b.app.out, "%s\n", table)
+	return err
+}
+
+// delete deletes a cluster made for the measurement, also after Ctrl-C.
+func (b *benchRun) delete(ctx context.Context, r *progress.Reporter, c *cluster.Cluster) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	step := r.Step("delete cluster " + c.Name())
+	step.End(c.Delete(ctx, step)) //nolint:errcheck // it has been shown
 }
 
 // openOrAssemble returns the tree as it is, edits included, and makes it where there
@@ -185,9 +281,4 @@ func openOrAssemble(ctx context.Context, p *pipeline.Pipeline) (*source.Tree, er
 		return nil, err
 	}
 	return p.Tree(ctx, source.Options{})
-}
-
-func (b *benchRun) harness(ctx context.Context) (*bench.Report, error) {
-	h := &harnessBench{app: b.app, cold: b.cold}
-	return h.run(ctx)
 }

@@ -1,18 +1,17 @@
-package bench
+package pods
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -20,49 +19,35 @@ import (
 // leases and nodes above all, are asked for whether there are pods or not.
 var podResources = []string{"pods", "events", "configmaps", "secrets", "serviceaccounts"}
 
-var (
-	requestTotal = regexp.MustCompile(`^apiserver_request_total\{([^}]*)\} (\S+)$`)
-	labelPair    = regexp.MustCompile(`(\w+)="([^"]*)"`)
-)
-
 // requests counts requests by what they are: "PATCH pods/status".
 type requests map[string]float64
 
 // readRequests reads the API server's metrics. Watches are left out: they count when
 // they end, which is any time.
 func readRequests(metrics io.Reader) (requests, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(metrics)
+	if err != nil {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
+	total := families["apiserver_request_total"]
+	if total == nil {
+		return nil, fmt.Errorf("the API server's metrics do not have apiserver_request_total")
+	}
 	counts := requests{}
-	known := false
-	lines := bufio.NewScanner(metrics)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		m := requestTotal.FindStringSubmatch(lines.Text())
-		if m == nil {
-			continue
-		}
-		known = true
+	for _, metric := range total.GetMetric() {
 		labels := map[string]string{}
-		for _, pair := range labelPair.FindAllStringSubmatch(m[1], -1) {
-			labels[pair[1]] = pair[2]
+		for _, label := range metric.GetLabel() {
+			labels[label.GetName()] = label.GetValue()
 		}
 		if !slices.Contains(podResources, labels["resource"]) || labels["verb"] == "WATCH" || labels["verb"] == "CONNECT" {
 			continue
-		}
-		n, err := strconv.ParseFloat(m[2], 64)
-		if err != nil {
-			return nil, fmt.Errorf("reading apiserver_request_total: %w", err)
 		}
 		what := labels["verb"] + " " + labels["resource"]
 		if sub := labels["subresource"]; sub != "" {
 			what += "/" + sub
 		}
-		counts[what] += n
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading metrics: %w", err)
-	}
-	if !known {
-		return nil, fmt.Errorf("the API server's metrics do not have apiserver_request_total")
+		counts[what] += metric.GetCounter().GetValue()
 	}
 	return counts, nil
 }
@@ -99,7 +84,7 @@ func (r requests) sum() float64 {
 func (r requests) String() string {
 	var words []string
 	for _, what := range slices.Sorted(maps.Keys(r)) {
-		words = append(words, what+" "+significant(r[what]))
+		words = append(words, fmt.Sprintf("%s %.4g", what, r[what]))
 	}
 	return strings.Join(words, ", ")
 }
@@ -113,27 +98,25 @@ const (
 )
 
 // settledRequests reads the counts when they have come to rest.
-func settledRequests(ctx context.Context, client kubernetes.Interface) (requests, error) {
+func settledRequests(ctx ginkgo.SpecContext, client kubernetes.Interface) requests {
+	ginkgo.GinkgoHelper()
 	var last requests
 	same := 0
-	err := wait.PollUntilContextTimeout(ctx, settlePause, settleLimit, true, func(ctx context.Context) (bool, error) {
+	gomega.Eventually(ctx, func() (int, error) {
 		body, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		defer body.Close()
 		now, err := readRequests(body)
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		if same++; last == nil || len(now.since(last)) > 0 {
 			same = 1
 		}
 		last = now
-		return same >= settled, nil
-	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return nil, fmt.Errorf("the cluster's API server does not come to rest within %s: is anything else using it?", settleLimit)
-	}
-	return last, err
+		return same, nil
+	}).WithTimeout(settleLimit).WithPolling(settlePause).Should(gomega.BeNumerically(">=", settled), "does anything else use the cluster?")
+	return last
 }

@@ -1,4 +1,4 @@
-package bench
+package pods
 
 import (
 	"reflect"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -22,21 +23,6 @@ func TestPodsDifferOnlyInWhereTheirVariablesComeFrom(t *testing.T) {
 		if !reflect.DeepEqual(pod, plain) {
 			t.Errorf("%s: another pod:\n%+v\n%+v", s.name, pod, plain)
 		}
-	}
-}
-
-func TestPercentiles(t *testing.T) {
-	var took []time.Duration
-	for i := 50; i > 0; i-- {
-		took = append(took, time.Duration(i)*time.Second)
-	}
-	for p, want := range map[float64]time.Duration{1: time.Second, 50: 25 * time.Second, 98: 49 * time.Second, 99: 50 * time.Second, 100: 50 * time.Second} {
-		if got := percentile(took, p); got != want {
-			t.Errorf("p%g: got %s, want %s", p, got, want)
-		}
-	}
-	if got := percentile(took[:1], 50); got != 50*time.Second {
-		t.Errorf("of one: got %s", got)
 	}
 }
 
@@ -71,50 +57,26 @@ func TestPodWatchKeepsTheTimeOfTheFirstEventWithANode(t *testing.T) {
 	if got := p.scheduledAt("a"); !got.Equal(at(2)) {
 		t.Errorf("scheduled at %s, want %s", got, at(2))
 	}
-	if err := p.awaitRunning(t.Context(), []string{"a"}); err != nil {
-		t.Error(err)
+	if waiting, err := p.waiting([]string{"a"}); err != nil || len(waiting) > 0 {
+		t.Errorf("it runs, and waits for %q, %v", waiting, err)
 	}
 }
 
-func TestPodWatchSaysWhyAPodWillNotRun(t *testing.T) {
-	for name, test := range map[string]struct {
-		event watch.Event
-		want  string
-	}{
-		"a container that cannot start": {watch.Event{Type: watch.Modified, Object: podWith("a", "node", v1.ContainerState{
-			Waiting: &v1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: "no such key"}})}, "no such key"},
-		"an image that is not there": {watch.Event{Type: watch.Modified, Object: podWith("a", "node", v1.ContainerState{
-			Waiting: &v1.ContainerStateWaiting{Reason: "ErrImageNeverPull"}})}, "podenv up"},
-		"a watch that fails": {watch.Event{Type: watch.Error, Object: &metav1.Status{Message: "too old"}}, "too old"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := watch.NewFake()
-			p := newPodWatch(w)
-			go w.Action(test.event.Type, test.event.Object)
-			err := p.awaitRunning(t.Context(), []string{"a"})
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
+func TestPodWatchSaysWhyAPodDoesNotRun(t *testing.T) {
+	p := newPodWatch(watch.NewFake())
+	p.note(time.Unix(1, 0), watch.Event{Type: watch.Modified, Object: podWith("a", "node", v1.ContainerState{
+		Waiting: &v1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: "no such key"}})})
+	waiting, err := p.waiting([]string{"a", "b"})
+	if err != nil || len(waiting) != 2 || !strings.Contains(waiting[0], "no such key") {
+		t.Errorf("waiting for %q, %v", waiting, err)
 	}
+}
+
+func TestTheEndOfTheWatchIsAnError(t *testing.T) {
 	w := watch.NewFake()
 	p := newPodWatch(w)
 	w.Stop()
-	if err := p.awaitRunning(t.Context(), []string{"a"}); err == nil {
-		t.Error("the end of the watch is no error")
-	}
-}
-
-func TestAPodThatIsDeletedMayFail(t *testing.T) {
-	p := newPodWatch(watch.NewFake())
-	pod := podWith("a", "node", v1.ContainerState{})
-	pod.Status.Phase = v1.PodFailed
-	pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	p.note(time.Unix(2, 0), watch.Event{Type: watch.Modified, Object: pod})
-	p.note(time.Unix(2, 0), watch.Event{Type: watch.Added, Object: podWith("b", "node", v1.ContainerState{Running: &v1.ContainerStateRunning{}})})
-	if err := p.awaitRunning(t.Context(), []string{"b"}); err != nil {
-		t.Error(err)
-	}
+	gomega.NewWithT(t).Eventually(func() error { _, err := p.waiting(nil); return err }).Should(gomega.MatchError(gomega.ContainSubstring("ended")))
 }
 
 func TestRequestsAreThoseOfPods(t *testing.T) {

@@ -1,16 +1,19 @@
-package main
+package proof
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"testing"
 	"time"
 
-	"podenv.dev/hack/internal/bench"
+	"github.com/google/renameio/v2"
+
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/nodeimage"
@@ -21,27 +24,39 @@ import (
 	"podenv.dev/hack/internal/stories"
 )
 
-// harnessBench is one run of the measurements of the harness, on a copy of the
-// repository.
-type harnessBench struct {
-	app     *app
-	cold    bool
+var (
+	benchFile = flag.String("podenv.bench", "", "the file that measurements of the harness are written to")
+	cold      = flag.Bool("podenv.cold", false, "measure the harness with empty Go caches and without images")
+)
+
+// harnessCluster keeps measurements away from other clusters.
+const harnessCluster = "podenv-bench"
+
+// harness measures what a user of podenv waits for, on a copy of the repository.
+type harness struct {
+	ctx     context.Context
 	layout  layout.Layout // of the copy
 	p       *pipeline.Pipeline
 	result  *pipeline.Result
 	cluster *cluster.Cluster
-	timings timings
-	rows    []timing
+	steps   map[string]time.Duration
 }
 
-func (b *harnessBench) run(ctx context.Context) (*bench.Report, error) {
-	if err := b.prepare(ctx); err != nil {
-		return nil, err
+// TestHarness writes what it measures in the Go benchmark format.
+func TestHarness(t *testing.T) {
+	requireSeries(t)
+	b := &harness{ctx: ctx, steps: map[string]time.Duration{}}
+	if err := b.prepare(); err != nil {
+		t.Fatal(err)
 	}
-	defer b.clean(ctx)
-	for _, m := range []struct {
+	defer b.clean()
+	var results strings.Builder
+	report := func(what string, took time.Duration) {
+		fmt.Fprintf(&results, "BenchmarkHarness/%s 1 %d ns/op\n", strings.ReplaceAll(what, " ", "_"), took.Nanoseconds())
+	}
+	for i, m := range []struct {
 		what string
-		do   func(context.Context) error
+		do   func() error
 	}{
 		{"up, first", b.up},
 		{"up, nothing changed", b.up},
@@ -50,37 +65,50 @@ func (b *harnessBench) run(ctx context.Context) (*bench.Report, error) {
 		{"push kubelet, one line edited", b.pushAfterEdit},
 	} {
 		start := time.Now()
-		if err := m.do(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.what, err)
+		if err := m.do(); err != nil {
+			t.Fatalf("%s: %v", m.what, err)
 		}
-		b.rows = append(b.rows, timing{name: m.what, took: time.Since(start)})
-		if len(b.rows) == 1 {
-			for _, step := range []string{"source tree", "go build", "root file system", "cluster " + benchCluster} {
-				b.rows = append(b.rows, timing{name: "  of which " + step, took: b.timings.sum(step)})
+		report(m.what, time.Since(start))
+		if i == 0 {
+			for _, step := range []string{"source tree", "go build", "root file system", "cluster " + harnessCluster} {
+				report("of which "+step, b.steps[step])
 			}
 		}
 	}
-	return b.report(), nil
+	if err := os.MkdirAll(filepath.Dir(*benchFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := renameio.WriteFile(*benchFile, []byte(results.String()), 0o644); err != nil {
+		t.Error(err)
+	}
 }
 
-// prepare makes the copy.
-func (b *harnessBench) prepare(ctx context.Context) error {
-	b.layout = layout.Layout{Root: filepath.Join(b.app.layout.Output(), "bench", "repo")}
-	scratch := filepath.Dir(b.layout.Root)
+// prepare makes the copy, of the files that git tracks or would add.
+func (b *harness) prepare() error {
+	scratch := filepath.Join(repo.Output(), "bench", "work")
+	b.layout = layout.Layout{Root: filepath.Join(scratch, "repo")}
 	if err := removeAll(scratch); err != nil {
 		return err
 	}
-	if err := copyTracked(ctx, b.app.layout.Root, b.layout.Root); err != nil {
+	if err := os.MkdirAll(b.layout.Root, 0o755); err != nil {
 		return err
 	}
-	s, err := series.Load(b.layout, b.app.series)
+	const copyTracked = `git ls-files -z --cached --others --exclude-standard --deduplicate |
+		tar --create --null --files-from=- --ignore-failed-read --warning=no-failed-read | tar --extract --directory="$0"`
+	if err := run.Command(b.ctx, "sh", "-c", copyTracked, b.layout.Root).Dir(repo.Root).Run(); err != nil {
+		return err
+	}
+	s, err := series.Load(b.layout, *seriesName)
 	if err != nil {
 		return err
 	}
-	reporter := b.app.reporter()
-	reporter.Timings = b.timings.add
-	b.p = &pipeline.Pipeline{Layout: b.layout, Series: s, Reporter: reporter}
-	if !b.cold {
+	b.p = &pipeline.Pipeline{Layout: b.layout, Series: s, Reporter: steps.Reporter}
+	b.p.Reporter.Timings = func(name string, took time.Duration, _ bool, err error) {
+		if err == nil {
+			b.steps[name] += took
+		}
+	}
+	if !*cold {
 		return nil
 	}
 	for name, dir := range map[string]string{"GOCACHE": "gocache", "GOMODCACHE": "modcache"} {
@@ -88,52 +116,47 @@ func (b *harnessBench) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.dropImages(ctx)
+	return b.dropImages()
 }
 
 // dropImages takes away the names of the node images, and of what they stand on.
-func (b *harnessBench) dropImages(ctx context.Context) error {
-	e, err := b.p.Engine(ctx)
+func (b *harness) dropImages() error {
+	e, err := b.p.Engine(b.ctx)
 	if err != nil {
 		return err
 	}
-	refs, err := e.Docker(ctx, "images", "--format", "{{.Repository}}:{{.Tag}}", "--filter", "reference=podenv/*").Output()
-	if err != nil {
+	refs, err := e.Docker(b.ctx, "images", "--format", "{{.Repository}}:{{.Tag}}", "--filter", "reference=podenv/*").Output()
+	if err != nil || refs == "" {
 		return err
 	}
-	for _, ref := range strings.Fields(refs) {
-		if err := e.Docker(ctx, "rmi", "--force", ref).Run(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.Docker(b.ctx, append([]string{"rmi", "--force"}, strings.Fields(refs)...)...).Run()
 }
 
 // up is what podenv up does.
-func (b *harnessBench) up(ctx context.Context) error {
+func (b *harness) up() error {
 	gates, err := b.p.Gates()
 	if err != nil {
 		return err
 	}
-	if b.result, err = b.p.NodeImage(ctx); err != nil {
+	if b.result, err = b.p.NodeImage(b.ctx); err != nil {
 		return err
 	}
-	if b.cluster, err = b.p.Cluster(ctx, b.result, cluster.Config{Name: benchCluster, Workers: 1, Gates: gates}); err != nil {
+	if b.cluster, err = b.p.Cluster(b.ctx, b.result, cluster.Config{Name: harnessCluster, Workers: 1, Gates: gates}); err != nil {
 		return err
 	}
-	_, err = stories.Run(ctx, stories.Options{Kubeconfig: b.cluster.Kubeconfig()}, nil)
+	_, err = stories.Run(b.ctx, stories.Options{Kubeconfig: b.cluster.Kubeconfig()}, nil)
 	return err
 }
 
 // nodeImage builds the node image again.
-func (b *harnessBench) nodeImage(ctx context.Context) error {
+func (b *harness) nodeImage() error {
 	// The cluster stays on the image's content, only the name goes; the next up makes
 	// it anew.
-	if err := b.result.Engine.Docker(ctx, "rmi", "--force", b.result.Image.Ref).Run(); err != nil {
+	if err := b.result.Engine.Docker(b.ctx, "rmi", "--force", b.result.Image.Ref).Run(); err != nil {
 		return err
 	}
 	step := b.p.Reporter.Step("node image, again")
-	_, err := nodeimage.Build(ctx, b.layout, b.result.Engine, b.result.Build, step)
+	_, err := nodeimage.Build(b.ctx, b.layout, b.result.Engine, b.result.Build, step)
 	return step.End(err)
 }
 
@@ -143,11 +166,11 @@ var addedError = regexp.MustCompile(`(?m)^(\+.*fmt\.Errorf\(").*$`)
 
 // upAfterEditedPatch edits a patch of the kubelet as a reviewer's remark would make
 // one do, and goes up again.
-func (b *harnessBench) upAfterEditedPatch(ctx context.Context) error {
+func (b *harness) upAfterEditedPatch() error {
 	if err := editKubeletPatch(b.p.Series, time.Now()); err != nil {
 		return err
 	}
-	return b.up(ctx)
+	return b.up()
 }
 
 // editKubeletPatch changes the text of an error that a patch of the series adds to the
@@ -184,7 +207,7 @@ func editKubeletPatch(s series.Series, now time.Time) error {
 }
 
 // pushAfterEdit adds a line to the kubelet in the tree and pushes it.
-func (b *harnessBench) pushAfterEdit(ctx context.Context) error {
+func (b *harness) pushAfterEdit() error {
 	t, err := source.Open(b.layout, b.p.Series, false)
 	if err != nil {
 		return err
@@ -197,17 +220,17 @@ func (b *harnessBench) pushAfterEdit(ctx context.Context) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	r, err := b.p.Binaries(ctx, t, []string{"kubelet"})
+	r, err := b.p.Binaries(b.ctx, t, []string{"kubelet"})
 	if err != nil {
 		return err
 	}
 	step := b.p.Reporter.Step("push kubelet")
-	return step.End(b.cluster.Push(ctx, "kubelet", r.Binaries["kubelet"], "", step))
+	return step.End(b.cluster.Push(b.ctx, "kubelet", r.Binaries["kubelet"], "", step))
 }
 
 // clean deletes the cluster and the copy, also after Ctrl-C.
-func (b *harnessBench) clean(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+func (b *harness) clean() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), time.Minute)
 	defer cancel()
 	step := b.p.Reporter.Step("clean up")
 	var err error
@@ -215,42 +238,6 @@ func (b *harnessBench) clean(ctx context.Context) {
 		err = b.cluster.Delete(ctx, step)
 	}
 	step.End(errors.Join(err, removeAll(filepath.Dir(b.layout.Root)))) //nolint:errcheck // it has been shown
-}
-
-func (b *harnessBench) report() *bench.Report {
-	t := bench.Table{Name: "harness", Columns: []bench.Column{{Name: "what"}, {Name: "time", Unit: bench.Seconds}}}
-	for _, row := range b.rows {
-		t.Add(row.name, row.took.Seconds())
-	}
-	return &bench.Report{Table: t}
-}
-
-// copyTracked copies the files that git tracks or would add.
-func copyTracked(ctx context.Context, from, to string) error {
-	out, err := run.Command(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate").Dir(from).Output()
-	if err != nil {
-		return err
-	}
-	for _, name := range strings.Split(strings.TrimRight(out, "\x00"), "\x00") {
-		info, err := os.Stat(filepath.Join(from, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted, not yet committed
-		}
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, name), data, info.Mode().Perm()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // removeAll is os.RemoveAll that also takes a module cache, whose folders are

@@ -1,4 +1,4 @@
-package bench
+package pods
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"podenv.dev/hack/internal/testimages"
 )
 
 const (
@@ -22,21 +20,20 @@ const (
 
 // source is where a pod's variables come from.
 type source struct {
-	name string // of pods, and for people
-	what string
+	name string // of pods, and of results
 	env  func(key, value string) v1.EnvVar
 }
 
 var sources = []source{
-	{"literal", "literal values", func(key, value string) v1.EnvVar {
+	{"literals", func(key, value string) v1.EnvVar {
 		return v1.EnvVar{Name: key, Value: value}
 	}},
-	{"configmap", "a ConfigMap", func(key, _ string) v1.EnvVar {
+	{"configmap", func(key, _ string) v1.EnvVar {
 		return v1.EnvVar{Name: key, ValueFrom: &v1.EnvVarSource{ConfigMapKeyRef: &v1.ConfigMapKeySelector{
 			LocalObjectReference: v1.LocalObjectReference{Name: configMapName}, Key: key,
 		}}}
 	}},
-	{"filekeyref", "fileKeyRef", func(key, _ string) v1.EnvVar {
+	{"filekeyref", func(key, _ string) v1.EnvVar {
 		return v1.EnvVar{Name: key, ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{
 			VolumeName: volumeName, Path: envFile, Key: key,
 		}}}
@@ -70,13 +67,13 @@ func (s source) pod(number int) *v1.Pod {
 			TerminationGracePeriodSeconds: ptr.To[int64](1),
 			AutomountServiceAccountToken:  ptr.To(false),
 			InitContainers: []v1.Container{{
-				Name: "write", Image: testimages.Busybox, ImagePullPolicy: v1.PullNever,
+				Name: "write", Image: "podenv.dev/busybox:1", ImagePullPolicy: v1.PullNever,
 				Command:      []string{"sh", "-c", write},
 				VolumeMounts: []v1.VolumeMount{{Name: volumeName, MountPath: "/data"}},
 			}},
 			// It prints its environment as soon as it runs, and waits.
 			Containers: []v1.Container{{
-				Name: mainContainer, Image: testimages.Envdump, ImagePullPolicy: v1.PullNever,
+				Name: mainContainer, Image: "podenv.dev/envdump:1", ImagePullPolicy: v1.PullNever,
 				Args: []string{"serve"}, Env: env,
 			}},
 			Volumes: []v1.Volume{{Name: volumeName, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},

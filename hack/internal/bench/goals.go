@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	secPerOp = "sec/op"
+	upstream = "kubernetes" // the contestant whose code is upstream's
+	envfile  = "envfile"
+)
+
+// faster asks that the contestant ours is at least so many times as fast as upstream's.
+func faster(benchmark, ours string, times float64) Goal {
+	return Goal{
+		What: label(benchmark) + ": " + upstream + " / " + ours, AtLeast: true, Asked: times, Unit: secPerOp,
+		Over: []string{benchmark + "/by=" + upstream}, Under: []string{benchmark + "/by=" + ours},
+	}
+}
+
+// within asks that reading takes at most so many times as long as os.ReadFile.
+func within(benchmark string, times float64) Goal {
+	return Goal{
+		What: label(benchmark) + ": " + envfile + " / os.ReadFile", Asked: times, Unit: secPerOp,
+		Over: []string{benchmark + "/by=" + envfile}, Under: []string{benchmark + "/by=os.ReadFile"},
+	}
+}
+
+// Goals returns what is asked of a group of benchmarks that measured m.
+func Goals(group string, m Medians) []Goal {
+	switch group {
+	case "envfile":
+		return []Goal{
+			faster("Read/1000_keys_of_1000", envfile, 500),
+			faster("Read/100_keys_of_1000", envfile, 50),
+			faster("Read/100_keys_of_100", envfile, 50),
+			faster("Read/the_last_key_of_1000", envfile, 3),
+			within("Read/1000_keys_of_1000", 2),
+			within("Read/100_keys_of_1000", 2),
+			within("Read/the_last_key_of_1000", 2),
+			within("Read/2_values_of_32_KiB", 2),
+			{What: "parse 2 values of 32 KiB: B/s", AtLeast: true, Asked: 1e9, Unit: "B/s", Over: []string{"Parse/2_values_of_32_KiB/by=" + envfile}},
+			{
+				What: "parse one key: allocations, of 1000 / of 10", Asked: 1, Unit: "allocs/op",
+				Over: []string{"Parse/the_last_key_of_1000/by=" + envfile}, Under: []string{"Parse/the_last_key_of_10/by=" + envfile},
+			},
+		}
+	case "names":
+		var goals []Goal
+		for _, length := range []string{"4_bytes", "15_bytes", "32_bytes"} {
+			// For strict names upstream has a regular expression, for relaxed ones it has none.
+			goals = append(goals, faster("Strict/"+length, "envvarname", 20), faster("Relaxed/"+length, "envvarname", 1))
+		}
+		return goals
+	case "expansion":
+		return append(worstExpansion(m),
+			faster("Keep/a_flag", "expansion", 2),
+			faster("Keep/a_line_of_80_bytes", "expansion", 2),
+			faster("Keep/a_script_of_64_KiB", "expansion", 2),
+			faster("Keep/variables_of_a_shell", "expansion", 2))
+	case "kubelet":
+		const of = "MakeEnvironmentVariables/"
+		return []Goal{{
+			What: "100 fileKeyRefs / (100 literal values + one reading)", Asked: 1.5, Unit: secPerOp,
+			Over: []string{of + "fileKeyRefs"}, Under: []string{of + "literals", of + "read"},
+		}}
+	}
+	return nil
+}
+
+// worstExpansion asks that the worst of upstream's cases is as fast as upstream's.
+func worstExpansion(m Medians) []Goal {
+	var goals []Goal
+	for key := range m {
+		if name, ours := strings.CutSuffix(key[0], "/by=expansion"); ours && key[1] == secPerOp && strings.HasPrefix(name, "Expand/") {
+			goals = append(goals, faster(name, "expansion", 1))
+		}
+	}
+	if len(goals) == 0 {
+		return []Goal{faster("Expand/whole_string", "expansion", 1)} // which says that nothing ran
+	}
+	worst := slices.MinFunc(goals, func(a, b Goal) int {
+		x, _ := a.Reached(m)
+		y, _ := b.Reached(m)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return strings.Compare(a.What, b.What)
+	})
+	worst.What += ", the worst of upstream's cases"
+	return []Goal{worst}
+}
