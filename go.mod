@@ -2,6 +2,9 @@ module podenv.dev
 
 go 1.26.0
 
+// New files of packages of Kubernetes: they compile in the trees only.
+ignore ./patches/new
+
 require (
 	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/compose-spec/compose-go/v2 v2.16.2

@@ -14,8 +14,11 @@ func newPatches(a *app) *cobra.Command {
 		Short: "Write the tree's commits back to patches/<series>",
 		Long: `patches makes the series' files from the tree's commits: those of the series, in
 whatever order and form a rebase left them, and those that you added on top.
-Generated code stays out; edits of the new files go back to pkg/ and staging/.
-The files that changed are printed.`,
+Generated code stays out. New files go to where they stand once for all series:
+those of packages of our own to pkg/ and staging/, those that join a package of
+the release to patches/new, or to patches/<series>/new where the series has its
+own form of one. The message of a patch then names them. The files that changed
+are printed.`,
 		Example: `  cd "$(podenv tree)" && git commit -am 'kubelet: …'
   podenv patches && git diff patches/`,
 		Args: noArgs,
@@ -25,15 +28,24 @@ The files that changed are printed.`,
 				return err
 			}
 			step := p.Reporter.Step("patches")
-			changed, err := source.WritePatches(cmd.Context(), a.layout, p.Series, step)
+			written, err := source.WritePatches(cmd.Context(), a.layout, p.Series, step)
 			if err := step.End(err); err != nil {
 				return err
 			}
-			for _, file := range changed {
-				fmt.Fprintln(a.out, file)
-			}
+			a.printWritten(written, "")
 			return nil
 		},
+	}
+}
+
+// printWritten prints the files that were written, each after prefix, and what a person may
+// not expect of them.
+func (a *app) printWritten(w *source.Written, prefix string) {
+	for _, file := range w.Files {
+		fmt.Fprintln(a.out, prefix+file)
+	}
+	for _, note := range w.Notes {
+		fmt.Fprintf(a.errs, "podenv: %s\n", note)
 	}
 }
 

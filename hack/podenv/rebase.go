@@ -86,7 +86,7 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	if err != nil {
 		return step.End(err)
 	}
-	done, changed, err := source.Rebase(ctx, a.layout, from, to, source.RebaseOptions{Skip: f.skip}, step)
+	done, written, err := source.Rebase(ctx, a.layout, from, to, source.RebaseOptions{Skip: f.skip}, step)
 	if err := step.End(err); err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	for _, d := range done {
 		fmt.Fprintf(a.out, "%s\t%s\n", d.How, d.Title)
 	}
-	for _, file := range changed {
-		fmt.Fprintf(a.out, "wrote\t%s\n", file)
+	if written != nil {
+		a.printWritten(written, "wrote\t")
 	}
 	if slices.ContainsFunc(done, func(d source.Rebased) bool { return d.How == source.RebasedAnew }) {
 		fmt.Fprintf(a.errs, "%q: these patches were adapted to %s before; see with `git diff patches/%[2]s` what has to be adapted again\n", source.RebasedAnew, to.Name)

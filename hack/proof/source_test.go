@@ -32,9 +32,9 @@ func (c *check) codegenTest(stock *source.Tree, name string) error {
 
 // roundTrip checks that the tree's commits give back the series' files byte for byte.
 func roundTrip(c *check) error {
-	changed, err := source.WritePatches(c.ctx, repo, steps.Series, nil)
-	if err == nil && len(changed) > 0 {
-		err = fmt.Errorf("the tree's commits give other files than the repository had: %s; look at them with git diff", strings.Join(changed, ", "))
+	written, err := source.WritePatches(c.ctx, repo, steps.Series, nil)
+	if err == nil && len(written.Files) > 0 {
+		err = fmt.Errorf("the tree's commits give other files than the repository had: %s; look at them with git diff", strings.Join(written.Files, ", "))
 	}
 	return err
 }

@@ -108,3 +108,13 @@ func TestOlderAreThoseThatAKubeletMayHave(t *testing.T) {
 		}
 	}
 }
+
+func TestPatchesOfThisRepositoryBringAllItsNewFiles(t *testing.T) {
+	l, err := layout.Find(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckNewFiles(l); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 )
 
 // amFlags make `git am` take a patch as it is: byte for byte, with its author's date as
@@ -25,11 +27,23 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 	if len(patches) == 0 {
 		return nil
 	}
+	if err := a.refuseReleased(ctx, patches); err != nil {
+		return err
+	}
 	a.step.Now("applying %d of %d patches", len(patches), len(a.in.patches))
+	folder, err := os.MkdirTemp(filepath.Dir(stateFile(a.tree.dir)), "whole-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder) // git am has read them all when it stops
 	args := append([]string(nil), amFlags...)
 	args = append(args, "--")
 	for _, p := range patches {
-		args = append(args, p.path)
+		whole := filepath.Join(folder, p.name())
+		if err := os.WriteFile(whole, p.content, 0o644); err != nil {
+			return err
+		}
+		args = append(args, whole)
 	}
 	amErr := a.tree.git(ctx, args...)
 	if ctx.Err() != nil {
@@ -53,6 +67,30 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 		return errors.Join(conflict, err)
 	}
 	return conflict
+}
+
+// refuseReleased refuses new files that the release has.
+func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) error {
+	args := []string{"ls-tree", "-r", "-z", "--name-only", a.state.Steps[0].Commit, "--"}
+	none := len(args)
+	for _, p := range patches {
+		for _, f := range p.newFiles {
+			args = append(args, f.path)
+		}
+	}
+	if len(args) == none {
+		return nil
+	}
+	released, err := a.tree.fields(ctx, args...)
+	if err != nil || len(released) == 0 {
+		return err
+	}
+	for _, p := range patches {
+		if p.brings(released[0]) {
+			return fmt.Errorf("%s of series %s brings the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
+		}
+	}
+	return fmt.Errorf("%s has the new files %s", a.series.Release, some(released))
 }
 
 // recordPatches notes the commits that `git am` made of the first of patches.

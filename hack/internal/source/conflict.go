@@ -92,7 +92,7 @@ func (c *ConflictError) locate(said string, patch patchFile) {
 	if m := hunkFailed.FindStringSubmatch(said); m != nil {
 		c.File, c.Reason = m[1], "patch does not apply"
 		start, _ := strconv.Atoi(m[2])
-		c.Hunk, c.Line = findHunk(patch.content, m[1], start)
+		c.Hunk, c.Line = findHunk(patch.stored, m[1], start)
 		return
 	}
 	if m := fileFailed.FindStringSubmatch(said); m != nil {

@@ -144,6 +144,7 @@ type world struct {
 	layout layout.Layout
 	series series.Series
 	gen    *fakeGenerator
+	notes  []string        // of the last writePatches
 	run    func(*assembly) // a last change of an assembly before it runs
 }
 
@@ -217,7 +218,12 @@ func (w *world) mustAssemble() *Tree {
 }
 
 func (w *world) writePatches() ([]string, error) {
-	return w.assembly(Options{}).writePatches(context.Background())
+	written, err := w.assembly(Options{}).writePatches(context.Background())
+	if written == nil {
+		return nil, err
+	}
+	w.notes = written.Notes
+	return written.Files, err
 }
 
 func (w *world) mustWritePatches() []string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
 )
 
 // treeCommit is one commit of a tree's history.
@@ -59,6 +60,7 @@ type ownership struct {
 	gen      generator
 	newFiles map[string]bool // the new files that assembly committed
 	folders  map[string]bool // folders that only new files have made
+	brought  map[string]bool // new files that patches bring
 }
 
 // owners reads the ownership of a tree from the commit of its new files, if it has one.
@@ -138,6 +140,9 @@ func (r repo) checkCommit(c treeCommit, o *ownership) error {
 		if strings.HasPrefix(c.message, prefix) {
 			return fmt.Errorf("commit %s is not squashed yet: `git -C %s rebase --interactive --autosquash --root`", c.title(), dir)
 		}
+	}
+	if series.HasTrailer(c.message) {
+		return fmt.Errorf("the message of commit %s names a new file as only a patch file does, for podenv writes that line: delete it", c.title())
 	}
 	return c.checkMessage()
 }

@@ -49,9 +49,32 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	return in, err
 }
 
+// files are all new files that go into the tree.
+func (in *inputs) files() map[string]string {
+	hashes := map[string]string{}
+	for _, f := range in.newFiles {
+		hashes[f.path] = f.hash()
+	}
+	for _, p := range in.patches {
+		for _, f := range p.newFiles {
+			hashes[f.path] = f.hash()
+		}
+	}
+	return hashes
+}
+
+// storedHashes are those of the patch files.
+func (in *inputs) storedHashes() []string {
+	hashes := make([]string, len(in.patches))
+	for i, p := range in.patches {
+		hashes[i] = patchHash(p.stored)
+	}
+	return hashes
+}
+
 // key is the hash of all inputs but the generators.
 func (in *inputs) key() string {
-	return sum(newHash(append([]string{"tree", in.release, in.newHash}, in.hashes()...)...))
+	return sum(newHash(append([]string{"tree 2", in.release, in.newHash}, in.hashes()...)...))
 }
 
 // hashes are those of the patches.

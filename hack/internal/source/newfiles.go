@@ -1,6 +1,8 @@
 package source
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -22,15 +24,23 @@ var newFileRoots = []string{"pkg", "staging"}
 // ownModule is this module's path. A tree does not know it.
 const ownModule = "podenv.dev"
 
-// newFile is a file of this module that goes into the tree.
+// newFile is a file that the release does not have and that stands once in this repository.
 type newFile struct {
-	path    string // from the root of the repository and of the tree, with slashes
+	path    string // from the root of the tree, with slashes
 	content []byte
 	mode    string // as git writes it
 }
 
-// readNewFiles lists the new files in the order of their paths. Everything under the
-// roots counts but what an editor leaves there (names with a leading dot or a
+// hash is empty for no file.
+func (f *newFile) hash() string {
+	if f == nil {
+		return ""
+	}
+	return sum(newHash(f.mode, string(f.content)))
+}
+
+// readNewFiles lists the new files of this module in the order of their paths. Everything
+// under the roots counts but what an editor leaves there (names with a leading dot or a
 // trailing ~).
 func readNewFiles(l layout.Layout) ([]newFile, error) {
 	var files []newFile
@@ -46,8 +56,11 @@ func readNewFiles(l layout.Layout) ([]newFile, error) {
 				return nil
 			}
 			f, err := readNewFile(l.Root, path, d)
+			if err != nil {
+				return err
+			}
 			files = append(files, f)
-			return err
+			return f.checkImports()
 		})
 		if err != nil {
 			return nil, fmt.Errorf("reading the new files: %w", err)
@@ -76,15 +89,27 @@ func readNewFile(root, path string, d fs.DirEntry) (newFile, error) {
 	if info.Mode()&0o100 != 0 {
 		f.mode = "100755"
 	}
-	if f.content, err = os.ReadFile(path); err != nil {
-		return newFile{}, err
-	}
-	return f, f.check()
+	f.content, err = os.ReadFile(path)
+	return f, err
 }
 
-// check refuses a Go file that imports from this module, for in a tree its packages
+// readIfThere reads the file at path under root; nil is a file that is not there.
+func readIfThere(root, path string) (*newFile, error) {
+	full := filepath.Join(root, filepath.FromSlash(path))
+	info, err := os.Lstat(full)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := readNewFile(root, full, fs.FileInfoToDirEntry(info))
+	return &f, err
+}
+
+// checkImports refuses a Go file that imports from this module, for in a tree its packages
 // have other import paths.
-func (f newFile) check() error {
+func (f newFile) checkImports() error {
 	if !strings.HasSuffix(f.path, ".go") {
 		return nil
 	}
@@ -102,9 +127,16 @@ func (f newFile) check() error {
 	return nil
 }
 
-// write puts the file into the tree in dir.
-func (f newFile) write(dir string) error {
-	path := filepath.Join(dir, filepath.FromSlash(f.path))
+// canStandAlone tells whether a patch can bring the file by its name: it is text at a path
+// that git writes without quotes.
+func (f newFile) canStandAlone() bool {
+	plain := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
+	return !strings.ContainsFunc(f.path, plain) && !bytes.ContainsRune(f.content, 0)
+}
+
+// write puts the file below the folder root.
+func (f newFile) write(root string) error {
+	path := filepath.Join(root, filepath.FromSlash(f.path))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

@@ -324,7 +324,7 @@ func TestUncommittedChangesAreNotWritten(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.edit("pkg/kubelet/kubelet.go", "return 20 }", "return 2020 }")
 	_, err := w.writePatches()
-	if !errors.Is(err, ErrUncommitted) || !strings.Contains(err.Error(), "pkg/kubelet/kubelet.go") || !strings.Contains(err.Error(), "commit --all") {
+	if !errors.Is(err, ErrUncommitted) || !strings.Contains(err.Error(), "pkg/kubelet/kubelet.go") || !strings.Contains(err.Error(), "add --all && git") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -45,7 +45,7 @@ const (
 //
 // At a conflict the error is a *RebaseConflictError. The next call goes on from there,
 // and so does one after an interruption. Edits in either series' tree are ErrEdited.
-func Rebase(ctx context.Context, l layout.Layout, from, to series.Series, o RebaseOptions, step *progress.Step) (done []Rebased, changed []string, err error) {
+func Rebase(ctx context.Context, l layout.Layout, from, to series.Series, o RebaseOptions, step *progress.Step) (done []Rebased, written *Written, err error) {
 	return newRebase(l, from, to, o, step).run(ctx)
 }
 
@@ -101,7 +101,7 @@ func newRebase(l layout.Layout, from, to series.Series, o RebaseOptions, step *p
 	return r
 }
 
-func (r *rebase) run(ctx context.Context) ([]Rebased, []string, error) {
+func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
 	if r.from.Name == r.series.Name {
 		return nil, nil, fmt.Errorf("series %s is carried to itself: name two with --from and --to", r.from.Name)
 	}
@@ -132,8 +132,8 @@ func (r *rebase) run(ctx context.Context) ([]Rebased, []string, error) {
 	if err := r.apply(ctx); err != nil {
 		return r.rebased.Done, nil, r.interrupted(ctx, err)
 	}
-	changed, err := r.finish(ctx)
-	return r.rebased.Done, changed, r.interrupted(ctx, err)
+	written, err := r.finish(ctx)
+	return r.rebased.Done, written, r.interrupted(ctx, err)
 }
 
 func (r *rebase) interrupted(ctx context.Context, err error) error {
@@ -182,6 +182,11 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 		return false, err
 	}
 	now := carriedFrom(r.from, from)
+	for i := range from {
+		if from[i], err = newPatch(from[i].path, from[i].stored, r.series); err != nil {
+			return false, fmt.Errorf("carrying %s to %s: %w", from[i].name(), r.series.Name, err)
+		}
+	}
 	patches := plan(from, r.in.patches, earlier)
 	if isDone(patches, r.in.patches) && slices.Equal(earlier.patches, now.patches) {
 		r.step.Cached("nothing to carry")
@@ -199,7 +204,13 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 	if err := r.tree.borrow(source.Dir, r.layout.Tree(r.series.Name)); err != nil {
 		return false, err
 	}
-	r.state.Patches = r.in.hashes()
+	r.state.Patches = r.in.storedHashes()
+	r.state.NewFiles = r.in.files()
+	for _, p := range patches {
+		for _, f := range p.newFiles {
+			r.state.take(f.path, &f)
+		}
+	}
 	if err := writeState(r.tree.dir, r.state); err != nil {
 		return false, err
 	}
@@ -234,19 +245,19 @@ func (r repo) borrow(trees ...string) error {
 }
 
 // finish writes the series' files and removes the repository.
-func (r *rebase) finish(ctx context.Context) ([]string, error) {
-	changed, err := r.writeCommits(ctx)
+func (r *rebase) finish(ctx context.Context) (*Written, error) {
+	written, err := r.writeCommits(ctx)
 	if err != nil {
-		return changed, err
+		return written, err
 	}
 	news, err := writeCarried(r.series, r.rebased.carried())
 	if err != nil {
-		return changed, err
+		return written, err
 	}
 	if news {
-		changed = append(changed, r.relative(filepath.Join(r.series.Dir, carriedName)))
+		written.Files = append(written.Files, r.relative(filepath.Join(r.series.Dir, carriedName)))
 	}
-	return changed, r.remove()
+	return written, r.remove()
 }
 
 // remove deletes the repository. What makes it one of a rebase goes first.

@@ -74,7 +74,7 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 	}
 	if len(dirty) == 0 {
 		// Not even a merge was possible: git has no file that the patch was made from.
-		patch, err := readPatch(p.File)
+		patch, err := readWhole(p.File)
 		if err != nil {
 			return nil, err
 		}

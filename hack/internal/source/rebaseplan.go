@@ -88,11 +88,16 @@ func isDone(plan []planned, to []patchFile) bool {
 	})
 }
 
-// changesHash is a hash of the lines that the patch adds and removes, which is what a
-// person adapts to another release. What stands around them, and where, is the release's.
+// changesHash is a hash of the lines that the patch adds to and removes from existing files,
+// which is what a person adapts to another release. What stands around them, and where, is the
+// release's. Of its new files the names count: both series have the same ones.
 func changesHash(p patchFile) string {
 	h := newHash("changes")
 	for _, f := range p.files {
+		if p.brings(f.NewName) {
+			add(h, "new", f.NewName)
+			continue
+		}
 		add(h, f.OldName, f.NewName, fmt.Sprint(f.IsNew, f.IsDelete, f.NewMode))
 		for _, fragment := range f.TextFragments {
 			for _, line := range fragment.Lines {

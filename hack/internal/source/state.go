@@ -26,6 +26,9 @@ type state struct {
 	// Patches are the hashes of the patch files that the tree was last made from or written
 	// to. WritePatches replaces no other file.
 	Patches []string `json:"patches,omitempty"`
+	// NewFiles are hashes of the new files that the tree was last made from or written to, by
+	// their paths. WritePatches replaces no other form of one.
+	NewFiles map[string]string `json:"newFiles,omitempty"`
 	// Conflict is the patch at which assembly stopped.
 	Conflict *ConflictError `json:"conflict,omitempty"`
 }
@@ -35,6 +38,16 @@ type stateStep struct {
 	Kind   kind   `json:"kind"`
 	Input  string `json:"input"`
 	Commit string `json:"commit"`
+}
+
+// take records that this repository and the tree have the same file at path; nil is none.
+func (s *state) take(path string, f *newFile) {
+	if s.NewFiles == nil {
+		s.NewFiles = map[string]string{}
+	}
+	if s.NewFiles[path] = f.hash(); f == nil {
+		delete(s.NewFiles, path)
+	}
 }
 
 // last is the latest commit that assembly made.

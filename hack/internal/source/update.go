@@ -19,7 +19,7 @@ func (a *assembly) update(ctx context.Context) error {
 		return err
 	}
 	steps := a.unchanged()
-	a.state = &state{Busy: true, Steps: a.state.Steps, Written: a.state.Written, Patches: a.in.hashes()}
+	a.state = &state{Busy: true, Steps: a.state.Steps, Written: a.state.Written, Patches: a.in.storedHashes(), NewFiles: a.in.files()}
 	if err := writeState(a.tree.dir, a.state); err != nil {
 		return err
 	}

@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
@@ -15,20 +20,34 @@ import (
 // ErrUncommitted is returned by WritePatches for a tree with changes that are in no commit.
 var ErrUncommitted = errors.New("the tree has changes that are not committed")
 
+// ErrNewerPatches is returned by WritePatches where a patch file would be lost that the tree
+// was not made from.
+var ErrNewerPatches = errors.New("patch files have changed since the tree was made from them")
+
+// Written is what WritePatches did.
+type Written struct {
+	// Files were written or deleted, relative to the repository's root.
+	Files []string
+	// Notes say in a line each what a person may not expect.
+	Notes []string
+}
+
 // WritePatches writes the commits of the tree of s, a person's on top included, back to
-// the series' patch files, and edits of new files back to this module. Generated code is
-// left out. It returns the files that it wrote or deleted, relative to the repository's
-// root; the same commits give the same bytes.
+// the series' patch files, and new files to where they stand in this repository. Generated
+// code is left out. The same commits give the same bytes.
+//
+// A new file stands as the last commit has it: what a commit changes in a file that an earlier
+// one brings goes there too, and a note says so.
 //
 // The tree must have everything committed, else the error is ErrUncommitted, and no
 // `git am` in progress, else it is the *ConflictError. Files that the tree was not made from
 // are left alone, with ErrNewerPatches. A new file that was edited here and
 // in the tree alike is an error, and nothing is written.
-func WritePatches(ctx context.Context, l layout.Layout, s series.Series, step *progress.Step) (changed []string, err error) {
+func WritePatches(ctx context.Context, l layout.Layout, s series.Series, step *progress.Step) (*Written, error) {
 	return newAssembly(l, s, Options{}, step).writePatches(ctx)
 }
 
-func (a *assembly) writePatches(ctx context.Context) ([]string, error) {
+func (a *assembly) writePatches(ctx context.Context) (*Written, error) {
 	unlock, err := a.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -37,8 +56,8 @@ func (a *assembly) writePatches(ctx context.Context) ([]string, error) {
 	return a.writeCommits(ctx)
 }
 
-// writeCommits is WritePatches for whoever holds the tree's lock.
-func (a *assembly) writeCommits(ctx context.Context) ([]string, error) {
+// writeCommits is WritePatches for a caller that holds the tree's lock.
+func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err := a.readCommitted(ctx); err != nil {
 		return nil, err
 	}
@@ -54,23 +73,37 @@ func (a *assembly) writeCommits(ctx context.Context) ([]string, error) {
 	if err := a.tree.check(commits, a.state, owners); err != nil {
 		return nil, err
 	}
-	edits, err := a.newFileEdits(ctx, commits, owners)
+	by, err := a.bring(ctx, commits, owners)
+	if err != nil {
+		return nil, err
+	}
+	edits, err := a.newFileEdits(commits, owners)
 	if err != nil {
 		return nil, err
 	}
 	a.step.Now("writing patches")
-	changed, err := a.replacePatches(ctx, commits, owners)
+	w := &Written{}
+	made, err := os.MkdirTemp("", "podenv-patches-")
 	if err != nil {
-		return changed, err
+		return nil, err
 	}
-	for _, e := range edits {
-		if err := e.apply(a.layout.Root); err != nil {
-			return changed, err
-		}
-		changed = append(changed, e.path)
+	defer os.RemoveAll(made)
+	names, err := a.formatPatches(ctx, made, commits, owners, by, w)
+	if err != nil {
+		return nil, err
+	}
+	// New files first: a patch that names one that is not there cannot be read.
+	if err := a.refuseNewer(made); err != nil {
+		return nil, err
+	}
+	if err := a.applyEdits(edits, w); err != nil {
+		return w, err
+	}
+	if err := a.replacePatches(made, names, w); err != nil {
+		return w, err
 	}
 	a.state.Written = commits[len(commits)-1].id
-	return changed, writeState(a.tree.dir, a.state)
+	return w, writeState(a.tree.dir, a.state)
 }
 
 // readCommitted reads the state of a tree whose commits say all.
@@ -92,8 +125,130 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 	dirty, err := a.tree.dirty(ctx)
 	if err == nil && len(dirty) > 0 {
 		dir := run.Quote(a.tree.dir)
-		err = fmt.Errorf("%w: %s; commit them with `git -C %s commit --all`, or as part of an earlier patch with --fixup=<commit> and `git -C %s rebase --interactive --autosquash %s`",
-			ErrUncommitted, some(dirty), dir, dir, st.Steps[0].Commit[:12])
+		err = fmt.Errorf("%w: %s; commit them with `git -C %s add --all && git -C %[3]s commit`, or as part of an earlier patch with `git -C %[3]s commit --fixup=<commit>` and `git -C %[3]s rebase --interactive --autosquash %[4]s`",
+			ErrUncommitted, some(dirty), dir, st.Steps[0].Commit[:12])
 	}
 	return err
 }
+
+// formatPatches writes the patch files of commits into the folder made, and returns their
+// names in order. by names the commit that brings each new file.
+func (a *assembly) formatPatches(ctx context.Context, made string, commits []treeCommit, owners *ownership, by map[string]string, w *Written) ([]string, error) {
+	var names []string
+	for _, c := range commits {
+		if c.kind != kindPatch {
+			continue
+		}
+		name, err := a.tree.formatPatch(ctx, c.id, made, len(names)+1, owners.notInPatches(c.paths))
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			continue
+		}
+		var brings, rewrites []string
+		for _, p := range c.paths {
+			switch {
+			case by[p] == c.id:
+				brings = append(brings, p)
+			case owners.brought[p]:
+				rewrites = append(rewrites, p)
+			}
+		}
+		path := filepath.Join(made, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		stored, empty := split(whole, owners.brought, brings)
+		if len(rewrites) > 0 {
+			note := fmt.Sprintf("%s changes new files that earlier commits bring, and their patches bring them as they are now: %s", c.title(), some(rewrites))
+			if empty {
+				note += "; it changes nothing else and is no patch"
+			}
+			w.Notes = append(w.Notes, note)
+		}
+		if empty {
+			if err := os.Remove(path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := os.WriteFile(path, stored, 0o644); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// replacePatches makes the series' patch files those in the folder made. Files are written
+// before old ones are deleted, each as a whole.
+func (a *assembly) replacePatches(made string, names []string, w *Written) error {
+	old, err := patchNames(a.series.Dir)
+	if err != nil {
+		return err
+	}
+	a.state.Patches = nil
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(made, name))
+		if err != nil {
+			return err
+		}
+		a.state.Patches = append(a.state.Patches, patchHash(data))
+		path := filepath.Join(a.series.Dir, name)
+		if sameContent(path, data) {
+			continue
+		}
+		if err := renameio.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+		w.Files = append(w.Files, a.relative(path))
+	}
+	for _, name := range old {
+		if slices.Contains(names, name) {
+			continue
+		}
+		path := filepath.Join(a.series.Dir, name)
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		w.Files = append(w.Files, a.relative(path))
+	}
+	return nil
+}
+
+// refuseNewer refuses to replace patch files that came after the tree was made: pulled from
+// someone else, or edited by hand. Each must be the one that is about to be written (it is in
+// made then) or one that the tree knows.
+func (a *assembly) refuseNewer(made string) error {
+	names, err := patchNames(a.series.Dir)
+	if err != nil {
+		return err
+	}
+	var newer []string
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(a.series.Dir, name))
+		if err != nil {
+			return err
+		}
+		if !sameContent(filepath.Join(made, name), data) && !slices.Contains(a.state.Patches, patchHash(data)) {
+			newer = append(newer, a.relative(filepath.Join(a.series.Dir, name)))
+		}
+	}
+	if len(newer) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; if the tree has no edits, bring it up to date with %s; else move these files away, write the patches, and put what they change into the tree as commits",
+		ErrNewerPatches, some(newer), treeCommand(a.series, false))
+}
+
+// relative is path as a person at the root of the repository writes it.
+func (a *assembly) relative(path string) string {
+	if rel, err := filepath.Rel(a.layout.Root, path); err == nil {
+		return rel
+	}
+	return path
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,163 @@
+package series
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+// newFileTrailer starts a line of a patch's message that names a new file which the patch
+// brings. The patch itself does not have the file.
+const newFileTrailer = "New-File: "
+
+// NewFileFolders are the folders of the new files that join packages of the release, each at
+// its upstream path: the forms of this series alone, then those of all series.
+func (s Series) NewFileFolders() (own, common string) {
+	return filepath.Join(s.Dir, "new"), filepath.Join(filepath.Dir(s.Dir), "new")
+}
+
+// NewFileFolder is the one of NewFileFolders in which the series finds the new file at path.
+// Where neither has the file, it is the common one.
+func (s Series) NewFileFolder(path string) string {
+	own, common := s.NewFileFolders()
+	if _, err := os.Lstat(filepath.Join(own, filepath.FromSlash(path))); err == nil {
+		return own
+	}
+	return common
+}
+
+// SplitMessage cuts the trailers that name new files out of a patch as the series has it. It
+// returns the patch without them, the paths that they name, and where in rest they were.
+func SplitMessage(patch []byte) (rest []byte, newFiles []string, at int) {
+	at = messageEnd(patch)
+	start := bytes.LastIndex(bytes.TrimRight(patch[:at], "\n"), []byte("\n\n")) + 2
+	for line := range strings.Lines(string(patch[start:at])) {
+		path, ok := strings.CutPrefix(line, newFileTrailer)
+		switch {
+		case ok:
+			newFiles = append(newFiles, strings.TrimSpace(path))
+		case strings.TrimSpace(line) != "":
+			return patch, nil, at
+		}
+	}
+	if len(newFiles) == 0 {
+		return patch, nil, at
+	}
+	return slices.Concat(patch[:start], patch[at:]), newFiles, start
+}
+
+// JoinMessage is the inverse of SplitMessage.
+func JoinMessage(patch []byte, newFiles []string) []byte {
+	if len(newFiles) == 0 {
+		return patch
+	}
+	at := messageEnd(patch)
+	trailers := newFileTrailer + strings.Join(newFiles, "\n"+newFileTrailer) + "\n\n"
+	return slices.Concat(patch[:at], []byte(trailers), patch[at:])
+}
+
+// HasTrailer tells whether a commit's message has a line that only a patch file may have.
+func HasTrailer(message string) bool {
+	return strings.HasPrefix(message, newFileTrailer) || strings.Contains(message, "\n"+newFileTrailer)
+}
+
+// messageEnd is where the message of a patch ends: at its diff, or at the line "---" before
+// it, or at the end of a patch that changes no existing file.
+func messageEnd(patch []byte) int {
+	at := 0
+	for line := range bytes.Lines(patch) {
+		if bytes.HasPrefix(line, []byte("diff --git ")) || string(bytes.TrimRight(line, "\r\n")) == "---" {
+			return at
+		}
+		at += len(line)
+	}
+	return at
+}
+
+// CheckNewFiles finds new files that no patch brings, and forms of a series that are the same
+// as the common one.
+func CheckNewFiles(l layout.Layout) error {
+	names, err := Names(l)
+	if err != nil {
+		return err
+	}
+	var found []error
+	common := map[string]bool{} // the common forms, and whether a patch brings them
+	for _, name := range names {
+		s, err := Load(l, name)
+		if err != nil {
+			return err
+		}
+		own, shared := s.NewFileFolders()
+		if len(common) == 0 {
+			for _, path := range filesIn(shared) {
+				common[path] = false
+			}
+		}
+		brought, err := s.NewFiles()
+		if err != nil {
+			return err
+		}
+		for _, path := range brought {
+			if s.NewFileFolder(path) == shared {
+				common[path] = true
+			}
+		}
+		for _, path := range filesIn(own) {
+			if !slices.Contains(brought, path) {
+				found = append(found, fmt.Errorf("no patch of series %s brings patches/%s/new/%s: delete it, or name it with a line %q in the message of a patch", name, name, path, newFileTrailer+path))
+			} else if sameFile(filepath.Join(own, path), filepath.Join(shared, path)) {
+				found = append(found, fmt.Errorf("patches/%s/new/%s is the same as patches/new/%s: delete it", name, path, path))
+			}
+		}
+	}
+	for path, used := range common {
+		if !used {
+			found = append(found, fmt.Errorf("no patch of any series brings patches/new/%s: delete it, or name it with a line %q in the message of a patch", path, newFileTrailer+path))
+		}
+	}
+	return errors.Join(found...)
+}
+
+// NewFiles lists the paths of the new files that the patches of s bring, in their order.
+func (s Series) NewFiles() ([]string, error) {
+	patches, err := s.Patches()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, patch := range patches {
+		data, err := os.ReadFile(patch)
+		if err != nil {
+			return nil, err
+		}
+		_, files, _ := SplitMessage(data)
+		paths = append(paths, files...)
+	}
+	return paths, nil
+}
+
+// filesIn lists the files below dir with forward slashes; none if there is no such folder.
+func filesIn(dir string) []string {
+	var paths []string
+	fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error { //nolint:errcheck // a folder that cannot be read has no files
+		if err == nil && !d.IsDir() {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths
+}
+
+func sameFile(a, b string) bool {
+	left, errA := os.ReadFile(a)
+	right, errB := os.ReadFile(b)
+	return errA == nil && errB == nil && bytes.Equal(left, right)
+}

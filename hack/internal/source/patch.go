@@ -1,0 +1,254 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"podenv.dev/hack/internal/series"
+)
+
+// patchFile is one patch of a series.
+type patchFile struct {
+	path     string
+	stored   []byte    // as the series has it: its new files are named in the message only
+	newFiles []newFile // that it brings
+	content  []byte    // whole, as git am takes it
+	hash     string    // of content
+	files    []*gitdiff.File
+	header   *gitdiff.PatchHeader
+}
+
+func patchHash(content []byte) string { return sum(newHash("patch", string(content))) }
+
+func (p patchFile) name() string { return filepath.Base(p.path) }
+
+func (p patchFile) brings(path string) bool {
+	return slices.ContainsFunc(p.newFiles, func(f newFile) bool { return f.path == path })
+}
+
+// readPatches reads the patches of s in the order in which they apply, with their new files.
+func readPatches(s series.Series) ([]patchFile, error) {
+	paths, err := s.Patches()
+	if err != nil {
+		return nil, err
+	}
+	patches := make([]patchFile, len(paths))
+	by := map[string]string{}
+	for i, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		p, err := newPatch(path, data, s)
+		if err != nil {
+			return nil, fmt.Errorf("%s of series %s cannot be read as a patch: %w; restore it with git, or write it anew from the tree with `podenv patches`", filepath.Base(path), s.Name, err)
+		}
+		for _, f := range p.newFiles {
+			if other := by[f.path]; other != "" {
+				return nil, fmt.Errorf("both %s and %s of series %s bring the new file %s: delete the line from one of the messages", other, p.name(), s.Name, f.path)
+			}
+			by[f.path] = p.name()
+		}
+		patches[i] = p
+	}
+	return patches, nil
+}
+
+// mboxFrom is the line with which git format-patch starts a mail.
+var mboxFrom = regexp.MustCompile(`(?m)^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001$`)
+
+// newPatch reads a patch as a series stores it. Its new files are in the form of the series s.
+func newPatch(path string, stored []byte, s series.Series) (patchFile, error) {
+	// `git am` tells which mail it stopped at by number: with one mail in each file that is
+	// the number of the file.
+	if n := len(mboxFrom.FindAll(stored, -1)); n != 1 {
+		return patchFile{}, fmt.Errorf("it holds %d mails of git format-patch, not one", n)
+	}
+	p := patchFile{path: path, stored: stored}
+	_, names, _ := series.SplitMessage(stored)
+	for _, name := range names {
+		folder := s.NewFileFolder(name)
+		f, err := readIfThere(folder, name)
+		if err != nil {
+			return patchFile{}, err
+		}
+		if f == nil {
+			return patchFile{}, fmt.Errorf("it brings the new file %s, which neither patches/new nor patches/%s/new has: restore the file, or delete its line from the message", name, s.Name)
+		}
+		p.newFiles = append(p.newFiles, *f)
+	}
+	p.content = expand(stored, p.newFiles)
+	files, preamble, err := gitdiff.Parse(bytes.NewReader(p.content))
+	if err != nil {
+		return patchFile{}, err
+	}
+	if p.header, err = gitdiff.ParsePatchHeader(preamble); err != nil {
+		return patchFile{}, err
+	}
+	if len(files) == 0 {
+		return patchFile{}, fmt.Errorf("it changes no file")
+	}
+	p.files, p.hash = files, patchHash(p.content)
+	return p, nil
+}
+
+// readWhole reads a patch that has its new files in its diff.
+func readWhole(path string) (patchFile, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return patchFile{}, err
+	}
+	return newPatch(path, data, series.Series{})
+}
+
+// expand makes a patch whole: it puts the files that the patch brings into its diff, and takes
+// the lines that name them out of its message.
+func expand(stored []byte, files []newFile) []byte {
+	if len(files) == 0 {
+		return stored
+	}
+	message, _, _ := series.SplitMessage(stored)
+	head, sections := cutSections(message)
+	for _, f := range files {
+		sections = append(sections, section{f.path, f.section()})
+	}
+	slices.SortStableFunc(sections, func(a, b section) int { return strings.Compare(a.path, b.path) })
+	return joinSections(head, sections)
+}
+
+// split is the inverse of expand: it takes what a whole patch says of the files in drop out of
+// its diff, and names those of brings in its message.
+func split(whole []byte, drop map[string]bool, brings []string) (stored []byte, empty bool) {
+	head, sections := cutSections(whole)
+	sections = slices.DeleteFunc(sections, func(s section) bool { return drop[s.path] })
+	stored = series.JoinMessage(joinSections(head, sections), brings)
+	return stored, len(sections)+len(brings) == 0
+}
+
+// section is what a patch says of one file.
+type section struct {
+	path string
+	text []byte
+}
+
+const diffLine = "diff --git "
+
+// cutSections cuts a patch before each of its files. No other line of it starts so: those of a
+// hunk start with a space or a sign, and a message with such a line is refused.
+func cutSections(patch []byte) (head []byte, sections []section) {
+	for line := range bytes.Lines(patch) {
+		if bytes.HasPrefix(line, []byte(diffLine)) {
+			sections = append(sections, section{path: pathOf(line)})
+		}
+		if len(sections) == 0 {
+			head = append(head, line...)
+		} else {
+			last := &sections[len(sections)-1]
+			last.text = append(last.text, line...)
+		}
+	}
+	return head, sections
+}
+
+// pathOf reads the path from the first line of a section, in which it stands twice.
+func pathOf(line []byte) string {
+	names := strings.TrimPrefix(strings.TrimRight(string(line), "\r\n"), diffLine)
+	if strings.HasPrefix(names, `"`) {
+		return names // quoted: no file that a patch brings is
+	}
+	return names[(len(names)+1)/2+len("b/"):]
+}
+
+func joinSections(head []byte, sections []section) []byte {
+	whole := slices.Clone(head)
+	for _, s := range sections {
+		whole = append(whole, s.text...)
+	}
+	return whole
+}
+
+// section writes the file as git format-patch does where a patch adds it.
+func (f newFile) section() []byte {
+	var b bytes.Buffer
+	blob := sha1.New()
+	fmt.Fprintf(blob, "blob %d\x00%s", len(f.content), f.content)
+	fmt.Fprintf(&b, "%sa/%[2]s b/%[2]s\nnew file mode %[3]s\nindex %040[4]d..%[5]x\n", diffLine, f.path, f.mode, 0, blob.Sum(nil))
+	if len(f.content) == 0 {
+		return b.Bytes()
+	}
+	lines := slices.Collect(bytes.Lines(f.content))
+	count := ""
+	if len(lines) != 1 {
+		count = "," + strconv.Itoa(len(lines))
+	}
+	fmt.Fprintf(&b, "--- /dev/null\n+++ b/%s\n@@ -0,0 +1%s @@\n", f.path, count)
+	for _, line := range lines {
+		b.WriteByte('+')
+		b.Write(line)
+	}
+	if !bytes.HasSuffix(f.content, []byte("\n")) {
+		b.WriteString("\n\\ No newline at end of file\n")
+	}
+	return b.Bytes()
+}
+
+// formatFlags make a patch file depend on its commit's content alone, so that it is the
+// same on every machine and changes only with the change itself:
+//   - no commit ids and git versions: --zero-commit, --no-signature;
+//   - no numbering in subjects, and no statistics, whose numbers and column widths
+//     change with every edit: --no-numbered, --no-stat;
+//   - --full-index: abbreviated blob ids get longer as a repository grows, and whole ones
+//     are what `git am --3way` looks up;
+//   - every default of the diff spelled out, for it may change between git versions;
+//   - --no-renames: a reader without the old file can still read it all.
+var formatFlags = []string{
+	"format-patch", "--zero-commit", "--no-signature", "--no-numbered", "--no-stat",
+	"--full-index", "--binary", "--no-renames", "--unified=3", "--inter-hunk-context=0",
+	"--diff-algorithm=myers", "--indent-heuristic", "--src-prefix=a/", "--dst-prefix=b/",
+	"--no-ext-diff", "--no-textconv", "--no-color", "--no-attach", "--no-thread",
+	"--no-cover-letter", "--no-notes", "--no-base", "--no-to", "--no-cc",
+	"--subject-prefix=PATCH", "--suffix=.patch", "--filename-max-length=64", "--quiet",
+}
+
+// formatPatch writes commit as patch number n into dir, without the paths in exclude, and
+// returns the name of the file: empty where nothing is left of the commit.
+func (r repo) formatPatch(ctx context.Context, commit, dir string, n int, exclude []string) (string, error) {
+	args := append([]string(nil), formatFlags...)
+	args = append(args, "--output-directory="+dir, "--start-number="+strconv.Itoa(n), commit+"^.."+commit, "--", ":(top)")
+	for _, p := range exclude {
+		args = append(args, ":(top,exclude,literal)"+p)
+	}
+	if err := r.git(ctx, args...); err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf("%04d-*.patch", n)))
+	if err != nil || len(files) == 0 {
+		return "", err
+	}
+	return filepath.Base(files[0]), nil
+}
+
+// patchNames lists the patch files in dir.
+func patchNames(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.patch"))
+	for i, f := range files {
+		files[i] = filepath.Base(f)
+	}
+	return files, err
+}
+
+// sameContent tells whether the file at path holds data.
+func sameContent(path string, data []byte) bool {
+	old, err := os.ReadFile(path)
+	return err == nil && string(old) == string(data)
+}
