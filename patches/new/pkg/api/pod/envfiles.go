@@ -1,0 +1,69 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package pod
+
+import (
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	apivalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// dropFileKeyRefs removes env[].valueFrom.fileKeyRef from every container while
+// the EnvFiles feature is disabled, unless the old pod uses it. A variable
+// that is left without a source is then refused by validation, as it is by an
+// API server that does not know the field.
+func dropFileKeyRefs(podSpec, oldPodSpec *api.PodSpec) {
+	if utilfeature.DefaultFeatureGate.Enabled(features.EnvFiles) || fileKeyRefInUse(oldPodSpec) {
+		return
+	}
+	visitFileKeyRefs(podSpec, func(source *api.EnvVarSource) bool {
+		source.FileKeyRef = nil
+		return true
+	})
+}
+
+func fileKeyRefInUse(podSpec *api.PodSpec) bool {
+	inUse := false
+	visitFileKeyRefs(podSpec, func(*api.EnvVarSource) bool {
+		inUse = true
+		return false
+	})
+	return inUse
+}
+
+// mountsEnvFileVolumes is true if a container mounts a volume of env files that
+// it may not mount. Such an object came from an API server without that rule.
+func mountsEnvFileVolumes(podSpec *api.PodSpec) bool {
+	return len(apivalidation.ValidateEnvFileMounts(podSpec, nil)) > 0
+}
+
+// visitFileKeyRefs calls visitor with each source of a variable that is a
+// fileKeyRef, until visitor returns false.
+func visitFileKeyRefs(podSpec *api.PodSpec, visitor func(*api.EnvVarSource) bool) {
+	if podSpec == nil {
+		return
+	}
+	VisitContainers(podSpec, AllContainers, func(c *api.Container, _ ContainerType) bool {
+		for i := range c.Env {
+			if source := c.Env[i].ValueFrom; source != nil && source.FileKeyRef != nil && !visitor(source) {
+				return false
+			}
+		}
+		return true
+	})
+}

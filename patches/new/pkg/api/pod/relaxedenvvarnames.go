@@ -1,0 +1,53 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package pod
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// allowRelaxedEnvVarNames decides which rule the names of environment variables
+// and the prefixes of envFrom follow. While the feature is disabled, an object
+// that got relaxed names before can still be updated.
+func allowRelaxedEnvVarNames(oldPodSpec *api.PodSpec) bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.RelaxedEnvironmentVariableValidation) ||
+		hasRelaxedEnvVarNames(oldPodSpec)
+}
+
+// hasRelaxedEnvVarNames tells whether strict validation would refuse a name or
+// a prefix in podSpec.
+func hasRelaxedEnvVarNames(podSpec *api.PodSpec) bool {
+	if podSpec == nil {
+		return false
+	}
+	return !VisitContainers(podSpec, AllContainers, func(c *api.Container, _ ContainerType) bool {
+		for _, env := range c.Env {
+			if len(validation.IsEnvVarName(env.Name)) > 0 {
+				return false
+			}
+		}
+		for _, from := range c.EnvFrom {
+			if from.Prefix != "" && len(validation.IsEnvVarName(from.Prefix)) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package validation
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/apis/core"
+	podshelper "k8s.io/kubernetes/pkg/apis/core/pods"
+)
+
+// maxEnvFileKeyLength is the longest name, in bytes, that the kubelet accepts
+// in an env file.
+const maxEnvFileKeyLength = 128
+
+// validateFileKeySelector checks what can be known of a fileKeyRef without the
+// rest of the pod.
+func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path) field.ErrorList {
+	allErrs := field.ErrorList{}
+
+	if len(selector.VolumeName) == 0 {
+		allErrs = append(allErrs, field.Required(fldPath.Child("volumeName"), ""))
+	}
+	if len(selector.Path) == 0 {
+		allErrs = append(allErrs, field.Required(fldPath.Child("path"), ""))
+	} else {
+		allErrs = append(allErrs, validateLocalDescendingPath(selector.Path, fldPath.Child("path"))...)
+	}
+
+	keyPath := fldPath.Child("key")
+	if len(selector.Key) == 0 {
+		return append(allErrs, field.Required(keyPath, ""))
+	}
+	if len(selector.Key) > maxEnvFileKeyLength {
+		allErrs = append(allErrs, field.TooLong(keyPath, selector.Key, maxEnvFileKeyLength))
+	}
+	// Relaxed whatever RelaxedEnvironmentVariableValidation says: a stored pod
+	// has to survive a flip of that gate, and the kubelet enforces the rule in
+	// force on the names in the file.
+	for _, msg := range validation.IsRelaxedEnvVarName(selector.Key) {
+		allErrs = append(allErrs, field.Invalid(keyPath, selector.Key, msg))
+	}
+	return allErrs
+}
+
+// validateFileKeyRefVolumes checks that every fileKeyRef of a pod takes its
+// file from a volume that the pod has and that is an emptyDir.
+func validateFileKeyRefVolumes(spec *core.PodSpec, volumes map[string]core.VolumeSource, fldPath *field.Path) field.ErrorList {
+	allErrs := field.ErrorList{}
+
+	podshelper.VisitContainersWithPath(spec, fldPath, func(c *core.Container, containerPath *field.Path) bool {
+		for i, env := range c.Env {
+			if env.ValueFrom == nil || env.ValueFrom.FileKeyRef == nil || len(env.ValueFrom.FileKeyRef.VolumeName) == 0 {
+				continue
+			}
+			name := env.ValueFrom.FileKeyRef.VolumeName
+			namePath := containerPath.Child("env").Index(i).Child("valueFrom", "fileKeyRef", "volumeName")
+			if volume, found := volumes[name]; !found {
+				allErrs = append(allErrs, field.NotFound(namePath, name))
+			} else if volume.EmptyDir == nil {
+				allErrs = append(allErrs, field.Invalid(namePath, name, "must be the name of an emptyDir volume"))
+			}
+		}
+		return true
+	})
+	return allErrs
+}
+
+// ValidateEnvFileMounts checks that no container can write an env file while or
+// after the kubelet reads it for another one: a volume that any container
+// consumes through fileKeyRef may be mounted by init containers only,
+// restartable ones included, and by none that consumes it itself. It needs no
+// list of volumes, so that it can check a template whose volumes are not all
+// known yet.
+//
+// KEP-3721, "Container Behavior".
+func ValidateEnvFileMounts(spec *core.PodSpec, fldPath *field.Path) field.ErrorList {
+	consumed := envFileVolumes{}
+	podshelper.VisitContainersWithPath(spec, fldPath, func(c *core.Container, containerPath *field.Path) bool {
+		consumed.add(c, containerPath)
+		return true
+	})
+	if len(consumed) == 0 {
+		return nil
+	}
+
+	allErrs := field.ErrorList{}
+	for i := range spec.InitContainers {
+		c, containerPath := &spec.InitContainers[i], fldPath.Child("initContainers").Index(i)
+		consumedHere := envFileVolumes{}
+		consumedHere.add(c, containerPath)
+		allErrs = append(allErrs, consumedHere.forbid(c.VolumeMounts, containerPath, "this container may not mount it; mount it in another init container")...)
+	}
+	const initOnly = "only init containers may mount it"
+	for i := range spec.Containers {
+		allErrs = append(allErrs, consumed.forbid(spec.Containers[i].VolumeMounts, fldPath.Child("containers").Index(i), initOnly)...)
+	}
+	for i := range spec.EphemeralContainers {
+		allErrs = append(allErrs, consumed.forbid(spec.EphemeralContainers[i].VolumeMounts, fldPath.Child("ephemeralContainers").Index(i), initOnly)...)
+	}
+	return allErrs
+}
+
+// envFileVolumes holds, by name, the volumes that fileKeyRefs take files from,
+// each with the path of the first such reference.
+type envFileVolumes map[string]*field.Path
+
+func (v envFileVolumes) add(c *core.Container, containerPath *field.Path) {
+	for i, env := range c.Env {
+		if env.ValueFrom == nil || env.ValueFrom.FileKeyRef == nil || len(env.ValueFrom.FileKeyRef.VolumeName) == 0 {
+			continue
+		}
+		if name := env.ValueFrom.FileKeyRef.VolumeName; v[name] == nil {
+			v[name] = containerPath.Child("env").Index(i).Child("valueFrom", "fileKeyRef")
+		}
+	}
+}
+
+// forbid returns an error for each of a container's mounts of these volumes.
+func (v envFileVolumes) forbid(mounts []core.VolumeMount, containerPath *field.Path, remedy string) field.ErrorList {
+	allErrs := field.ErrorList{}
+	for i, mount := range mounts {
+		if reference, found := v[mount.Name]; found {
+			allErrs = append(allErrs, field.Forbidden(containerPath.Child("volumeMounts").Index(i).Child("name"),
+				fmt.Sprintf("%s takes a file from volume %q, so %s", reference, mount.Name, remedy)))
+		}
+	}
+	return allErrs
+}

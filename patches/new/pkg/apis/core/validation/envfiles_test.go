@@ -1,0 +1,154 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package validation
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podtest "k8s.io/kubernetes/pkg/api/pod/testing"
+	"k8s.io/kubernetes/pkg/apis/core"
+)
+
+func TestValidateFileKeyRef(t *testing.T) {
+	valid := func(tweaks ...func(*core.EnvVar)) core.EnvVar {
+		env := core.EnvVar{Name: "FROM_FILE", ValueFrom: &core.EnvVarSource{
+			FileKeyRef: &core.FileKeySelector{VolumeName: "config", Path: "dir/config.env", Key: "KEY"},
+		}}
+		for _, tweak := range tweaks {
+			tweak(&env)
+		}
+		return env
+	}
+	selector := func(tweak func(*core.FileKeySelector)) core.EnvVar {
+		return valid(func(env *core.EnvVar) { tweak(env.ValueFrom.FileKeyRef) })
+	}
+	volumeName := func(name string) core.EnvVar {
+		return selector(func(s *core.FileKeySelector) { s.VolumeName = name })
+	}
+	path := func(path string) core.EnvVar {
+		return selector(func(s *core.FileKeySelector) { s.Path = path })
+	}
+	key := func(key string) core.EnvVar {
+		return selector(func(s *core.FileKeySelector) { s.Key = key })
+	}
+
+	testCases := []struct {
+		name string
+		env  core.EnvVar
+		want field.ErrorList // of the fields below valueFrom
+	}{
+		{name: "a file in an emptyDir", env: valid()},
+		{name: "optional", env: selector(func(s *core.FileKeySelector) { yes := true; s.Optional = &yes })},
+		{name: "path with dots that are no element of their own", env: path("..data/a..b/.env..")},
+		{name: "key of 128 bytes", env: key(strings.Repeat("K", 128))},
+		{name: "key that only the relaxed rule allows", env: key("9 lives: $%")},
+
+		{name: "no volume name", env: volumeName(""), want: field.ErrorList{
+			field.Required(field.NewPath("fileKeyRef", "volumeName"), ""),
+		}},
+		{name: "volume that the pod does not have", env: volumeName("other"), want: field.ErrorList{
+			field.NotFound(field.NewPath("fileKeyRef", "volumeName"), "other"),
+		}},
+		{name: "volume that is no emptyDir", env: volumeName("host"), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "volumeName"), "host", "emptyDir"),
+		}},
+		{name: "no path", env: path(""), want: field.ErrorList{
+			field.Required(field.NewPath("fileKeyRef", "path"), ""),
+		}},
+		{name: "absolute path", env: path("/config.env"), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "path"), "/config.env", "must be a relative path"),
+		}},
+		{name: "path that steps back", env: path("dir/../../config.env"), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "path"), "dir/../../config.env", "must not contain '..'"),
+		}},
+		{name: "no key", env: key(""), want: field.ErrorList{
+			field.Required(field.NewPath("fileKeyRef", "key"), ""),
+		}},
+		{name: "key of 129 bytes", env: key(strings.Repeat("K", 129)), want: field.ErrorList{
+			field.TooLong(field.NewPath("fileKeyRef", "key"), "", 128),
+		}},
+		{name: "key with =", env: key("A=B"), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "key"), "A=B", "printable ASCII"),
+		}},
+		{name: "key that is not ASCII", env: key("SCHL\u00dcSSEL"), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "key"), "SCHL\u00dcSSEL", "printable ASCII"),
+		}},
+		{name: "a value besides", env: valid(func(env *core.EnvVar) { env.Value = "literal" }), want: field.ErrorList{
+			field.Invalid(nil, "", "may not be specified when `value` is not empty"),
+		}},
+		{name: "a second source", env: valid(func(env *core.EnvVar) {
+			env.ValueFrom.SecretKeyRef = &core.SecretKeySelector{LocalObjectReference: core.LocalObjectReference{Name: "secret"}, Key: "key"}
+		}), want: field.ErrorList{
+			field.Invalid(nil, "", "may not have more than one field specified at a time"),
+		}},
+		{name: "no source", env: core.EnvVar{Name: "NO_SOURCE", ValueFrom: &core.EnvVarSource{}}, want: field.ErrorList{
+			field.Invalid(nil, "", "`secretKeyRef` or `fileKeyRef`"),
+		}},
+	}
+
+	containers := map[string]func(*core.PodSpec, []core.EnvVar){
+		"spec.containers[0]":     func(spec *core.PodSpec, env []core.EnvVar) { spec.Containers[0].Env = env },
+		"spec.initContainers[0]": func(spec *core.PodSpec, env []core.EnvVar) { spec.InitContainers[0].Env = env },
+		"spec.ephemeralContainers[0]": func(spec *core.PodSpec, env []core.EnvVar) {
+			spec.EphemeralContainers[0].Env = env
+		},
+	}
+	hostPathType := core.HostPathUnset
+	for container, setEnv := range containers {
+		for _, tc := range testCases {
+			t.Run(container+"/"+tc.name, func(t *testing.T) {
+				spec := &podtest.MakePod("pod",
+					podtest.SetVolumes(
+						podtest.MakeEmptyVolume("config"),
+						core.Volume{Name: "host", VolumeSource: core.VolumeSource{HostPath: &core.HostPathVolumeSource{Path: "/srv", Type: &hostPathType}}},
+					),
+					podtest.SetInitContainers(podtest.MakeContainer("init")),
+					podtest.SetEphemeralContainers(core.EphemeralContainer{EphemeralContainerCommon: core.EphemeralContainerCommon{
+						Name: "debug", Image: "image", ImagePullPolicy: core.PullIfNotPresent, TerminationMessagePolicy: core.TerminationMessageReadFile,
+					}}),
+				).Spec
+				setEnv(spec, []core.EnvVar{{Name: "LITERAL", Value: "value"}, tc.env})
+
+				got := ValidatePodSpec(spec, nil, field.NewPath("spec"), PodValidationOptions{EnvFilesEnabled: true})
+
+				if len(got) != len(tc.want) {
+					t.Fatalf("want %d errors, got: %v", len(tc.want), got)
+				}
+				for i, want := range tc.want {
+					wantField := container + ".env[1].valueFrom"
+					if want.Field != "<nil>" {
+						wantField += "." + want.Field
+					}
+					if got[i].Type != want.Type || got[i].Field != wantField || !strings.Contains(got[i].Detail, want.Detail) {
+						t.Errorf("want %s: %s: ...%s..., got: %v", wantField, want.Type, want.Detail, got[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// An API server with the gate off does not offer a source that it would drop.
+func TestValidateEnvVarWithoutSourceWhileEnvFilesAreDisabled(t *testing.T) {
+	env := core.EnvVar{Name: "NO_SOURCE", ValueFrom: &core.EnvVarSource{}}
+	errs := validateEnvVarValueFrom(env, field.NewPath("valueFrom"), PodValidationOptions{})
+	if len(errs) != 1 || strings.Contains(errs[0].Detail, "fileKeyRef") {
+		t.Errorf("want one error that does not mention fileKeyRef, got: %v", errs)
+	}
+}

@@ -1,0 +1,28 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package validation
+
+import "k8s.io/apimachinery/pkg/util/validation"
+
+// validateEnvVarName returns what is wrong with the name of an environment
+// variable, or with a prefix of envFrom, by the rule that opts asks for.
+func validateEnvVarName(name string, opts PodValidationOptions) []string {
+	if opts.AllowRelaxedEnvironmentVariableValidation {
+		return validation.IsRelaxedEnvVarName(name)
+	}
+	return validation.IsEnvVarName(name)
+}

@@ -1,0 +1,106 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/envfile"
+	"k8s.io/utils/ptr"
+)
+
+// BenchmarkMakeEnvironmentVariables is to show that variables from a file cost
+// what literal ones cost and one read of the file: fileKeyRefs is to be
+// compared with the sum of literals and read.
+func BenchmarkMakeEnvironmentVariables(b *testing.B) {
+	featuregatetesting.SetFeatureGateDuringTest(b, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+	const variables = 100
+	var (
+		file                  strings.Builder
+		keys                  []string
+		literals, fileKeyRefs []v1.EnvVar
+	)
+	for i := 0; i < variables; i++ {
+		name := fmt.Sprintf("KEY_%d", i)
+		value := strings.Repeat("v", 50)
+		fmt.Fprintf(&file, "%s=%s\n", name, value)
+		keys = append(keys, name)
+		literals = append(literals, v1.EnvVar{Name: name, Value: value})
+		fileKeyRefs = append(fileKeyRefs, fileKeyRef(name, "config", "config.env", name))
+	}
+	root := b.TempDir()
+	path := filepath.Join(root, "config.env")
+	if err := os.WriteFile(path, []byte(file.String()), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	pod := podWithEmptyDirs("config")
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))}
+	kl := &Kubelet{volumeManager: &stubVolumeManager{}}
+	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
+
+	makeEnvironmentVariables := func(env []v1.EnvVar) func() error {
+		container := &v1.Container{Env: env}
+		return func() error {
+			got, err := kl.makeEnvironmentVariables(context.Background(), pod, container, "", nil, volumes, nil)
+			if err == nil && len(got) != variables {
+				err = fmt.Errorf("want %d variables, got %d", variables, len(got))
+			}
+			return err
+		}
+	}
+	for _, bm := range []struct {
+		name string
+		run  func() error
+	}{
+		{name: "literals", run: makeEnvironmentVariables(literals)},
+		{name: "fileKeyRefs", run: makeEnvironmentVariables(fileKeyRefs)},
+		{name: "read", run: func() error {
+			_, err := envfile.Read(root, "config.env", keys, envfile.Options{})
+			return err
+		}},
+		{name: "os.ReadFile", run: func() error {
+			_, err := os.ReadFile(path)
+			return err
+		}},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			// The first read waits until the file is old enough to be trusted.
+			if err := bm.run(); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; i++ {
+				if err := bm.run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubelet
+
+import (
+	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/expansion"
+)
+
+// newUnexpandedReferences returns what collects the references that one start of
+// the container leaves unexpanded, for one event on the pod. It returns nil, which
+// collects nothing, if the feature is disabled.
+func (kl *Kubelet) newUnexpandedReferences(pod *v1.Pod, container *v1.Container) *expansion.UnexpandedReferences {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.VariableExpansionEvents) {
+		return nil
+	}
+	ref, err := kubecontainer.GenerateContainerRef(pod, container)
+	if err != nil {
+		klog.ErrorS(err, "Couldn't make a ref to pod", "pod", klog.KObj(pod), "containerName", container.Name)
+		return nil
+	}
+	return expansion.NewUnexpandedReferences(container.Name, expansion.ObjectEventRecorderFor(ref, kl.recorder))
+}
+
+// hasOptionalSource reports whether the variable is left out, on purpose, if its
+// source does not exist.
+func hasOptionalSource(env *v1.EnvVar) bool {
+	var optional *bool
+	switch source := env.ValueFrom; {
+	case source == nil:
+	case source.ConfigMapKeyRef != nil:
+		optional = source.ConfigMapKeyRef.Optional
+	case source.SecretKeyRef != nil:
+		optional = source.SecretKeyRef.Optional
+	case source.FileKeyRef != nil:
+		optional = source.FileKeyRef.Optional
+	}
+	return optional != nil && *optional
+}

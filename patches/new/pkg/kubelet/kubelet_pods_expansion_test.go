@@ -1,0 +1,155 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubelet
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/record"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
+	"k8s.io/utils/ptr"
+)
+
+func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
+	const (
+		prefix = "Warning UnexpandedVariableReferences Container main starts with references that could not be expanded: "
+		suffix = ". Declare a variable before it is referred to, or write $$(NAME) to mean $(NAME) itself"
+	)
+	unwritten := func(name string, optional bool) v1.EnvVar {
+		return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{
+			VolumeName: "config", Path: "config.env", Key: "KEY", Optional: ptr.To(optional),
+		}}}
+	}
+	testCases := []struct {
+		name      string
+		disabled  bool
+		container v1.Container
+		want      string // between prefix and suffix; empty for no event
+	}{
+		{
+			name: "everything is expanded",
+			container: v1.Container{
+				Env:  []v1.EnvVar{{Name: "A", Value: "a"}, {Name: "B", Value: "$(A)"}},
+				Args: []string{"$(A)$(B)"},
+			},
+		},
+		{
+			name: "env, command and args together",
+			container: v1.Container{
+				Env:     []v1.EnvVar{{Name: "B", Value: "$(A) $(X)"}, {Name: "A", Value: "a"}},
+				Command: []string{"$(A)", "$(X)"},
+				Args:    []string{"$(Y)"},
+			},
+			want: "$(A) (env B), $(X) (env B, command), $(Y) (args)",
+		},
+		{
+			name: "variables of device plugins are there for command and args only",
+			container: v1.Container{
+				Env:     []v1.EnvVar{{Name: "B", Value: "$(DEVICE)"}},
+				Command: []string{"$(DEVICE)"},
+			},
+			want: "$(DEVICE) (env B)",
+		},
+		{
+			name: "escaped and malformed references",
+			container: v1.Container{
+				Env:  []v1.EnvVar{{Name: "B", Value: "$$(X) $(X"}},
+				Args: []string{"$$(X)", "$X"},
+			},
+		},
+		{
+			name: "an optional variable that was skipped",
+			container: v1.Container{
+				Env:  []v1.EnvVar{unwritten("OPTIONAL", true), {Name: "B", Value: "$(OPTIONAL)"}},
+				Args: []string{"$(OPTIONAL)"},
+			},
+		},
+		{
+			name: "an optional variable that is declared later",
+			container: v1.Container{
+				Env: []v1.EnvVar{{Name: "B", Value: "$(OPTIONAL)"}, unwritten("OPTIONAL", true)},
+			},
+			want: "$(OPTIONAL) (env B)",
+		},
+		{
+			name:     "gate off",
+			disabled: true,
+			container: v1.Container{
+				Env:  []v1.EnvVar{{Name: "B", Value: "$(X)"}},
+				Args: []string{"$(X)"},
+			},
+		},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.VariableExpansionEvents, !tc.disabled)
+			tc.container.Name = "main"
+			pod := &v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: "pod", Namespace: "default",
+					Annotations: map[string]string{kubetypes.ConfigSourceAnnotationKey: kubetypes.FileSource},
+				},
+				Spec: v1.PodSpec{
+					EnableServiceLinks: ptr.To(false),
+					Containers:         []v1.Container{tc.container},
+					Volumes:            []v1.Volume{{Name: "config", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+				},
+			}
+			recorder := record.NewFakeRecorder(2)
+			kl := &Kubelet{recorder: recorder}
+
+			references := kl.newUnexpandedReferences(pod, &tc.container)
+			envs, err := kl.makeEnvironmentVariables(context.Background(), pod, &tc.container, "", nil, nil, references)
+			require.NoError(t, err)
+			envs = append([]kubecontainer.EnvVar{{Name: "DEVICE", Value: "0"}}, envs...)
+			kubecontainer.ExpandContainerCommandAndArgs(&tc.container, envs, references)
+			references.Record()
+
+			if tc.want == "" {
+				assert.Empty(t, recorder.Events)
+				return
+			}
+			require.Len(t, recorder.Events, 1)
+			assert.Equal(t, prefix+tc.want+suffix, <-recorder.Events)
+		})
+	}
+}
+
+func TestHasOptionalSource(t *testing.T) {
+	for _, optional := range []*bool{nil, ptr.To(false), ptr.To(true)} {
+		for kind, source := range map[string]v1.EnvVarSource{
+			"ConfigMap": {ConfigMapKeyRef: &v1.ConfigMapKeySelector{Optional: optional}},
+			"Secret":    {SecretKeyRef: &v1.SecretKeySelector{Optional: optional}},
+			"env file":  {FileKeyRef: &v1.FileKeySelector{Optional: optional}},
+		} {
+			assert.Equal(t, ptr.Deref(optional, false), hasOptionalSource(&v1.EnvVar{ValueFrom: &source}), kind)
+		}
+	}
+	assert.False(t, hasOptionalSource(&v1.EnvVar{Value: "value"}))
+	assert.False(t, hasOptionalSource(&v1.EnvVar{ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{}}}))
+}

@@ -1,0 +1,38 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package env
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestEnvVarFromFile(t *testing.T) {
+	source := &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "config", Path: "dir/config.env", Key: "KEY"}}
+
+	reference := GetEnvVarRefString(source)
+	if want := "file dir/config.env in volume config, key KEY"; reference != want {
+		t.Errorf("want %q, got %q", want, reference)
+	}
+	// The file is on a node: not even --resolve can know its value.
+	_, err := GetEnvVarRefValue(nil, "default", NewResourceStore(), source, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), reference) {
+		t.Errorf("want an error that names %q, got: %v", reference, err)
+	}
+}

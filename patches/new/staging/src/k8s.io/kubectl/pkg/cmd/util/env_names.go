@@ -1,0 +1,45 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package util
+
+import (
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/util/term"
+)
+
+// WarnOfEnvVars is WarnOfEnvVarName for each of the variables.
+func WarnOfEnvVars(errOut io.Writer, env []corev1.EnvVar) {
+	for i := range env {
+		WarnOfEnvVarName(errOut, env[i].Name)
+	}
+}
+
+// WarnOfEnvVarName warns on errOut of the name of an environment variable that
+// strict validation refuses. It depends on the cluster whether the name is
+// accepted (KEP-4369), so the server decides.
+func WarnOfEnvVarName(errOut io.Writer, name string) {
+	if len(validation.IsEnvVarName(name)) == 0 {
+		return
+	}
+	warnings := printers.NewWarningPrinter(errOut, printers.WarningPrinterOptions{Color: term.AllowsColorOutput(errOut)})
+	warnings.Print(fmt.Sprintf("%q can be the name of an environment variable only in a cluster with the feature gate RelaxedEnvironmentVariableValidation", name))
+}

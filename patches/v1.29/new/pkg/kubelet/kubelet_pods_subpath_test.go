@@ -1,0 +1,69 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubelet
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	v1 "k8s.io/api/core/v1"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
+	"k8s.io/kubernetes/pkg/volume/util/subpath"
+)
+
+func TestErrorsOfSubPathsShowNoValueOfAVariable(t *testing.T) {
+	testCases := []struct {
+		name  string
+		mount v1.VolumeMount
+		value string
+		want  string
+	}{
+		{
+			name:  "an absolute path",
+			mount: v1.VolumeMount{SubPathExpr: "$(SECRET)"},
+			value: "/s3cr3t",
+			want:  "subPathExpr `$(SECRET)` must not expand to an absolute path",
+		},
+		{
+			name:  "a path that steps back",
+			mount: v1.VolumeMount{SubPathExpr: "dir/$(SECRET)"},
+			value: "../s3cr3t",
+			want:  "unable to provision subPathExpr `dir/$(SECRET)`: what it expands to must not contain '..'",
+		},
+		{
+			name:  "a path without variables is shown",
+			mount: v1.VolumeMount{SubPath: "dir/../.."},
+			want:  "unable to provision SubPath `dir/../..`: must not contain '..'",
+		},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.mount.Name, tc.mount.MountPath = "data", "/data"
+			container := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}
+			volumes := kubecontainer.VolumeMap{"data": {Mounter: &stubVolume{path: t.TempDir()}}}
+			env := []kubecontainer.EnvVar{{Name: "SECRET", Value: tc.value}}
+
+			_, _, err := makeMounts(&v1.Pod{}, t.TempDir(), container, "", "", nil, volumes, hostutil.NewFakeHostUtil(nil), &subpath.FakeSubpath{}, env)
+
+			require.Error(t, err)
+			assert.Equal(t, tc.want, err.Error())
+		})
+	}
+}

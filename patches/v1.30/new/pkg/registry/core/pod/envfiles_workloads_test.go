@@ -1,0 +1,296 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package pod_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	podtest "k8s.io/kubernetes/pkg/api/pod/testing"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
+	"k8s.io/kubernetes/pkg/registry/apps/deployment"
+	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
+	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
+	"k8s.io/kubernetes/pkg/registry/batch/job"
+	"k8s.io/kubernetes/pkg/registry/core/pod"
+	"k8s.io/kubernetes/pkg/registry/core/podtemplate"
+	"k8s.io/kubernetes/pkg/registry/core/replicationcontroller"
+	"k8s.io/utils/ptr"
+)
+
+// kind is a kind of object that carries a pod spec.
+type kind struct {
+	strategy interface {
+		rest.RESTCreateStrategy
+		rest.RESTUpdateStrategy
+	}
+	restartPolicy api.RestartPolicy
+	object        func(metav1.ObjectMeta, api.PodTemplateSpec) runtime.Object // as it is stored
+	podSpec       func(runtime.Object) *api.PodSpec
+	path          string // of the pod spec
+
+	immutable     string // the field of the error if an update changes the pod spec
+	laxTemplate   bool   // a template is accepted whatever its volumes and variables are
+	quietOnUpdate bool   // updates do not warn
+}
+
+var (
+	labels   = map[string]string{"app": "env-files"}
+	selector = &metav1.LabelSelector{MatchLabels: labels}
+)
+
+var kinds = map[string]kind{
+	"Pod": {
+		strategy: pod.Strategy, restartPolicy: api.RestartPolicyAlways,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &api.Pod{ObjectMeta: meta, Spec: template.Spec}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*api.Pod).Spec },
+		path:    "spec", immutable: "spec", quietOnUpdate: true,
+	},
+	"PodTemplate": {
+		strategy: podtemplate.Strategy, restartPolicy: api.RestartPolicyAlways,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &api.PodTemplate{ObjectMeta: meta, Template: template}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*api.PodTemplate).Template.Spec },
+		path:    "template.spec",
+	},
+	"ReplicationController": {
+		strategy: replicationcontroller.Strategy, restartPolicy: api.RestartPolicyAlways,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &api.ReplicationController{ObjectMeta: meta, Spec: api.ReplicationControllerSpec{
+				Replicas: 1, Selector: labels, Template: &template,
+			}}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*api.ReplicationController).Spec.Template.Spec },
+		path:    "spec.template.spec",
+	},
+	"ReplicaSet": {
+		strategy: replicaset.Strategy, restartPolicy: api.RestartPolicyAlways,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &apps.ReplicaSet{ObjectMeta: meta, Spec: apps.ReplicaSetSpec{Selector: selector, Template: template}}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*apps.ReplicaSet).Spec.Template.Spec },
+		path:    "spec.template.spec",
+	},
+	"Deployment": {
+		strategy: deployment.Strategy, restartPolicy: api.RestartPolicyAlways,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &apps.Deployment{ObjectMeta: meta, Spec: apps.DeploymentSpec{
+				Selector: selector, Template: template,
+				Strategy: apps.DeploymentStrategy{
+					Type:          apps.RollingUpdateDeploymentStrategyType,
+					RollingUpdate: &apps.RollingUpdateDeployment{MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(1)},
+				},
+			}}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*apps.Deployment).Spec.Template.Spec },
+		path:    "spec.template.spec",
+	},
+	"DaemonSet": {
+		strategy: daemonset.Strategy, restartPolicy: api.RestartPolicyAlways,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &apps.DaemonSet{ObjectMeta: meta, Spec: apps.DaemonSetSpec{
+				Selector: selector, Template: template, TemplateGeneration: 1,
+				UpdateStrategy: apps.DaemonSetUpdateStrategy{Type: apps.OnDeleteDaemonSetStrategyType},
+			}}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*apps.DaemonSet).Spec.Template.Spec },
+		path:    "spec.template.spec",
+	},
+	"StatefulSet": {
+		strategy: statefulset.Strategy, restartPolicy: api.RestartPolicyAlways,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &apps.StatefulSet{ObjectMeta: meta, Spec: apps.StatefulSetSpec{
+				Selector: selector, Template: template,
+				PodManagementPolicy: apps.OrderedReadyPodManagement,
+				UpdateStrategy:      apps.StatefulSetUpdateStrategy{Type: apps.RollingUpdateStatefulSetStrategyType},
+			}}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*apps.StatefulSet).Spec.Template.Spec },
+		path:    "spec.template.spec", laxTemplate: true,
+	},
+	"Job": {
+		strategy: job.Strategy, restartPolicy: api.RestartPolicyNever,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			return &batch.Job{ObjectMeta: meta, Spec: jobSpec(template)}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*batch.Job).Spec.Template.Spec },
+		path:    "spec.template.spec", immutable: "spec.template",
+	},
+	"CronJob": {
+		strategy: cronjob.Strategy, restartPolicy: api.RestartPolicyNever,
+		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
+			spec := jobSpec(template)
+			spec.Selector, spec.ManualSelector = nil, nil
+			return &batch.CronJob{ObjectMeta: meta, Spec: batch.CronJobSpec{
+				Schedule: "* * * * *", ConcurrencyPolicy: batch.AllowConcurrent,
+				JobTemplate: batch.JobTemplateSpec{Spec: spec},
+			}}
+		},
+		podSpec: func(obj runtime.Object) *api.PodSpec {
+			return &obj.(*batch.CronJob).Spec.JobTemplate.Spec.Template.Spec
+		},
+		path: "spec.jobTemplate.spec.template.spec",
+	},
+}
+
+func jobSpec(template api.PodTemplateSpec) batch.JobSpec {
+	return batch.JobSpec{
+		Completions: ptr.To[int32](1), Parallelism: ptr.To[int32](1), BackoffLimit: ptr.To[int32](1),
+		CompletionMode: ptr.To(batch.NonIndexedCompletion), PodReplacementPolicy: ptr.To(batch.TerminatingOrFailed),
+		Selector: selector, ManualSelector: ptr.To(true), Template: template,
+	}
+}
+
+// TestEnvFiles writes every kind of object that carries a pod spec through its
+// strategy, in the order of the API server, and checks what becomes of
+// fileKeyRef, where the errors are, and who is warned of what.
+func TestEnvFiles(t *testing.T) {
+	fileKeyRef := func(c *api.Container) {
+		c.Env = []api.EnvVar{{Name: "FROM_FILE", ValueFrom: &api.EnvVarSource{
+			FileKeyRef: &api.FileKeySelector{VolumeName: "config", Path: "config.env", Key: "KEY"},
+		}}}
+	}
+	mount := func(c *api.Container) {
+		c.VolumeMounts = []api.VolumeMount{{Name: "config", MountPath: "/config"}}
+	}
+	pods := func(init []podtest.TweakContainer, tweaks ...podtest.TweakContainer) func() api.PodSpec {
+		return func() api.PodSpec {
+			spec := podtest.MakePodSpec(podtest.SetVolumes(podtest.MakeEmptyVolume("config")), podtest.SetContainers(podtest.MakeContainer("app", tweaks...)))
+			spec.InitContainers = []api.Container{podtest.MakeContainer("setup", init...)}
+			return spec
+		}
+	}
+	plain := pods([]podtest.TweakContainer{mount})
+	using := pods([]podtest.TweakContainer{mount}, fileKeyRef)
+	unwritten := pods(nil, fileKeyRef)
+	breaking := pods([]podtest.TweakContainer{mount}, fileKeyRef, mount)
+	newer := func(spec func() api.PodSpec) func() api.PodSpec {
+		return func() api.PodSpec {
+			s := spec()
+			s.Containers[0].Image = "image:v2"
+			return s
+		}
+	}
+
+	const (
+		source   = ".containers[0].env[0].valueFrom"
+		mounting = ".containers[0].volumeMounts[0].name"
+		warning  = `.containers[0].env[0].valueFrom.fileKeyRef: no init container mounts volume "config", so nothing can have written the file; mount it in an init container, or set optional`
+	)
+	testCases := []struct {
+		name        string
+		gate        bool
+		old, new    func() api.PodSpec // old is nil: create
+		wantDropped bool
+		wantError   string // field, below the pod spec
+		wantWarning string // below the pod spec
+	}{
+		{name: "gate off, create: dropped", new: using, wantDropped: true, wantError: source},
+		{name: "gate off, create of one that breaks the rule: dropped, so there is no rule to break", new: breaking, wantDropped: true, wantError: source},
+		{name: "gate off, create of one whose file nothing writes: dropped, so there is nothing to warn of", new: unwritten, wantDropped: true, wantError: source},
+		{name: "gate off, update from one without: dropped", old: plain, new: using, wantDropped: true, wantError: source},
+		{name: "gate off, update from one with: kept", old: using, new: newer(using)},
+		{name: "gate off, update from one that breaks the rule: kept", old: breaking, new: newer(breaking)},
+		{name: "gate off, update to one that breaks the rule: refused", old: using, new: breaking, wantError: mounting},
+		{name: "gate off, update to one whose file nothing writes: warned, as the field is kept", old: using, new: unwritten, wantWarning: warning},
+
+		{name: "gate on, create: kept", gate: true, new: using},
+		{name: "gate on, create of one that breaks the rule: refused", gate: true, new: breaking, wantError: mounting},
+		{name: "gate on, create of one whose file nothing writes: warned", gate: true, new: unwritten, wantWarning: warning},
+		{name: "gate on, update from one without: kept", gate: true, old: plain, new: using},
+		{name: "gate on, update to one that breaks the rule: refused", gate: true, old: using, new: breaking, wantError: mounting},
+		{name: "gate on, update from one that breaks the rule: accepted", gate: true, old: breaking, new: newer(breaking)},
+		{name: "gate on, update that mends one that breaks the rule: accepted", gate: true, old: breaking, new: using},
+		{name: "gate on, update to one whose file nothing writes: warned", gate: true, old: using, new: unwritten, wantWarning: warning},
+		{name: "gate on, update of nothing in the pod spec: not warned again", gate: true, old: unwritten, new: unwritten},
+		{name: "gate on, update that has the file written: not warned of what was", gate: true, old: unwritten, new: using},
+	}
+	for kindName, k := range kinds {
+		for _, tc := range testCases {
+			t.Run(kindName+"/"+tc.name, func(t *testing.T) {
+				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, tc.gate)
+				ctx := genericapirequest.NewDefaultContext()
+				stored := func(spec api.PodSpec) runtime.Object {
+					spec.RestartPolicy = k.restartPolicy
+					return k.object(
+						metav1.ObjectMeta{Name: "name", Namespace: metav1.NamespaceDefault, ResourceVersion: "1", Generation: 1},
+						api.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+					)
+				}
+
+				obj := stored(tc.new())
+				var errs field.ErrorList
+				var warnings []string
+				if tc.old == nil {
+					k.strategy.PrepareForCreate(ctx, obj)
+					errs = k.strategy.Validate(ctx, obj)
+					warnings = k.strategy.WarningsOnCreate(ctx, obj)
+				} else {
+					old := stored(tc.old())
+					k.strategy.PrepareForUpdate(ctx, obj, old)
+					errs = k.strategy.ValidateUpdate(ctx, obj, old)
+					warnings = k.strategy.WarningsOnUpdate(ctx, obj, old)
+				}
+
+				dropped := k.podSpec(obj).Containers[0].Env[0].ValueFrom.FileKeyRef == nil
+				if dropped != tc.wantDropped {
+					t.Errorf("want dropped: %v, got: %v", tc.wantDropped, dropped)
+				}
+
+				var want, got []string
+				if tc.wantError != "" && !(tc.wantError == source && k.laxTemplate) {
+					want = append(want, k.path+tc.wantError)
+				}
+				for _, err := range errs {
+					if tc.old == nil || err.Field != k.immutable {
+						got = append(got, err.Field)
+					}
+				}
+				// Some strategies validate an object twice when it is updated.
+				slices.Sort(got)
+				if got = slices.Compact(got); !slices.Equal(got, want) {
+					t.Errorf("want errors of fields %v, got: %v", want, errs)
+				}
+
+				var wantWarnings []string
+				if tc.wantWarning != "" && !(tc.old != nil && k.quietOnUpdate) {
+					wantWarnings = append(wantWarnings, k.path+tc.wantWarning)
+				}
+				if !slices.Equal(warnings, wantWarnings) {
+					t.Errorf("want warnings:\n%s\ngot:\n%s", strings.Join(wantWarnings, "\n"), strings.Join(warnings, "\n"))
+				}
+			})
+		}
+	}
+}
