@@ -19,7 +19,6 @@ limitations under the License.
 package kubelet
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,9 +26,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
 	"k8s.io/utils/ptr"
@@ -39,7 +37,7 @@ import (
 // what literal ones cost and one read of the file: fileKeyRefs is to be
 // compared with the sum of literals and read.
 func BenchmarkMakeEnvironmentVariables(b *testing.B) {
-	featuregatetesting.SetFeatureGateDuringTest(b, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+	featurestest.SetGate(b, features.EnvFiles, true)
 	const variables = 100
 	var (
 		file                  strings.Builder
@@ -67,7 +65,7 @@ func BenchmarkMakeEnvironmentVariables(b *testing.B) {
 	makeEnvironmentVariables := func(env []v1.EnvVar) func() error {
 		container := &v1.Container{Env: env}
 		return func() error {
-			got, err := kl.makeEnvironmentVariables(context.Background(), pod, container, "", nil, volumes, nil)
+			got, err := kl.environment(pod, container, volumes)
 			if err == nil && len(got) != variables {
 				err = fmt.Errorf("want %d variables, got %d", variables, len(got))
 			}

@@ -31,14 +31,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
+	"k8s.io/kubernetes/pkg/kubelet/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/network/dns"
 	"k8s.io/kubernetes/pkg/volume/util"
-	"k8s.io/kubernetes/test/utils/ktesting"
 	"k8s.io/utils/ptr"
 )
 
@@ -69,7 +68,7 @@ func envFileContainers(pod *v1.Pod) map[string]*v1.Container {
 // others find it, on a kubelet that has no API server too. What they take from
 // the file is in their environment and in no log.
 func TestEveryKindOfContainerHasEnvFiles(t *testing.T) {
-	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+	featurestest.SetGate(t, features.EnvFiles, true)
 	testKubelet := newTestKubelet(t, false /* controllerAttachDetachEnabled */)
 	defer testKubelet.Cleanup()
 	kubelet := testKubelet.kubelet
@@ -81,11 +80,17 @@ func TestEveryKindOfContainerHasEnvFiles(t *testing.T) {
 	pod.UID, pod.Name, pod.Namespace = "12345678", "foo", "test"
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))}
 	containers := envFileContainers(pod)
-	tCtx := ktesting.Init(t)
-	defer tCtx.Cancel("test has completed")
-	go kubelet.volumeManager.Run(tCtx, kubelet.sourcesReady)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	// Up to v1.31 it takes a channel.
+	switch run := any(kubelet.volumeManager.Run).(type) {
+	case func(context.Context, config.SourcesReady):
+		go run(ctx, kubelet.sourcesReady)
+	case func(config.SourcesReady, <-chan struct{}):
+		go run(kubelet.sourcesReady, ctx.Done())
+	}
 	kubelet.podManager.SetPods([]*v1.Pod{pod})
-	require.NoError(t, kubelet.volumeManager.WaitForAttachAndMount(tCtx, pod))
+	require.NoError(t, kubelet.volumeManager.WaitForAttachAndMount(ctx, pod))
 	root := kubelet.volumeManager.GetMountedVolumesForPod(util.GetUniquePodName(pod))["config"].Mounter.GetPath()
 	logs := captureLogs(t)
 
@@ -94,7 +99,7 @@ func TestEveryKindOfContainerHasEnvFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte("KEY="+secret+"\n"), 0o600))
 		for kind, container := range containers {
 			t.Run(fmt.Sprintf("%s, %s", kind, secret), func(t *testing.T) {
-				opts, _, err := kubelet.GenerateRunContainerOptions(context.Background(), pod, container, "", nil, nil)
+				opts, err := runContainerOptions(kubelet, pod, container)
 
 				require.NoError(t, err)
 				assert.Equal(t, []kubecontainer.EnvVar{{Name: "PASSWORD", Value: secret}}, opts.Envs)

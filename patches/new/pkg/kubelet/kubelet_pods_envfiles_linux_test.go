@@ -31,9 +31,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/ptr"
@@ -170,8 +169,8 @@ func TestMakeEnvironmentVariablesFromFiles(t *testing.T) {
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, !tc.disabled)
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RelaxedEnvironmentVariableValidation, tc.relaxedNames)
+			featurestest.SetGate(t, features.EnvFiles, !tc.disabled)
+			featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, tc.relaxedNames)
 			root := t.TempDir()
 			for name, content := range files {
 				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
@@ -189,7 +188,7 @@ func TestMakeEnvironmentVariablesFromFiles(t *testing.T) {
 			}
 
 			kl := &Kubelet{volumeManager: &stubVolumeManager{}}
-			got, err := kl.makeEnvironmentVariables(context.Background(), pod, &v1.Container{Name: "main", Env: tc.env}, "", nil, volumes, nil)
+			got, err := kl.environment(pod, &v1.Container{Name: "main", Env: tc.env}, volumes)
 
 			if len(tc.wantError) == 0 {
 				require.NoError(t, err)
@@ -211,7 +210,7 @@ func TestMakeEnvironmentVariablesFromFiles(t *testing.T) {
 // All keys come from one state of the file: it is read once per start of a
 // container, and again for the next start.
 func TestEnvFileIsReadOncePerContainerStart(t *testing.T) {
-	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+	featurestest.SetGate(t, features.EnvFiles, true)
 	root := t.TempDir()
 	write := func(value string) {
 		content := strings.ReplaceAll("A=?\nB=?\n", "?", value)

@@ -19,7 +19,6 @@ limitations under the License.
 package kubelet
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,11 +29,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	compbasemetrics "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/metrics"
 	"k8s.io/utils/ptr"
@@ -43,7 +41,7 @@ import (
 // The metrics are compared as a whole: a workload must not get anything into
 // them, neither a name nor a path nor what it wrote.
 func TestEnvFileMetrics(t *testing.T) {
-	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+	featurestest.SetGate(t, features.EnvFiles, true)
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "good.env"), []byte("KEY=value\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "broken.env"), []byte("broken\n"), 0o600))
@@ -112,7 +110,7 @@ func TestEnvFileMetrics(t *testing.T) {
 				volumeManager:    &stubVolumeManager{},
 			}
 
-			_, err := kl.makeEnvironmentVariables(context.Background(), pod, &v1.Container{Env: tc.env}, "", nil, volumes, nil)
+			_, err := kl.environment(pod, &v1.Container{Env: tc.env}, volumes)
 
 			var want string
 			if tc.wantReason == "" {

@@ -28,9 +28,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
@@ -164,7 +163,7 @@ func TestEnvFileReaderOfARuntimeThatFails(t *testing.T) {
 // A container sees of an env file what it could read itself: the tests of
 // envfile say what that is, this one that it is asked for the right process.
 func TestEnvFileMustBeReadableByTheContainer(t *testing.T) {
-	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+	featurestest.SetGate(t, features.EnvFiles, true)
 	owner, stranger := int64(os.Getuid()), int64(os.Getuid()+1)
 	testCases := []struct {
 		name      string
@@ -204,7 +203,7 @@ func TestEnvFileMustBeReadableByTheContainer(t *testing.T) {
 			kl := &Kubelet{containerRuntime: &imageUserRuntime{uid: tc.imageUID}, volumeManager: &stubVolumeManager{}}
 			volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
 
-			got, err := kl.makeEnvironmentVariables(context.Background(), pod, &pod.Spec.Containers[0], "", nil, volumes, nil)
+			got, err := kl.environment(pod, &pod.Spec.Containers[0], volumes)
 
 			if !tc.wantError {
 				require.NoError(t, err)
@@ -220,7 +219,7 @@ func TestEnvFileMustBeReadableByTheContainer(t *testing.T) {
 
 // The runtime is asked once, and only by the containers that need it.
 func TestEnvFileReaderIsAskedForOncePerContainerStart(t *testing.T) {
-	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
+	featurestest.SetGate(t, features.EnvFiles, true)
 	root := t.TempDir()
 	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
 	for _, name := range []string{"1.env", "2.env"} {
@@ -241,7 +240,7 @@ func TestEnvFileReaderIsAskedForOncePerContainerStart(t *testing.T) {
 			runtime := &imageUserRuntime{uid: ptr.To(int64(os.Getuid()))}
 			kl := &Kubelet{containerRuntime: runtime, volumeManager: &stubVolumeManager{}}
 
-			_, err := kl.makeEnvironmentVariables(context.Background(), podWithEmptyDirs("config", "unwritten"), &v1.Container{Env: tc.env}, "", nil, volumes, nil)
+			_, err := kl.environment(podWithEmptyDirs("config", "unwritten"), &v1.Container{Env: tc.env}, volumes)
 
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, runtime.calls)

@@ -17,7 +17,6 @@ limitations under the License.
 package kubelet
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -27,11 +26,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	core "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/ptr"
 )
@@ -119,7 +117,7 @@ func TestMakeEnvironmentVariablesFromKeys(t *testing.T) {
 	for _, source := range sources {
 		for _, tc := range testCases {
 			t.Run(source.kind+"/"+tc.name, func(t *testing.T) {
-				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RelaxedEnvironmentVariableValidation, tc.relaxed)
+				featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, tc.relaxed)
 				testKubelet := newTestKubelet(t, false /* controllerAttachDetachEnabled */)
 				defer testKubelet.Cleanup()
 				recorder := record.NewFakeRecorder(2)
@@ -137,7 +135,7 @@ func TestMakeEnvironmentVariablesFromKeys(t *testing.T) {
 				}
 				source.envFrom.Prefix = tc.prefix
 				container := &v1.Container{Name: "main", EnvFrom: []v1.EnvFromSource{source.envFrom}}
-				got, err := testKubelet.kubelet.makeEnvironmentVariables(context.Background(), pod, container, "", nil, nil, nil)
+				got, err := testKubelet.kubelet.environment(pod, container, nil)
 				require.NoError(t, err)
 
 				want := map[string]string{}

@@ -24,8 +24,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
-	"k8s.io/kubernetes/pkg/volume/util/hostutil"
-	"k8s.io/kubernetes/pkg/volume/util/subpath"
 )
 
 func TestErrorsOfSubPathsShowNoValueOfAVariable(t *testing.T) {
@@ -60,7 +58,7 @@ func TestErrorsOfSubPathsShowNoValueOfAVariable(t *testing.T) {
 			volumes := kubecontainer.VolumeMap{"data": {Mounter: &stubVolume{path: t.TempDir()}}}
 			env := []kubecontainer.EnvVar{{Name: "SECRET", Value: tc.value}}
 
-			_, _, err := makeMounts(&v1.Pod{}, t.TempDir(), container, "", "", nil, volumes, hostutil.NewFakeHostUtil(nil), &subpath.FakeSubpath{}, env, false, nil)
+			err := mountsError(t, container, volumes, env)
 
 			require.Error(t, err)
 			assert.Equal(t, tc.want, err.Error())

@@ -21,10 +21,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 )
 
 func TestDropFileKeyRefs(t *testing.T) {
@@ -63,7 +62,7 @@ func TestDropFileKeyRefs(t *testing.T) {
 	for kind, specWith := range kinds {
 		for _, tc := range testCases {
 			t.Run(kind+"/"+tc.name, func(t *testing.T) {
-				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, tc.enabled)
+				featurestest.SetGate(t, features.EnvFiles, tc.enabled)
 
 				got := &api.PodTemplateSpec{Spec: *specWith(env(using.DeepCopy()))}
 				var old *api.PodTemplateSpec

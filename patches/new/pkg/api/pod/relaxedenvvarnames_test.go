@@ -20,10 +20,9 @@ import (
 	"fmt"
 	"testing"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 )
 
 func TestRelaxedEnvVarNamesAreAllowed(t *testing.T) {
@@ -42,7 +41,7 @@ func TestRelaxedEnvVarNamesAreAllowed(t *testing.T) {
 	for _, enabled := range []bool{false, true} {
 		for name, old := range olds {
 			t.Run(fmt.Sprintf("gate %t, %s", enabled, name), func(t *testing.T) {
-				defer featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RelaxedEnvironmentVariableValidation, enabled)()
+				featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, enabled)
 				want := enabled || old != nil && name != "update of strict names"
 				if got := GetValidationOptionsFromPodSpecAndMeta(&api.PodSpec{}, old, nil, nil).AllowRelaxedEnvironmentVariableValidation; got != want {
 					t.Errorf("expected %t, got %t", want, got)

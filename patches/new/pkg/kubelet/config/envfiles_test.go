@@ -20,9 +20,8 @@ import (
 	"strings"
 	"testing"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 )
 
 // A static pod may use env files, and no gate makes it an exception from the
@@ -65,7 +64,7 @@ spec:
 				name = tc.name + ", gate on"
 			}
 			t.Run(name, func(t *testing.T) {
-				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, enabled)
+				featurestest.SetGate(t, features.EnvFiles, enabled)
 
 				data := strings.ReplaceAll(manifest, "MOUNTED", tc.mounted)
 				parsed, pod, err := tryDecodeSinglePod([]byte(data), noDefault)

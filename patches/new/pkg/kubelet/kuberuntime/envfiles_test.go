@@ -42,21 +42,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// envRuntimeHelper gives every container the same environment, or an error to
-// the one of that name.
-type envRuntimeHelper struct {
-	*containertest.FakeRuntimeHelper
-	env    []kubecontainer.EnvVar
-	broken string
-}
-
-func (h *envRuntimeHelper) GenerateRunContainerOptions(_ context.Context, _ *v1.Pod, container *v1.Container, _ string, _ []string, _ kubecontainer.ImageVolumes) (*kubecontainer.RunContainerOptions, func(), error) {
-	if container.Name == h.broken {
-		return nil, nil, errors.New("env file is missing")
-	}
-	return &kubecontainer.RunContainerOptions{Envs: h.env}, nil, nil
-}
-
 func envFilePod() *v1.Pod {
 	container := func(name string) v1.Container {
 		return v1.Container{Name: name, Image: "busybox", ImagePullPolicy: v1.PullIfNotPresent}
@@ -94,8 +79,13 @@ func TestContainerWaitsForItsEnvFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, m, err := createTestRuntimeManager()
 			require.NoError(t, err)
-			helper := &envRuntimeHelper{FakeRuntimeHelper: &containertest.FakeRuntimeHelper{}, broken: name}
-			m.runtimeHelper = helper
+			broken := name
+			m.runtimeHelper = &optionsHelper{RuntimeHelper: &containertest.FakeRuntimeHelper{}, options: func(container *v1.Container) (*kubecontainer.RunContainerOptions, error) {
+				if container.Name == broken {
+					return nil, errors.New("env file is missing")
+				}
+				return &kubecontainer.RunContainerOptions{}, nil
+			}}
 			recorder := record.NewFakeRecorder(100)
 			m.recorder = recorder
 			metrics.StartedContainersErrorsTotal.Reset()
@@ -117,13 +107,16 @@ func TestContainerWaitsForItsEnvFile(t *testing.T) {
 			assert.ErrorContains(t, result.Error(), "env file is missing")
 			assert.ErrorContains(t, result.Error(), ErrCreateContainerConfig.Error())
 			assert.Contains(t, drain(recorder), "Warning Failed Error: env file is missing")
-			values, err := testutil.GetCounterValuesFromGatherer(registry, "kubelet_started_containers_errors_total",
-				map[string]string{"code": ErrCreateContainerConfig.Error()}, "container_type")
+			failures, err := testutil.GetCounterMetricValue(
+				metrics.StartedContainersErrorsTotal.WithLabelValues(tc.containerType, ErrCreateContainerConfig.Error()))
 			require.NoError(t, err)
-			assert.Len(t, values, 1)
-			assert.Positive(t, values[tc.containerType])
+			assert.Positive(t, failures)
+			families, err := registry.Gather()
+			require.NoError(t, err)
+			require.Len(t, families, 1)
+			assert.Len(t, families[0].Metric, 1, "label values")
 
-			helper.broken = ""
+			broken = ""
 			result = syncPod(t, m, pod)
 
 			assert.NoError(t, result.Error())
@@ -161,10 +154,9 @@ func TestValuesOfVariablesAreNotLogged(t *testing.T) {
 			logs := captureLogs(t)
 			runtime, _, m, err := createTestRuntimeManager()
 			require.NoError(t, err)
-			m.runtimeHelper = &envRuntimeHelper{
-				FakeRuntimeHelper: &containertest.FakeRuntimeHelper{},
-				env:               []kubecontainer.EnvVar{{Name: "PASSWORD", Value: secret}},
-			}
+			m.runtimeHelper = &optionsHelper{RuntimeHelper: &containertest.FakeRuntimeHelper{}, options: func(*v1.Container) (*kubecontainer.RunContainerOptions, error) {
+				return &kubecontainer.RunContainerOptions{Envs: []kubecontainer.EnvVar{{Name: "PASSWORD", Value: secret}}}, nil
+			}}
 			recorder := record.NewFakeRecorder(100)
 			m.recorder = recorder
 			if fail != "" {

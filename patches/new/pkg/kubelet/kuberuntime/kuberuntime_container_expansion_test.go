@@ -17,7 +17,6 @@ limitations under the License.
 package kuberuntime
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,34 +28,24 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/expansion"
 )
 
-// collectingRuntimeHelper is a kubelet that collects unexpanded references.
-type collectingRuntimeHelper struct {
-	kubecontainer.RuntimeHelper
-	recorder record.EventRecorder
-}
-
-func (h *collectingRuntimeHelper) GenerateRunContainerOptions(ctx context.Context, pod *v1.Pod, container *v1.Container, podIP string, podIPs []string, imageVolumes kubecontainer.ImageVolumes) (*kubecontainer.RunContainerOptions, func(), error) {
-	opts, cleanup, err := h.RuntimeHelper.GenerateRunContainerOptions(ctx, pod, container, podIP, podIPs, imageVolumes)
-	if err == nil {
-		opts.UnexpandedReferences = expansion.NewUnexpandedReferences(container.Name, expansion.ObjectEventRecorderFor(pod, h.recorder))
-	}
-	return opts, cleanup, err
-}
-
 // A start of a container is one event, and the next start is another one.
 func TestGenerateContainerConfigRecordsUnexpandedReferences(t *testing.T) {
-	ctx := context.Background()
 	_, _, m, err := createTestRuntimeManager()
 	require.NoError(t, err)
 	recorder := record.NewFakeRecorder(10)
-	m.runtimeHelper = &collectingRuntimeHelper{RuntimeHelper: m.runtimeHelper, recorder: recorder}
 	pod := makeTestPod("pod", "default", "12345678", []v1.Container{
 		{Name: "unexpanded", Image: "busybox", Command: []string{"$(A)"}, Args: []string{"$(A)", "$(B)"}},
 		{Name: "escaped", Image: "busybox", Command: []string{"$$(A)"}},
 	})
 
+	m.runtimeHelper = &optionsHelper{RuntimeHelper: m.runtimeHelper, options: func(container *v1.Container) (*kubecontainer.RunContainerOptions, error) {
+		return &kubecontainer.RunContainerOptions{
+			UnexpandedReferences: expansion.NewUnexpandedReferences(container.Name, expansion.ObjectEventRecorderFor(pod, recorder)),
+		}, nil
+	}}
+
 	for restarts := 0; restarts < 2; restarts++ {
-		config, _, err := m.generateContainerConfig(ctx, &pod.Spec.Containers[0], pod, restarts, "", "busybox", nil, nil, nil)
+		config, err := containerConfig(m, pod, &pod.Spec.Containers[0], restarts)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"$(A)"}, config.Command)
 		assert.Equal(t, []string{"$(A)", "$(B)"}, config.Args)
@@ -64,7 +53,7 @@ func TestGenerateContainerConfigRecordsUnexpandedReferences(t *testing.T) {
 		assert.Contains(t, <-recorder.Events, "Container unexpanded starts with references that could not be expanded: $(A) (command, args), $(B) (args)")
 	}
 
-	config, _, err := m.generateContainerConfig(ctx, &pod.Spec.Containers[1], pod, 0, "", "busybox", nil, nil, nil)
+	config, err := containerConfig(m, pod, &pod.Spec.Containers[1], 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"$(A)"}, config.Command)
 	assert.Empty(t, recorder.Events)

@@ -24,11 +24,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	podtest "k8s.io/kubernetes/pkg/api/pod/testing"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 )
 
 // Who may mount a volume of env files, through each way that a pod is written.
@@ -75,8 +74,8 @@ func TestEnvFileMounts(t *testing.T) {
 		{name: "update of the image of a pod that breaks the rule", strategy: Strategy, old: breaking, change: newImage},
 		{name: "update of the labels of a pod that breaks the rule", strategy: Strategy, old: breaking, change: newLabel},
 		{name: "update of the status of a pod that breaks the rule", strategy: StatusStrategy, old: breaking, change: running},
-		{name: "resize of a pod that obeys", strategy: ResizeStrategy, old: obeying, change: moreCPU},
-		{name: "resize of a pod that breaks the rule", strategy: ResizeStrategy, old: breaking, change: moreCPU},
+		{name: "resize of a pod that obeys", strategy: resizeStrategy, old: obeying, change: moreCPU},
+		{name: "resize of a pod that breaks the rule", strategy: resizeStrategy, old: breaking, change: moreCPU},
 
 		{name: "a new ephemeral container consumes", strategy: EphemeralContainersStrategy, old: obeying, change: debug(consumingConfig)},
 		{name: "a new ephemeral container does neither, in a pod that breaks the rule", strategy: EphemeralContainersStrategy, old: breaking, change: debug()},
@@ -87,8 +86,8 @@ func TestEnvFileMounts(t *testing.T) {
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.InPlacePodVerticalScaling, true)
+			featurestest.SetGate(t, features.EnvFiles, true)
+			featurestest.SetGate(t, features.InPlacePodVerticalScaling, true)
 			ctx := genericapirequest.NewDefaultContext()
 			pod := tc.old.DeepCopy()
 

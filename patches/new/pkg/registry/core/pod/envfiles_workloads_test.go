@@ -27,13 +27,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	podtest "k8s.io/kubernetes/pkg/api/pod/testing"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
@@ -87,9 +86,15 @@ var kinds = map[string]kind{
 	"ReplicationController": {
 		strategy: replicationcontroller.Strategy, restartPolicy: api.RestartPolicyAlways,
 		object: func(meta metav1.ObjectMeta, template api.PodTemplateSpec) runtime.Object {
-			return &api.ReplicationController{ObjectMeta: meta, Spec: api.ReplicationControllerSpec{
-				Replicas: ptr.To[int32](1), Selector: labels, Template: &template,
-			}}
+			rc := &api.ReplicationController{ObjectMeta: meta, Spec: api.ReplicationControllerSpec{Selector: labels, Template: &template}}
+			// It is a pointer since v1.33.
+			switch replicas := any(&rc.Spec.Replicas).(type) {
+			case *int32:
+				*replicas = 1
+			case **int32:
+				*replicas = ptr.To[int32](1)
+			}
+			return rc
 		},
 		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*api.ReplicationController).Spec.Template.Spec },
 		path:    "spec.template.spec",
@@ -239,7 +244,7 @@ func TestEnvFiles(t *testing.T) {
 	for kindName, k := range kinds {
 		for _, tc := range testCases {
 			t.Run(kindName+"/"+tc.name, func(t *testing.T) {
-				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, tc.gate)
+				featurestest.SetGate(t, features.EnvFiles, tc.gate)
 				ctx := genericapirequest.NewDefaultContext()
 				stored := func(spec api.PodSpec) runtime.Object {
 					spec.RestartPolicy = k.restartPolicy

@@ -25,11 +25,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	podtest "k8s.io/kubernetes/pkg/api/pod/testing"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	"k8s.io/kubernetes/pkg/registry/core/pod"
 )
 
@@ -112,7 +111,7 @@ func TestRelaxedEnvVarNames(t *testing.T) {
 		}
 		for _, rule := range envVarNameRules {
 			t.Run(kindName+"/"+rule.name, func(t *testing.T) {
-				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RelaxedEnvironmentVariableValidation, rule.relaxed)
+				featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, rule.relaxed)
 				ctx := genericapirequest.NewDefaultContext()
 				for newNames := range envVarNames {
 					for newPlace := range envVarNamePlaces {
@@ -172,7 +171,7 @@ func TestRelaxedEnvVarNamesOfEphemeralContainers(t *testing.T) {
 			continue // a new pod has no ephemeral containers
 		}
 		t.Run(rule.name, func(t *testing.T) {
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RelaxedEnvironmentVariableValidation, rule.relaxed)
+			featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, rule.relaxed)
 			ctx := genericapirequest.NewDefaultContext()
 			for oldPlace, set := range before {
 				old := podtest.MakePod("pod", podtest.SetObjectMeta(metav1.ObjectMeta{Name: "pod", Namespace: metav1.NamespaceDefault, ResourceVersion: "1"}))
