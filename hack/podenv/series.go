@@ -2,26 +2,32 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/series/report"
+	"podenv.dev/hack/internal/source"
 )
 
 func newSeries(a *app) *cobra.Command {
 	var format string
-	var verified bool
+	var verified, trees bool
 	cmd := &cobra.Command{
 		Use:   "series",
 		Short: "List the series: release, patches, lines touched, feature gates",
-		Long: `series prints, for each series, the release that it stands on, the number of its
-patches and of the lines that these add and remove in existing files, which is what
-a rebase costs, and the feature gates with stage and default as the built binaries
-report them: one is started for a moment, without a cluster, and its metric
-kubernetes_feature_enabled is read. A series that is not built has the gates of
-featuregates/ and says so.
+		Long: `series prints, for each series, the release that it stands on, its patches and their
+lines, the lines that these add and remove in existing files, which is what a rebase
+costs, the new files that they bring, and the feature gates with stage and default
+as the built binaries report them: one is started for a moment, without a cluster,
+and its metric kubernetes_feature_enabled is read. A series that is not built has
+the gates of featuregates/ and says so.
+
+With --trees it prints instead, for each series with an assembled tree, git's hash
+of the tree's files after the last patch, and with generated code: two series of
+patches that give the same files have the same hashes.
 
 With --verify it first applies, generates, compiles and tests every series, and
 prints how far each got; what has not changed since is not done again.
@@ -29,6 +35,7 @@ prints how far each got; what has not changed since is not done again.
 Exit status: 0, or 1 where the binaries and featuregates/ disagree, or a series
 fails.`,
 		Example: `  podenv series
+  podenv series --trees             # the same files have the same hash
   podenv series --verify            # all of them: hours on an empty cache
   podenv series --output tsv | awk -F '\t' '$7 == "EnvFiles"'`,
 		Args: noArgs,
@@ -41,6 +48,9 @@ fails.`,
 			if !ok {
 				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
 			}
+			if trees {
+				return a.printTrees(cmd.Context())
+			}
 			if verified {
 				return a.prove(cmd.Context(), "^TestSeries$", "series", "-podenv.only=series")
 			}
@@ -51,6 +61,9 @@ fails.`,
 			if err := render(a, reports); err != nil {
 				return err
 			}
+			if err := series.CheckNewFiles(a.layout); err != nil {
+				fmt.Fprintln(a.errs, "podenv:", err)
+			}
 			if report.Disagree(reports) {
 				return errReported
 			}
@@ -58,6 +71,7 @@ fails.`,
 		},
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	cmd.Flags().BoolVar(&trees, "trees", false, "only print the hashes of the assembled trees")
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
 	return cmd
 }
@@ -80,4 +94,28 @@ func (a *app) seriesReports(ctx context.Context) ([]report.Report, error) {
 		reports = append(reports, r)
 	}
 	return reports, nil
+}
+
+// printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.
+func (a *app) printTrees(ctx context.Context) error {
+	names, err := series.Names(a.layout)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		s, err := series.Load(a.layout, name)
+		if err != nil {
+			return err
+		}
+		status, err := source.Describe(ctx, a.layout, s, false)
+		if errors.Is(err, source.ErrNoTree) {
+			fmt.Fprintf(a.errs, "podenv: %v\n", err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "%s\t%s\t%s\n", name, status.Patched, status.Generated)
+	}
+	return nil
 }

@@ -37,7 +37,11 @@ func (s Series) NewFileFolder(path string) string {
 // returns the patch without them, the paths that they name, and where in rest they were.
 func SplitMessage(patch []byte) (rest []byte, newFiles []string, at int) {
 	at = messageEnd(patch)
-	start := bytes.LastIndex(bytes.TrimRight(patch[:at], "\n"), []byte("\n\n")) + 2
+	last := bytes.LastIndex(bytes.TrimRight(patch[:at], "\n"), []byte("\n\n"))
+	if last < 0 {
+		return patch, nil, at
+	}
+	start := last + len("\n\n")
 	for line := range strings.Lines(string(patch[start:at])) {
 		path, ok := strings.CutPrefix(line, newFileTrailer)
 		switch {

@@ -17,6 +17,9 @@ type Status struct {
 	Dir string
 	// Release is the subject of the commit that the tree stands on.
 	Release string
+	// Patched and Generated are git's hashes of the tree's files after the last patch, and with
+	// generated code: the same files give the same hash.
+	Patched, Generated string
 	// UpToDate is set where the tree is what the inputs give, edits aside.
 	UpToDate bool
 	// Commits are the commits on top of the release, oldest first.
@@ -63,6 +66,9 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	if status.Saved, err = a.tree.lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs); err != nil {
 		return nil, err
 	}
+	if status.Patched, status.Generated, err = a.tree.treeHashes(ctx, st); err != nil {
+		return nil, err
+	}
 	history, err := a.tree.history(ctx)
 	if err != nil {
 		return nil, err
@@ -76,4 +82,17 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 		status.Commits = append(status.Commits, Commit{ID: c.id, Subject: subject, Kind: string(c.kind), InSeries: st.made(c.id)})
 	}
 	return status, nil
+}
+
+// treeHashes are those of the commits that assembly made last.
+func (r repo) treeHashes(ctx context.Context, st *state) (patched, generated string, err error) {
+	last := len(st.Steps) - 1
+	if generated, err = r.quiet(ctx, "rev-parse", st.Steps[last].Commit+"^{tree}"); err != nil {
+		return "", "", err
+	}
+	if st.Steps[last].Kind != kindGenerated {
+		return generated, generated, nil
+	}
+	patched, err = r.quiet(ctx, "rev-parse", st.Steps[last-1].Commit+"^{tree}")
+	return patched, generated, err
 }

@@ -20,9 +20,12 @@ type Report struct {
 	// Replaced are the release's modules that are there at another version, because the
 	// module proxy lacks theirs; see the replace lines of patches/<series>/go.mod.
 	Replaced []string `json:"replaced,omitempty"`
-	// Patches is their number, and Touched what they change in existing files.
-	Patches int     `json:"patches"`
-	Touched Touched `json:"touched"`
+	// Patches is their number, PatchLines that of their lines, messages and context included.
+	Patches    int `json:"patches"`
+	PatchLines int `json:"patchLines"`
+	// Touched is what the patches change in existing files, NewFiles what they bring.
+	Touched  Touched  `json:"touched"`
+	NewFiles NewFiles `json:"newFiles"`
 	// Built tells whether the series' binaries are there to be asked for gates.
 	Built bool `json:"built"`
 	// Gates are those of featuregates/ for the minor, sorted by name.
@@ -42,15 +45,12 @@ type Gate struct {
 // Of reports on the series s. It starts one of the built components for a moment; a
 // series that is not built has the gates of featuregates/, unconfirmed.
 func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
-	patches, err := s.Patches()
-	if err != nil {
+	r := Report{Series: s.Name, Release: s.Release, Gates: []Gate{}}
+	if err := r.countPatches(s); err != nil {
 		return Report{}, err
 	}
-	r := Report{Series: s.Name, Release: s.Release, Patches: len(patches), Gates: []Gate{}}
+	var err error
 	if r.Replaced, err = s.Replaced(); err != nil {
-		return Report{}, err
-	}
-	if r.Touched, err = touched(patches); err != nil {
 		return Report{}, err
 	}
 	want, err := featuregates.In(s.Name)

@@ -201,6 +201,22 @@ func TestASeriesThatIsNotBuiltSaysSo(t *testing.T) {
 	}
 }
 
+func TestNewFilesAreCountedWithTheFormsOfTheSeries(t *testing.T) {
+	w := newWorld(t)
+	const patch = "From: a\n\nwhy\n\nNew-File: pkg/a.go\nNew-File: pkg/b.go\n\n"
+	w.write("patches/v1.33/0001-one.patch", patch, 0o644)
+	w.write("patches/new/pkg/a.go", "package a\n", 0o644)
+	w.write("patches/new/pkg/b.go", "package b\n", 0o644)
+	w.write("patches/v1.33/new/pkg/b.go", "package b\n\n// v1.33\n", 0o644)
+	r, err := w.report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(NewFiles{Files: 2, Lines: 4, Own: []string{"pkg/b.go"}}, r.NewFiles); diff != "" || r.PatchLines != 7 {
+		t.Errorf("%d lines of patches; new files (-want +got):\n%s", r.PatchLines, diff)
+	}
+}
+
 func TestTouchedCountsOnlyLinesOfExistingFiles(t *testing.T) {
 	w := newWorld(t)
 	w.write("patches/v1.33/0001-one.patch", `diff --git a/old.go b/old.go
@@ -236,7 +252,8 @@ new file mode 100644
 
 func TestFormatsSayTheSame(t *testing.T) {
 	reports := []Report{{
-		Series: "v1.33", Release: "v1.33.13", Patches: 2, Touched: Touched{Files: 1, Added: 2, Removed: 1}, Built: true,
+		Series: "v1.33", Release: "v1.33.13", Patches: 2, PatchLines: 30, Touched: Touched{Files: 1, Added: 2, Removed: 1}, Built: true,
+		NewFiles: NewFiles{Files: 3, Lines: 40, Own: []string{"pkg/a.go"}},
 		Replaced: []string{"k8s.io/kms v0.34.0"},
 		Gates:    []Gate{{Name: "EnvFiles", Stage: "ALPHA"}, {Name: "Other", Default: true, Wrong: "featuregates/ says BETA, default true"}},
 	}}
@@ -246,16 +263,17 @@ func TestFormatsSayTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const wantTable = `SERIES  RELEASE   PATCHES  LINES TOUCHED  GATE      STAGE  DEFAULT  
-v1.33   v1.33.13  2        3 in 1 files   EnvFiles  ALPHA  false    
-                                          Other     GA     true     WRONG: featuregates/ says BETA, default true
+	const wantTable = `SERIES  RELEASE   PATCHES      LINES IN EXISTING FILES  NEW FILES           GATE      STAGE  DEFAULT  
+v1.33   v1.33.13  2, 30 lines  3 in 1 files             3, 40 lines, 1 own  EnvFiles  ALPHA  false    
+                                                                            Other     GA     true     WRONG: featuregates/ says BETA, default true
+v1.33 has its own form of pkg/a.go
 v1.33 has another release's k8s.io/kms v0.34.0
 `
 	if diff := cmp.Diff(wantTable, table.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	const wantTSV = "v1.33\tv1.33.13\t2\t1\t2\t1\tEnvFiles\tALPHA\tfalse\t\n" +
-		"v1.33\tv1.33.13\t2\t1\t2\t1\tOther\tGA\ttrue\tWRONG: featuregates/ says BETA, default true\n"
+	const wantTSV = "v1.33\tv1.33.13\t2\t1\t2\t1\tEnvFiles\tALPHA\tfalse\t\t30\t3\t40\t1\n" +
+		"v1.33\tv1.33.13\t2\t1\t2\t1\tOther\tGA\ttrue\tWRONG: featuregates/ says BETA, default true\t30\t3\t40\t1\n"
 	if diff := cmp.Diff(wantTSV, tsv.String()); diff != "" {
 		t.Errorf("TSV (-want +got):\n%s", diff)
 	}

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"podenv.dev/hack/internal/series"
 )
 
 // Touched counts what patches change in files that the release has: the cost of the next
@@ -19,13 +22,38 @@ type Touched struct {
 // Lines is the number of lines that were added or removed.
 func (t Touched) Lines() int { return t.Added + t.Removed }
 
-func touched(patches []string) (Touched, error) {
-	var t Touched
+// NewFiles counts the new files that the patches of a series bring, see series.NewFileFolders.
+type NewFiles struct {
+	Files int `json:"files"`
+	Lines int `json:"lines"`
+	// Own are the paths of those that the series has a form of its own of.
+	Own []string `json:"own,omitempty"`
+}
+
+// countPatches reads the patches of s.
+func (r *Report) countPatches(s series.Series) error {
+	patches, err := s.Patches()
+	if err != nil {
+		return err
+	}
+	r.Patches = len(patches)
 	existing, created := map[string]bool{}, map[string]bool{}
 	for _, path := range patches {
-		files, err := parsePatch(path)
+		data, err := os.ReadFile(path)
 		if err != nil {
-			return Touched{}, fmt.Errorf("reading %s: %w", filepath.Base(path), err)
+			return err
+		}
+		r.PatchLines += bytes.Count(data, []byte("\n"))
+		files, _, err := gitdiff.Parse(bytes.NewReader(data))
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", filepath.Base(path), err)
+		}
+		_, names, _ := series.SplitMessage(data)
+		if err := r.NewFiles.count(s, names); err != nil {
+			return err
+		}
+		for _, name := range names {
+			created[name] = true
 		}
 		for _, f := range files {
 			switch {
@@ -37,21 +65,28 @@ func touched(patches []string) (Touched, error) {
 			}
 			existing[f.OldName] = true
 			for _, fragment := range f.TextFragments {
-				t.Added += int(fragment.LinesAdded)
-				t.Removed += int(fragment.LinesDeleted)
+				r.Touched.Added += int(fragment.LinesAdded)
+				r.Touched.Removed += int(fragment.LinesDeleted)
 			}
 		}
 	}
-	t.Files = len(existing)
-	return t, nil
+	r.Touched.Files = len(existing)
+	return nil
 }
 
-func parsePatch(path string) ([]*gitdiff.File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+func (n *NewFiles) count(s series.Series, paths []string) error {
+	own, _ := s.NewFileFolders()
+	for _, path := range paths {
+		folder := s.NewFileFolder(path)
+		data, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(path)))
+		if err != nil {
+			return fmt.Errorf("a patch of series %s brings a new file that is not there: %w", s.Name, err)
+		}
+		n.Files++
+		n.Lines += bytes.Count(data, []byte("\n"))
+		if folder == own {
+			n.Own = append(n.Own, path)
+		}
 	}
-	defer f.Close()
-	files, _, err := gitdiff.Parse(f)
-	return files, err
+	return nil
 }

@@ -12,12 +12,13 @@ import (
 // WriteTable writes the reports for a person.
 func WriteTable(w io.Writer, reports []Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tLINES TOUCHED\tGATE\tSTAGE\tDEFAULT\t")
+	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tLINES IN EXISTING FILES\tNEW FILES\tGATE\tSTAGE\tDEFAULT\t")
 	for _, r := range reports {
-		head := fmt.Sprintf("%s\t%s\t%d\t%d in %d files", r.Series, r.Release, r.Patches, r.Touched.Lines(), r.Touched.Files)
+		head := fmt.Sprintf("%s\t%s\t%d, %d lines\t%d in %d files\t%d, %d lines, %d own", r.Series, r.Release, r.Patches, r.PatchLines,
+			r.Touched.Lines(), r.Touched.Files, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
 		for _, g := range r.Gates {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%t\t%s\n", head, g.Name, stage(g), g.Default, remark(r, g))
-			head = "\t\t\t"
+			head = "\t\t\t\t"
 		}
 		if len(r.Gates) == 0 {
 			fmt.Fprintf(t, "%s\t\t\t\t\n", head)
@@ -27,6 +28,11 @@ func WriteTable(w io.Writer, reports []Report) error {
 		return err
 	}
 	for _, r := range reports {
+		if len(r.NewFiles.Own) > 0 {
+			if _, err := fmt.Fprintf(w, "%s has its own form of %s\n", r.Series, strings.Join(r.NewFiles.Own, ", ")); err != nil {
+				return err
+			}
+		}
 		if len(r.Replaced) > 0 {
 			if _, err := fmt.Fprintf(w, "%s has another release's %s\n", r.Series, strings.Join(r.Replaced, ", ")); err != nil {
 				return err
@@ -55,12 +61,14 @@ func remark(r Report, g Gate) string {
 }
 
 // WriteTSV writes one gate a line, without a heading: series, release, patches, files
-// touched, lines added, lines removed, gate, stage, default, remark.
+// touched, lines added, lines removed, gate, stage, default, remark, lines of patches, new
+// files, lines of these, own forms of new files.
 func WriteTSV(w io.Writer, reports []Report) error {
 	for _, r := range reports {
 		for _, g := range r.Gates {
-			_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%t\t%s\n", r.Series, r.Release, r.Patches,
-				r.Touched.Files, r.Touched.Added, r.Touched.Removed, g.Name, stage(g), g.Default, remark(r, g))
+			_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%t\t%s\t%d\t%d\t%d\t%d\n", r.Series, r.Release, r.Patches,
+				r.Touched.Files, r.Touched.Added, r.Touched.Removed, g.Name, stage(g), g.Default, remark(r, g),
+				r.PatchLines, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
 			if err != nil {
 				return err
 			}
