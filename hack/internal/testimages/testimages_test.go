@@ -3,12 +3,14 @@ package testimages
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -30,7 +32,7 @@ func newRepository(t *testing.T) layout.Layout {
 	var deb bytes.Buffer
 	tw := tar.NewWriter(&deb)
 	for name, content := range map[string]string{
-		"./bin/busybox": "#!/bin/sh\n[ \"$1\" = --list ] && printf 'busybox\\nsh\\ncat\\n'\n",
+		"./bin/busybox": "#!/bin/sh\nprintf 'cat\\nsh\\n'; exit\n\x00[\x00[[\x00cat\x00sh\x00\x00",
 		"./usr/share/doc/busybox-static/copyright": "terms",
 	} {
 		if err := tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}); err != nil {
@@ -100,6 +102,71 @@ func TestBuildPacksEveryImage(t *testing.T) {
 		if user := userOf(t, tars[i]); user != want.user {
 			t.Errorf("%s is run by user %q, want %q", want.ref, user, want.user)
 		}
+	}
+}
+
+// Another goroutine's fork has this process's open files until it executes its program. A
+// file that is open for writing cannot be executed then ("text file busy").
+func TestBusyboxBesideForks(t *testing.T) {
+	l := newRepository(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var forks sync.WaitGroup
+	for range 8 {
+		forks.Go(func() {
+			for ctx.Err() == nil {
+				exec.Command("true").Run() //nolint:errcheck // only the fork counts
+			}
+		})
+	}
+	defer forks.Wait()
+	defer cancel()
+	for range 100 {
+		if _, err := busybox(t.Context(), l, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAppletsOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		program string
+		want    []string
+	}{
+		"a table":              {"ELF\x00[\x00[[\x00cat\x00sh\x00\x00/etc/passwd\x00", []string{"[", "[[", "cat", "sh"}},
+		"no table":             {"ELF\x00cat\x00sh\x00\x00", nil},
+		"a table without end":  {"ELF\x00[\x00[[\x00cat\x00sh", nil},
+		"a table without a sh": {"ELF\x00[\x00[[\x00cat\x00\x00", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			applets, err := appletsOf([]byte(tc.program))
+			if !slices.Equal(applets, tc.want) || (err == nil) != (tc.want != nil) {
+				t.Errorf("got %q, error %v; want %q", applets, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAppletsOfAreThoseThatDebiansBusyboxLists(t *testing.T) {
+	debs, _ := filepath.Glob("../../../_output/cache/debs/busybox-static_*.deb") // the only error is that of a pattern
+	if len(debs) == 0 {
+		t.Skip("no busybox-static in _output/cache/debs: `podenv up` downloads it")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("dpkg-deb", "--extract", debs[0], dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file := filepath.Join(dir, "bin", "busybox")
+	out, err := exec.Command(file, "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applets, err := appletsOf(program)
+	if want := strings.Fields(string(out)); err != nil || !slices.Equal(applets, want) {
+		t.Errorf("got %q, error %v; want %q", applets, err, want)
 	}
 }
 
