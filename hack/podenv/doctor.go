@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/doctor"
+	"podenv.dev/hack/internal/engine"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -40,4 +43,19 @@ something must be mended first.`,
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
 	return cmd
+}
+
+// checkInotify refuses a new cluster that the kernel has too few inotify instances for,
+// before anything is built. Docker is asked only then: a cluster that is there needs no more.
+func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
+	short := doctor.InotifyFor(want.Workers)
+	if short == nil {
+		return nil
+	}
+	if e, err := engine.Find(ctx); err == nil {
+		if _, err := cluster.Find(ctx, a.layout, e, want.Name); err == nil {
+			return nil
+		}
+	}
+	return short
 }

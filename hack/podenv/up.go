@@ -38,6 +38,9 @@ checks and runs the stories.`,
 			if err := checkPort(cmd.Context(), want); err != nil {
 				return err
 			}
+			if err := a.checkInotify(cmd.Context(), want); err != nil {
+				return err
+			}
 			p, err := a.pipeline()
 			if err != nil {
 				return err

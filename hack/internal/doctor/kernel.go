@@ -2,59 +2,14 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"podenv.dev/hack/internal/run"
 )
-
-// Limits of inotify for all processes of one user, shared by all nodes since they run
-// as root: below them, a node's services fail with "too many open files" (kind's known
-// issues), and a cluster does not come up. Instances are few, so what is not in use yet
-// counts as well. Two nodes were seen to take 40 instances and 400 watches.
-const (
-	inotifyInstances = 128
-	inotifyUnused    = 60
-	inotifyWatches   = 65536
-)
-
-// inotify examines the settings in dir, and in proc what is in use.
-func inotify(dir, proc string) Finding {
-	const check = "inotify limits"
-	instances, err := setting(filepath.Join(dir, "max_user_instances"))
-	if err != nil {
-		return warn(check, err.Error(), "mount /proc")
-	}
-	watches, err := setting(filepath.Join(dir, "max_user_watches"))
-	if err != nil {
-		return warn(check, err.Error(), "mount /proc")
-	}
-	used := inotifyUsed(proc)
-	found := fmt.Sprintf("%d instances, %d of them in use, %d watches", instances, used, watches)
-	if instances < inotifyInstances || instances-used < inotifyUnused || watches < inotifyWatches {
-		return warn(check, found, "as root: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`")
-	}
-	return ok(check, "%s", found)
-}
-
-// inotifyUsed counts the instances in use by all processes that may be looked at. Most are
-// root's, as the nodes' will be.
-func inotifyUsed(proc string) int {
-	// The only error is that of a pattern.
-	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "fd", "*"))
-	used := 0
-	for _, file := range files {
-		if target, err := os.Readlink(file); err == nil && target == "anon_inode:inotify" {
-			used++
-		}
-	}
-	return used
-}
 
 // forwarding examines whether packets may go from node to node; dockerd turns that on
 // when it starts.

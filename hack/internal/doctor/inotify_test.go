@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// processes returns a folder like /proc of a process that has instances of inotify open,
+// and a socket.
+func processes(t *testing.T, instances int) string {
+	t.Helper()
+	proc := t.TempDir()
+	for i := range instances + 1 {
+		fd := filepath.Join(proc, "1", "fd", strconv.Itoa(i))
+		target := "anon_inode:inotify"
+		if i == instances {
+			target = "socket:[1]"
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(fd), 0o755), os.Symlink(target, fd)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return proc
+}
+
+func TestInotify(t *testing.T) {
+	for name, test := range map[string]struct {
+		instances, watches    string
+		used                  int
+		status, found, remedy string
+	}{
+		"the kernel's defaults":     {"128\n", "65536\n", 69, OK, "128 instances, 69 of them in use, 65536 watches", ""},
+		"others take the instances": {"128\n", "65536\n", 70, Warn, "128 instances, 70 of them in use", "max_user_instances=512"},
+		"few watches":               {"512\n", "8192\n", 0, Warn, "8192 watches", "max_user_watches=524288"},
+		"no number":                 {"x\n", "8192\n", 0, Warn, "invalid syntax", "/proc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := files(t, map[string]string{"max_user_instances": test.instances, "max_user_watches": test.watches})
+			inotify(dir, processes(t, test.used)).want(t, test.status, test.found, test.remedy)
+		})
+	}
+	inotify(t.TempDir(), t.TempDir()).want(t, Warn, "no such file", "/proc")
+}
+
+func TestInotifyForACluster(t *testing.T) {
+	dir := files(t, map[string]string{"max_user_instances": "128\n", "max_user_watches": "65536\n"})
+	for _, test := range []struct {
+		workers, used int
+		wantErr       string
+	}{
+		{0, 102, ""},
+		{0, 103, "max_user_instances is 128, 103 of them are in use, and a control plane with 0 workers takes 26"},
+		{2, 76, ""},
+		{2, 77, "takes 52"},
+	} {
+		err := inotifyFor(test.workers, dir, processes(t, test.used))
+		if test.wantErr == "" {
+			if err != nil {
+				t.Errorf("%d workers, %d in use: %v", test.workers, test.used, err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrInotify) || !strings.Contains(err.Error(), test.wantErr) || !strings.Contains(err.Error(), "sysctl fs.inotify.max_user_instances=512") {
+			t.Errorf("%d workers, %d in use: %v, want %q and the sysctl", test.workers, test.used, err, test.wantErr)
+		}
+	}
+	if err := inotifyFor(1, t.TempDir(), t.TempDir()); err != nil {
+		t.Errorf("what cannot be read is no reason to refuse: %v", err)
+	}
+}
