@@ -8,7 +8,7 @@ export SERIES
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test verify-series doctor tree patches build image e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean
+.PHONY: help up down test verify-series doctor tree patches build image e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,5 +72,8 @@ bench-harness: ## measure the harness: tree, build, image, cluster, push
 fuzz: ## run every fuzz target for 10 million executions (FUZZ chooses some)
 	@$(PODENV) fuzz --target '$(FUZZ)'
 
-clean: ## delete _output
+clean: ## remove images, builds and caches that no series needs (podenv clean --dry-run lists them)
+	@$(PODENV) clean
+
+distclean: ## delete all of _output, trees with edits included
 	rm -rf _output

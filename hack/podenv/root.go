@@ -77,7 +77,7 @@ inputs have not changed costs nothing.`,
 		newExpand(a),
 		newPreset(a),
 		newRebase(a), newSeries(a),
-		newFuzz(a), newAudit(a), newNode(a),
+		newFuzz(a), newAudit(a), newNode(a), newClean(a),
 	)
 	return root
 }

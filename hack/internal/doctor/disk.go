@@ -32,17 +32,17 @@ type place struct {
 // data: a node image of 1 GiB and the one before it, and 1 GiB in two nodes.
 func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
 	all := []place{
-		{"_output", l.Output(), 6 * gib, 3 * gib, "free some space; _output itself is safe to delete"},
+		{"_output", l.Output(), 6 * gib, 3 * gib, "free some space: `podenv clean --dry-run` shows what may go"},
 	}
 	if cache, err := run.Command(ctx, "go", "env", "GOCACHE").Dir("/").Output(); err == nil && cache != "" {
-		all = append(all, place{"Go cache", cache, 7 * gib, 4 * gib, "free some space; `go clean -cache` empties it, at the price of a full build"})
+		all = append(all, place{"Go cache", cache, 7 * gib, 4 * gib, "free some space: `podenv clean --go-cache` empties it, at the price of a full build"})
 	}
 	root := "/var/lib/docker"
 	if e != nil && e.Info().DockerRootDir != "" {
 		root = e.Info().DockerRootDir
 	}
 	if os.Getenv("DOCKER_HOST") == "" {
-		all = append(all, place{"Docker's data", root, 5 * gib, 3 * gib, "free some space; `docker image ls podenv/node` shows node images that may go"})
+		all = append(all, place{"Docker's data", root, 5 * gib, 3 * gib, "free some space: `podenv clean --dry-run` shows node images that may go"})
 	}
 	return all
 }

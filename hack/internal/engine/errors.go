@@ -40,7 +40,7 @@ var remedies = []struct {
 	remedy string
 }{
 	{ErrNoDisk, syscall.ENOSPC, []string{"no space left on device"},
-		"see `podenv doctor` for which disk; _output and `go clean -cache` can go, and so can `docker image prune`"},
+		"`podenv doctor` says which disk, and `podenv clean --dry-run` what may go; `podenv clean --go-cache` also empties Go's build cache"},
 	{ErrPortInUse, syscall.EADDRINUSE, []string{"address already in use", "port is already allocated"},
 		"see who listens there with `ss -ltnp`, and stop it or choose another port"},
 }

@@ -175,7 +175,7 @@ func (c container) commit(ctx context.Context, ref, version string) error {
 		return err
 	}
 	// The rest of nodeConfig comes with the base image.
-	for _, change := range []string{"ENTRYPOINT " + string(entrypoint), "CMD []", "LABEL " + versionLabel + "=" + version} {
+	for _, change := range []string{"ENTRYPOINT " + string(entrypoint), "CMD []", "LABEL " + VersionLabel + "=" + version} {
 		args = append(args, "--change", change)
 	}
 	return c.engine.Docker(ctx, append(args, c.name, ref)...).Log(c.step.Log()).Run()

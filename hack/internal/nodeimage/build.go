@@ -22,8 +22,8 @@ const MaxSize = 1_000_000_000
 // between two states of a tree need not build anew.
 const keptImages = 3
 
-// versionLabel has the Kubernetes version of a node image.
-const versionLabel = "dev.podenv.kubernetes-version"
+// VersionLabel is the label of a node image that holds its Kubernetes version.
+const VersionLabel = "dev.podenv.kubernetes-version"
 
 // nodeBinaries are the components that a node runs outside of containers.
 var nodeBinaries = []string{"kubeadm", "kubectl", "kubelet"}
@@ -78,7 +78,7 @@ func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Resu
 // can be made again. One that a cluster runs on cannot be removed, and stays.
 func prune(ctx context.Context, e *engine.Engine, version string) {
 	// Newest first.
-	out, err := e.Docker(ctx, "image", "ls", "--filter", "label="+versionLabel+"="+version, "--format", "{{.Repository}}:{{.Tag}}", "podenv/node").Output()
+	out, err := e.Docker(ctx, "image", "ls", "--filter", "label="+VersionLabel+"="+version, "--format", "{{.Repository}}:{{.Tag}}", "podenv/node").Output()
 	if err != nil {
 		return
 	}

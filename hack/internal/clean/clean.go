@@ -1,0 +1,119 @@
+// Package clean finds what podenv made that no series needs any more, and removes it: node
+// images in the container engine, trees and builds of series that are gone, and cached files
+// that nothing has read for a while. All of it can be made again; a person's edits cannot,
+// so a tree with edits always stays.
+package clean
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
+)
+
+// What List says of an Item.
+const (
+	Remove = "remove"
+	Keep   = "keep"
+)
+
+// Item is something on the disk that podenv made.
+type Item struct {
+	Action string `json:"action"` // Remove or Keep
+	Kind   string `json:"kind"`   // image, tree, build, cache, scratch or go
+	Bytes  int64  `json:"bytes"`  // an image's include layers that it shares with others
+	Name   string `json:"name"`   // a reference, or a path
+	Why    string `json:"why"`
+
+	used   time.Time // when a file was last read or written
+	remove func(context.Context) error
+}
+
+// Options are choices of List.
+type Options struct {
+	// UnusedFor is how long nothing may have read a cached file that is removed.
+	UnusedFor time.Duration
+	// GoCache has Go's build cache removed, which other projects use as well.
+	GoCache bool
+}
+
+// List returns all items: what would be removed, and what stays and why. It changes
+// nothing. Without an engine, which may be nil, it has no images.
+func List(ctx context.Context, l layout.Layout, e *engine.Engine, o Options) ([]Item, error) {
+	names, err := series.Names(l)
+	if err != nil {
+		return nil, err
+	}
+	releases := map[string]string{} // series by release
+	for _, name := range names {
+		s, err := series.Load(l, name)
+		if err != nil {
+			return nil, err
+		}
+		releases[s.Release] = name
+	}
+	var items []Item
+	if e != nil {
+		if items, err = images(ctx, e, releases); err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range []func() ([]Item, error){
+		func() ([]Item, error) { return trees(ctx, l, names) },
+		func() ([]Item, error) { return builds(l, names) },
+		func() ([]Item, error) { return unused(l, time.Now().Add(-o.UnusedFor)) },
+		func() ([]Item, error) { return goCaches(ctx, o.GoCache) },
+	} {
+		more, err := list()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, more...)
+	}
+	return items, nil
+}
+
+// Run removes the items that are to be removed. It goes on after an item that cannot be
+// removed, and returns all errors.
+func Run(ctx context.Context, items []Item) error {
+	var errs []error
+	for _, item := range items {
+		if item.Action != Remove {
+			continue
+		}
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, ctx.Err())...)
+		}
+		if err := item.remove(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("removing %s %s: %w", item.Kind, item.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// goCaches are those of the go command, which are not podenv's alone.
+func goCaches(ctx context.Context, empty bool) ([]Item, error) {
+	out, err := run.Command(ctx, "go", "env", "GOCACHE", "GOMODCACHE").Dir("/").Output()
+	if err != nil {
+		return nil, err
+	}
+	builds, modules, _ := strings.Cut(out, "\n")
+	cache := Item{Action: Keep, Kind: "go", Name: builds, Why: "Go removes what it has not used for 5 days; --go-cache empties it, and the next build takes minutes longer"}
+	if empty {
+		cache.Action, cache.Why = Remove, "--go-cache is given"
+		cache.remove = func(ctx context.Context) error { return run.Command(ctx, "go", "clean", "-cache").Dir("/").Run() }
+	}
+	items := []Item{cache, {Action: Keep, Kind: "go", Name: modules, Why: "modules of all projects; `go clean -modcache` empties it"}}
+	for i := range items {
+		if items[i].Bytes, _, err = usage(items[i].Name); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}

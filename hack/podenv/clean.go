@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/clean"
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/jsonout"
+)
+
+func newClean(a *app) *cobra.Command {
+	o := clean.Options{UnusedFor: 7 * 24 * time.Hour}
+	var dryRun bool
+	var format string
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Remove images, builds and caches that no series needs",
+		Long: `clean lists what podenv made, with its size, whether it stays, and why, and removes
+what no series needs:
+
+  image    node images in Docker, but for the newest of each series and release and
+           those that containers are made from; base images that no node image uses
+  tree     of a series that patches/ no longer has; never one with edits
+  build    of a series that patches/ no longer has
+  cache    files in _output/cache that nothing has read for a week (--unused-for)
+  scratch  logs and folders that tests work in, by the same rule
+  go       Go's build cache, with --go-cache only: other projects use it, too
+
+An image's size includes layers that it shares with others. To delete all of _output,
+trees with edits included: make distclean.`,
+		Example: `  podenv clean --dry-run            # look first
+  podenv clean
+  podenv clean -n -o tsv | awk -F '\t' '$1 == "remove" {n += $3} END {print n}'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			render, ok := map[string]func(io.Writer, []clean.Item) error{
+				"table": writeCleanTable, "tsv": writeCleanTSV, "json": jsonout.WriteList[clean.Item],
+			}[format]
+			if !ok {
+				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			}
+			if o.UnusedFor < 0 {
+				return &usageError{fmt.Errorf("--unused-for %s: a duration is 0 or more", o.UnusedFor)}
+			}
+			e, err := engine.Find(cmd.Context())
+			if err != nil {
+				fmt.Fprintf(a.errs, "podenv: images are left out: %v\n", err)
+			}
+			items, err := clean.List(cmd.Context(), a.layout, e, o)
+			if err != nil {
+				return err
+			}
+			if err := render(a.out, items); err != nil || dryRun {
+				return err
+			}
+			return clean.Run(cmd.Context(), items)
+		},
+	}
+	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "only list")
+	cmd.Flags().DurationVar(&o.UnusedFor, "unused-for", o.UnusedFor, "how long nothing has read a cached file that is removed")
+	cmd.Flags().BoolVar(&o.GoCache, "go-cache", false, "empty Go's build cache, too")
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	return cmd
+}
+
+func writeCleanTable(w io.Writer, items []clean.Item) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	total := map[string]int64{}
+	for _, i := range items {
+		total[i.Action] += i.Bytes
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", i.Action, i.Kind, mib(i.Bytes), i.Name, i.Why)
+	}
+	fmt.Fprintf(t, "%s\tall\t%s\t\t\n%s\tall\t%s\t\t\n", clean.Remove, mib(total[clean.Remove]), clean.Keep, mib(total[clean.Keep]))
+	return t.Flush()
+}
+
+func writeCleanTSV(w io.Writer, items []clean.Item) error {
+	for _, i := range items {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", i.Action, i.Kind, i.Bytes, i.Name, i.Why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
