@@ -8,7 +8,7 @@ export SERIES
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test verify-series doctor tree patches build image e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
+.PHONY: help up down test test-fresh verify-series doctor tree patches build image e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,8 +21,11 @@ up: ## from a release tag to a running cluster, with the KEP's stories run on it
 down: ## delete the cluster and everything of it
 	@$(PODENV) down --name $(NAME)
 
-test: ## run everything that proves the project; last line: N passed, N failed, N skipped
-	@$(PODENV) test
+test: ## run everything that proves the project, or the groups in ONLY; last line: N passed, N failed, N skipped
+	@$(PODENV) test $(if $(ONLY),--only '$(ONLY)')
+
+test-fresh: ## `make up` and `make test`, or RUN, as on a new machine: a bare Debian 12, an engine of its own, empty caches
+	@hack/test-fresh.sh $(if $(RUN),'$(RUN)')
 
 unit: ## the quick part of `make test`: formatting, linters, unit tests
 	@$(PODENV) test --only lint,unit
