@@ -3,12 +3,15 @@ package build
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
@@ -18,7 +21,7 @@ import (
 const registry = "registry.k8s.io"
 
 // imageFormat is part of every image's key. Count it up when the packing changes.
-const imageFormat = "1"
+const imageFormat = "2"
 
 // ImageName is the reference of component's image at version.
 func ImageName(component, version string) string {
@@ -33,95 +36,71 @@ func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step
 		return err
 	}
 	defer unlock()
-	m := readManifest(r.Dir)
-	made := make([]artifact, len(ImageComponents))
-	bases := map[string]base{}
+	var mu sync.Mutex
+	packed := false
+	var g errgroup.Group
 	for _, c := range ImageComponents {
 		if r.Binaries[c] == "" {
 			continue
 		}
-		if bases[c], err = baseOf(ctx, l, c, step); err != nil {
-			return err
-		}
-	}
-	var g errgroup.Group
-	g.SetLimit(2) // each holds a compressed binary in memory
-	fresh := 0
-	for i, c := range ImageComponents {
-		b, wanted := bases[c]
-		if !wanted {
-			continue
-		}
-		ref := ImageName(c, r.Version)
-		key := keyOf(imageFormat, ref, m.Binaries[c].SHA256, b.key)
-		file := filepath.Join(r.Dir, "images", c+".tar")
-		r.Images[c] = file
-		if m.Images[c].holds(file, key) {
-			continue
-		}
-		fresh++
 		g.Go(func() error {
-			step.Now("packing %s", ref)
-			if err := packComponent(ctx, c, ref, r.Binaries[c], b, file); err != nil {
-				return err
-			}
-			var err error
-			made[i], err = newArtifact(file, key, r.Version)
+			file, written, err := packComponent(ctx, l, filepath.Join(r.Dir, "images"), c, r.Version, r.Binaries[c], step)
+			mu.Lock()
+			defer mu.Unlock()
+			r.Images[c], packed = file, packed || written
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if fresh == 0 {
+	if !packed {
 		step.Cached(ImageTag(r.Version) + " as packed before")
-		return nil
 	}
-	for i, c := range ImageComponents {
-		if made[i].Key != "" {
-			m.Images[c] = made[i]
+	return nil
+}
+
+// ComponentImage packs an executable of version, wherever it was built, into the image of
+// a component, and returns the path of the docker-archive. The last one is kept.
+func ComponentImage(ctx context.Context, l layout.Layout, component, version, binary string, step *progress.Step) (string, error) {
+	if !slices.Contains(ImageComponents, component) {
+		return "", fmt.Errorf("%s does not run as a container", component)
+	}
+	file, packed, err := packComponent(ctx, l, l.Cache("componentimages"), component, version, binary, step)
+	if err == nil && !packed {
+		step.Cached(ImageName(component, version) + " as packed before")
+	}
+	return file, err
+}
+
+// packComponent returns the archive, in the folder dir, of component's image with binary,
+// and whether it was written. Go programs without cgo need next to nothing beside them,
+// kube-proxy needs iptables and its like.
+func packComponent(ctx context.Context, l layout.Layout, dir, component, version, binary string, step *progress.Step) (file string, written bool, err error) {
+	ref := ImageName(component, version)
+	baseKey, base := "minimal", func() ([]image.File, error) { return image.MinimalFiles(), nil }
+	if component == "kube-proxy" {
+		if baseKey, base, err = proxyBase(ctx, l, step); err != nil {
+			return "", false, fmt.Errorf("image %s: %w", ref, err)
 		}
 	}
-	return m.write(r.Dir)
-}
-
-// base is what a component's image holds besides the component.
-type base struct {
-	key   string // hash of what the files are made from
-	files func(context.Context) ([]File, error)
-}
-
-// baseOf returns the base of component's image. Go programs without cgo need next to
-// nothing, kube-proxy needs iptables and its like.
-func baseOf(ctx context.Context, l layout.Layout, component string, step *progress.Step) (base, error) {
-	if component == "kube-proxy" {
-		return proxyBase(ctx, l, step)
-	}
-	return base{key: "minimal", files: func(context.Context) ([]File, error) { return MinimalFiles(), nil }}, nil
-}
-
-// MinimalFiles are what a static program may expect of a system: users, name service
-// and /tmp.
-func MinimalFiles() []File {
-	text := func(path, content string) File { return File{Path: path, Mode: 0o644, Data: []byte(content)} }
-	return []File{
-		text("/etc/passwd", "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n"),
-		text("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),
-		text("/etc/nsswitch.conf", "hosts: files dns\n"),
-		{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
-	}
-}
-
-func packComponent(ctx context.Context, component, ref, binary string, b base, out string) error {
-	files, err := b.files(ctx)
+	sum, err := digest.File(binary)
 	if err != nil {
-		return fmt.Errorf("image %s: %w", ref, err)
+		return "", false, err
 	}
-	path := "/usr/local/bin/" + component
-	// kubeadm's manifests name the command; the entrypoint serves who runs the image alone.
-	img, err := newImage(v1.Config{Entrypoint: []string{path}}, files, []File{{Path: path, Mode: 0o755, Source: binary}})
-	if err != nil {
-		return fmt.Errorf("image %s: %w", ref, err)
-	}
-	return writeArchive(img, ref, out)
+	return image.Keep(dir, component, digest.Of(imageFormat, ref, sum, baseKey), func() (image.Spec, error) {
+		step.Now("packing %s", ref)
+		files, err := base()
+		if err != nil {
+			return image.Spec{}, fmt.Errorf("image %s: %w", ref, err)
+		}
+		path := "/usr/local/bin/" + component
+		return image.Spec{
+			Name:  ref,
+			Base:  files,
+			Files: []image.File{{Path: path, Mode: 0o755, Source: binary}},
+			// kubeadm's manifests name the command; the entrypoint serves who runs the image alone.
+			Config: v1.Config{Entrypoint: []string{path}},
+		}, nil
+	})
 }

@@ -3,6 +3,7 @@ package build
 import (
 	"archive/tar"
 	"compress/gzip"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/image/imagetest"
 )
 
 // withoutProxy are the images that need nothing from Debian.
@@ -32,11 +35,12 @@ func TestImagesHoldTheBinaryThatKubeadmStarts(t *testing.T) {
 		t.Errorf("Images = %v, want one for each of %v", r.Images, withoutProxy)
 	}
 	for _, c := range withoutProxy {
-		if tags, want := archiveTags(t, []byte(read(t, r.Images[c]))), "registry.k8s.io/"+c+":v1.33.13_podenv.1"; !slices.Equal(tags, []string{want}) {
-			t.Errorf("%s: tags %v, want %s", c, tags, want)
+		want := "registry.k8s.io/" + c + ":v1.33.13_podenv.1"
+		if tags, err := image.Tags(r.Images[c]); err != nil || !slices.Equal(tags, []string{want}) {
+			t.Errorf("%s: tags %v, %v, want %s", c, tags, err, want)
 		}
-		files, img := imageFiles(t, r.Images[c])
-		if got := files["usr/local/bin/"+c]; got.Header == nil || string(got.data) != read(t, r.Binaries[c]) || got.Mode != 0o755 {
+		files, img := imagetest.Archive(t, r.Images[c])
+		if got := files["usr/local/bin/"+c]; got.Header == nil || string(got.Data) != read(t, r.Binaries[c]) || got.Mode != 0o755 {
 			t.Errorf("%s: its image does not have the binary in /usr/local/bin", c)
 		}
 		config, err := img.ConfigFile()
@@ -96,11 +100,8 @@ func TestImagesArePackedAgainOnlyIfTheBinaryChanged(t *testing.T) {
 	if same(first, second) {
 		t.Error("images were kept although the binaries changed")
 	}
-	if err := os.Truncate(filepath.Join(l.Build("v1.33"), "images", "kube-apiserver.tar"), 100); err != nil {
-		t.Fatal(err)
-	}
-	if same(second, pack()) {
-		t.Error("half an image was kept")
+	if left, err := filepath.Glob(filepath.Join(l.Build("v1.33"), "images", "*")); err != nil || len(left) != len(second) {
+		t.Errorf("images %v, %v; want one for each component", left, err)
 	}
 }
 
@@ -124,7 +125,7 @@ func TestImagesAreTheSameFromTwoBuilds(t *testing.T) {
 
 // readServer reads a server tarball as kind v0.33.0 does: every file, whatever its mode,
 // below one folder.
-func readServer(t *testing.T, file string) map[string]tarFile {
+func readServer(t *testing.T, file string) map[string]imagetest.File {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -135,7 +136,7 @@ func readServer(t *testing.T, file string) map[string]tarFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tarFiles(t, zr)
+	return imagetest.Tar(t, zr)
 }
 
 func TestServerTarballIsWhatKindReads(t *testing.T) {
@@ -148,13 +149,10 @@ func TestServerTarballIsWhatKindReads(t *testing.T) {
 	if err := ServerTarball(t.Context(), l, r, out, nil); err == nil || !strings.Contains(err.Error(), "build the images first") {
 		t.Errorf("ServerTarball without images: %v", err)
 	}
-	for _, c := range ImageComponents { // kube-proxy's with a base like the others'
-		b, err := baseOf(t.Context(), l, "kube-apiserver", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, c := range ImageComponents {
 		r.Images[c] = filepath.Join(t.TempDir(), c+".tar")
-		if err := packComponent(t.Context(), c, ImageName(c, r.Version), r.Binaries[c], b, r.Images[c]); err != nil {
+		spec := image.Spec{Name: ImageName(c, r.Version), Files: []image.File{{Path: "/x", Source: r.Binaries[c]}}}
+		if err := spec.Write(r.Images[c]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,23 +161,25 @@ func TestServerTarballIsWhatKindReads(t *testing.T) {
 	}
 	files := readServer(t, out)
 
-	raw := strings.TrimSpace(string(files["kubernetes/version"].data))
+	raw := strings.TrimSpace(string(files["kubernetes/version"].Data))
 	if v, err := version.ParseSemantic(raw); err != nil || raw != "v1.33.13+podenv.1" {
 		t.Errorf("version %q: %v, %v", raw, v, err)
 	}
 	for _, c := range Components {
 		got := files["kubernetes/server/bin/"+c]
-		if got.Header == nil || got.Mode != 0o755 || got.Typeflag != tar.TypeReg || string(got.data) != read(t, r.Binaries[c]) {
+		if got.Header == nil || got.Mode != 0o755 || got.Typeflag != tar.TypeReg || string(got.Data) != read(t, r.Binaries[c]) {
 			t.Errorf("the tarball's %s is not the binary", c)
 		}
 	}
 	for _, c := range ImageComponents {
-		if got := string(files["kubernetes/server/bin/"+c+".docker_tag"].data); got != "v1.33.13_podenv.1\n" {
+		if got := string(files["kubernetes/server/bin/"+c+".docker_tag"].Data); got != "v1.33.13_podenv.1\n" {
 			t.Errorf("%s.docker_tag has %q", c, got)
 		}
-		tags := archiveTags(t, files["kubernetes/server/bin/"+c+".tar"].data)
-		if len(tags) != 1 {
-			t.Fatalf("%s.tar has the names %v, want one", c, tags)
+		archive := filepath.Join(t.TempDir(), c+".tar")
+		write(t, archive, string(files["kubernetes/server/bin/"+c+".tar"].Data))
+		tags, err := image.Tags(archive)
+		if err != nil || len(tags) != 1 {
+			t.Fatalf("%s.tar has the names %v, %v, want one", c, tags, err)
 		}
 		// kind takes the architecture off the repository; kubeadm asks for what is left.
 		repository, tag, _ := strings.Cut(tags[0], ":")
@@ -215,13 +215,13 @@ func TestProxyLockPinsAllThatTheProxyRuns(t *testing.T) {
 func TestProxyFilesPutTheWrapperInFrontOfIptables(t *testing.T) {
 	files := proxyFiles()
 	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
-		if !slices.ContainsFunc(files, func(f File) bool { return f.Path == "/usr/sbin/"+name && f.Link == path.Base(wrapper) }) {
+		if !slices.ContainsFunc(files, func(f image.File) bool { return f.Path == "/usr/sbin/"+name && f.Link == path.Base(wrapper) }) {
 			t.Errorf("%s does not lead to the wrapper", name)
 		}
 	}
 }
 
-func TestPackagedKeepsProgramsLibrariesAndTerms(t *testing.T) {
+func TestKubeProxyHasProgramsLibrariesAndTerms(t *testing.T) {
 	for _, tc := range []struct {
 		path string
 		kept bool
@@ -236,9 +236,9 @@ func TestPackagedKeepsProgramsLibrariesAndTerms(t *testing.T) {
 		{"/usr/lib/x86_64-linux-gnu/gconv/EUC-JP.so", false},
 		{"/usr/lib/systemd/system/nftables.service", false},
 	} {
-		got := packaged([]debian.File{{Path: tc.path, Type: tar.TypeReg, Mode: 0o644}, {Path: path.Dir(tc.path), Type: tar.TypeDir}})
+		got := withoutUnneeded([]image.File{{Path: tc.path, Mode: 0o644}, {Path: path.Dir(tc.path), Mode: fs.ModeDir}})
 		if (len(got) == 1) != tc.kept {
-			t.Errorf("packaged(%s) = %v, want it kept: %v", tc.path, got, tc.kept)
+			t.Errorf("withoutUnneeded(%s) = %v, want it kept: %v", tc.path, got, tc.kept)
 		}
 	}
 }

@@ -1,30 +1,26 @@
 package build
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"io"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/google/renameio/v2"
+
+	"podenv.dev/hack/internal/digest"
 )
 
-// manifest says what a build's folder holds. A file that it does not list, or that is
-// not as listed, counts as absent.
-type manifest struct {
-	Binaries map[string]artifact `json:"binaries"` // by component
-	Images   map[string]artifact `json:"images"`   // by component
-}
+// manifest lists the binaries of a build by component. A file that it does not list, or
+// that is not as listed, counts as absent.
+type manifest map[string]binary
 
-// artifact is one finished file.
-type artifact struct {
-	Key      string    `json:"key"` // hash of all that the file was made from
-	Version  string    `json:"version"`
-	Size     int64     `json:"size"` // bytes
+// binary is one finished executable.
+type binary struct {
+	Key      string    `json:"key"` // digest of all that it was made from
+	Size     int64     `json:"size"`
 	SHA256   string    `json:"sha256"`
 	Modified time.Time `json:"modified"`
 }
@@ -35,64 +31,61 @@ func manifestPath(dir string) string { return filepath.Join(dir, "manifest.json"
 // an empty one: then everything is made again.
 func readManifest(dir string) manifest {
 	m := manifest{}
-	if data, err := os.ReadFile(manifestPath(dir)); err == nil && json.Unmarshal(data, &m) != nil {
-		m = manifest{}
-	}
-	if m.Binaries == nil {
-		m.Binaries = map[string]artifact{}
-	}
-	if m.Images == nil {
-		m.Images = map[string]artifact{}
+	if data, err := os.ReadFile(manifestPath(dir)); err != nil || json.Unmarshal(data, &m) != nil {
+		return manifest{}
 	}
 	return m
 }
 
-func (m manifest) write(dir string) error {
+// add lists components of r, made from what key stands for, and writes the manifest.
+func (m manifest) add(r *Result, key string, components []string) error {
+	var files []string
+	for _, c := range components {
+		files = append(files, r.Binaries[c])
+	}
+	sums, err := digest.Files(files...)
+	if err != nil {
+		return err
+	}
+	for i, c := range components {
+		info, err := os.Stat(files[i])
+		if err != nil {
+			return err
+		}
+		m[c] = binary{Key: key, Size: info.Size(), SHA256: sums[i], Modified: info.ModTime().UTC()}
+	}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(manifestPath(dir), append(data, '\n'), 0o644)
+	return renameio.WriteFile(manifestPath(r.Dir), append(data, '\n'), 0o644)
 }
 
-// holds says whether file is the artifact a, made from what key stands for.
-func (a artifact) holds(file, key string) bool {
+// isUpToDate reports whether file is b, made from what key stands for. It goes by size and
+// time: to read 500 MB would cost more than all the rest.
+func (b binary) isUpToDate(file, key string) bool {
 	info, err := os.Stat(file)
-	return err == nil && a.Key == key && a.is(info)
+	return err == nil && b.Key == key && b.is(info)
 }
 
-// is goes by size and time: to read 500 MB would cost more than all the rest.
-func (a artifact) is(info fs.FileInfo) bool {
-	return info.Size() == a.Size && info.ModTime().Equal(a.Modified)
+func (b binary) is(info fs.FileInfo) bool {
+	return info.Size() == b.Size && info.ModTime().Equal(b.Modified)
 }
 
-// newArtifact describes the finished file.
-func newArtifact(file, key, version string) (artifact, error) {
-	f, err := os.Open(file)
+// removeDamaged removes file if its content is not b's: the go command looks only at the
+// build ID in it, and would not link it again.
+func (b binary) removeDamaged(file string) error {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && b.is(info) {
+		return nil
+	}
 	if err != nil {
-		return artifact{}, err
+		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return artifact{}, err
+	// The time alone says little: the go command sets it on binaries that are up to date.
+	sum, err := digest.File(file)
+	if err != nil || sum == b.SHA256 {
+		return err
 	}
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return artifact{}, err
-	}
-	return artifact{
-		Key: key, Version: version, Size: info.Size(),
-		SHA256: hex.EncodeToString(h.Sum(nil)), Modified: info.ModTime().UTC(),
-	}, nil
-}
-
-// keyOf hashes parts, each told apart from the next.
-func keyOf(parts ...string) string {
-	h := sha256.New()
-	for _, part := range parts {
-		inner := sha256.Sum256([]byte(part))
-		h.Write(inner[:])
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return os.Remove(file)
 }

@@ -4,16 +4,15 @@ import (
 	"archive/tar"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/gzip"
 
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
@@ -38,10 +37,6 @@ func ServerTarball(ctx context.Context, _ layout.Layout, r *Result, out string, 
 	if err != nil {
 		return err
 	}
-	entries, err := withParents(files)
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
@@ -55,14 +50,9 @@ func ServerTarball(ctx context.Context, _ layout.Layout, r *Result, out string, 
 		return err
 	}
 	tw := tar.NewWriter(zw)
-	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		step.Now("packing %s", name)
-		if err := writeEntry(tw, name, entries[name]); err != nil {
-			return fmt.Errorf("server tarball: packing %s: %w", name, err)
-		}
+	step.Now("packing %s", filepath.Base(out))
+	if err := image.WriteFiles(tw, files, nil); err != nil {
+		return fmt.Errorf("server tarball: %w", err)
 	}
 	if err := tw.Close(); err != nil {
 		return err
@@ -74,14 +64,14 @@ func ServerTarball(ctx context.Context, _ layout.Layout, r *Result, out string, 
 }
 
 // serverFiles lists what the tarball holds. The images' archives go to scratch.
-func serverFiles(r *Result, scratch string) ([]File, error) {
+func serverFiles(r *Result, scratch string) ([]image.File, error) {
 	const bin = "/kubernetes/server/bin/"
-	files := []File{{Path: "/kubernetes/version", Mode: 0o644, Data: []byte(r.Version + "\n")}}
+	files := []image.File{{Path: "/kubernetes/version", Mode: 0o644, Data: []byte(r.Version + "\n")}}
 	for _, c := range Components {
 		if r.Binaries[c] == "" {
 			return nil, fmt.Errorf("a server tarball needs %s: build all components first", c)
 		}
-		files = append(files, File{Path: bin + c, Mode: 0o755, Source: r.Binaries[c]})
+		files = append(files, image.File{Path: bin + c, Mode: 0o755, Source: r.Binaries[c]})
 	}
 	for _, c := range ImageComponents {
 		if r.Images[c] == "" {
@@ -93,12 +83,12 @@ func serverFiles(r *Result, scratch string) ([]File, error) {
 		}
 		// A release's archives name the architecture in the repository; kind takes it off.
 		archive := filepath.Join(scratch, c+".tar")
-		if err := writeArchive(img, ImageName(c+"-"+runtime.GOARCH, r.Version), archive); err != nil {
+		if err := image.WriteFile(archive, ImageName(c+"-"+runtime.GOARCH, r.Version), img); err != nil {
 			return nil, err
 		}
 		files = append(files,
-			File{Path: bin + c + ".tar", Mode: 0o644, Source: archive},
-			File{Path: bin + c + ".docker_tag", Mode: 0o644, Data: []byte(ImageTag(r.Version) + "\n")})
+			image.File{Path: bin + c + ".tar", Mode: 0o644, Source: archive},
+			image.File{Path: bin + c + ".docker_tag", Mode: 0o644, Data: []byte(ImageTag(r.Version) + "\n")})
 	}
 	return files, nil
 }

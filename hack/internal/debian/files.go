@@ -9,20 +9,13 @@ import (
 	"path"
 	"strings"
 
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/run"
 )
 
-// File is an entry of a package: a directory, a regular file or a symbolic link.
-type File struct {
-	Path string // absolute, with Debian's merged /usr: /usr/bin/x, never /bin/x
-	Mode int64  // bits of chmod(2)
-	Type byte   // tar.TypeDir, tar.TypeReg or tar.TypeSymlink
-	Link string // target of a symbolic link
-	Data []byte
-}
-
-// Files returns what the package deb would install, in the package's order.
-func Files(ctx context.Context, deb string) ([]File, error) {
+// Files returns what the package deb would install, in the package's order. Paths are those
+// of Debian's merged /usr: /usr/bin/x, never /bin/x.
+func Files(ctx context.Context, deb string) ([]image.File, error) {
 	// dpkg-deb knows each compression that Debian uses.
 	out, err := run.Command(ctx, "dpkg-deb", "--fsys-tarfile", deb).Output()
 	if err != nil {
@@ -35,8 +28,8 @@ func Files(ctx context.Context, deb string) ([]File, error) {
 	return files, nil
 }
 
-func readTar(r io.Reader) ([]File, error) {
-	var files []File
+func readTar(r io.Reader) ([]image.File, error) {
+	var files []image.File
 	tr := tar.NewReader(r)
 	for {
 		hdr, err := tr.Next()
@@ -46,7 +39,7 @@ func readTar(r io.Reader) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := File{Path: merged(hdr.Name), Mode: hdr.Mode & 0o7777, Type: hdr.Typeflag, Link: hdr.Linkname}
+		f := image.File{Path: merged(hdr.Name), Mode: hdr.FileInfo().Mode(), Link: hdr.Linkname}
 		switch hdr.Typeflag {
 		case tar.TypeReg:
 			if f.Data, err = io.ReadAll(tr); err != nil {
@@ -67,15 +60,15 @@ func readTar(r io.Reader) ([]File, error) {
 }
 
 // hardLink returns f with the content of the earlier file that it links to.
-func hardLink(files []File, f File) (File, error) {
+func hardLink(files []image.File, f image.File) (image.File, error) {
 	target := merged(f.Link)
 	for _, other := range files {
-		if other.Path == target && other.Type == tar.TypeReg {
+		if other.Path == target && other.Mode.IsRegular() {
 			other.Path = f.Path
 			return other, nil
 		}
 	}
-	return File{}, fmt.Errorf("%s: hard link to %s, which does not come before it", f.Path, f.Link)
+	return image.File{}, fmt.Errorf("%s: hard link to %s, which does not come before it", f.Path, f.Link)
 }
 
 // merged returns the path of a tar's name on a system with merged /usr.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/image"
 )
 
 func TestFilesReadsAPackage(t *testing.T) {
@@ -37,14 +39,14 @@ func TestFilesReadsAPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]File{}
+	found := map[string]image.File{}
 	for _, f := range files {
 		found[f.Path] = f
 	}
-	if f := found["/usr/bin/x"]; f.Type != tar.TypeReg || string(f.Data) != "program" || f.Mode != 0o644 {
+	if f := found["/usr/bin/x"]; !f.Mode.IsRegular() || string(f.Data) != "program" || f.Mode != 0o644 {
 		t.Errorf("/bin/x came as %+v", f)
 	}
-	if f := found["/usr/bin/y"]; f.Type != tar.TypeSymlink || f.Link != "x" {
+	if f := found["/usr/bin/y"]; f.Link != "x" {
 		t.Errorf("/bin/y came as %+v", f)
 	}
 	if f := found["/usr/share/x"]; string(f.Data) != "data" {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -20,8 +21,8 @@ type Package struct {
 
 func (p Package) String() string { return p.Name + "=" + p.Version }
 
-// ParseLock reads pinned packages, one `name version` a line. Blank lines and lines
-// that start with # are ignored.
+// ParseLock reads pinned packages, one name=version a line. Blank lines and lines that
+// start with # are ignored.
 func ParseLock(data []byte) ([]Package, error) {
 	var packages []Package
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -30,11 +31,14 @@ func ParseLock(data []byte) ([]Package, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		words := strings.Fields(line)
-		if len(words) != 2 {
-			return nil, fmt.Errorf("package lock, line %d: want a name and a version, not %q", n, line)
+		name, version, ok := strings.Cut(line, "=")
+		if !ok || name == "" || version == "" || strings.ContainsAny(line, " \t") {
+			return nil, fmt.Errorf("package lock, line %d: want name=version, not %q", n, line)
 		}
-		packages = append(packages, Package{Name: words[0], Version: words[1]})
+		if slices.ContainsFunc(packages, func(p Package) bool { return p.Name == name }) {
+			return nil, fmt.Errorf("package lock, line %d: package %s is pinned twice", n, name)
+		}
+		packages = append(packages, Package{Name: name, Version: version})
 	}
 	return packages, lines.Err()
 }
@@ -46,7 +50,7 @@ func FormatLock(comment string, packages []Package) []byte {
 		fmt.Fprintf(&b, "# %s\n", line)
 	}
 	for _, p := range packages {
-		fmt.Fprintf(&b, "%s %s\n", p.Name, p.Version)
+		fmt.Fprintln(&b, p)
 	}
 	return b.Bytes()
 }

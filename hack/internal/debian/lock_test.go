@@ -18,11 +18,13 @@ func TestParseLock(t *testing.T) {
 		{name: "an empty lock pins nothing"},
 		{
 			name: "comments and blank lines are ignored",
-			lock: "# why\n\nlibc6 2.36-9+deb12u14\n  conntrack   1:1.4.7-1+b2  \n",
+			lock: "# why\n\nlibc6=2.36-9+deb12u14\n  conntrack=1:1.4.7-1+b2  \n",
 			want: []Package{{"libc6", "2.36-9+deb12u14"}, {"conntrack", "1:1.4.7-1+b2"}},
 		},
 		{name: "a package without a version is an error that names the line", lock: "# why\nlibc6\n", err: "line 2"},
-		{name: "a third word is an error", lock: "libc6 1 2\n", err: `"libc6 1 2"`},
+		{name: "a package with an empty version is an error", lock: "libc6=\n", err: `"libc6="`},
+		{name: "a second word is an error", lock: "libc6=1 2\n", err: `"libc6=1 2"`},
+		{name: "a package twice is an error", lock: "a=1\na=2\n", err: "line 2: package a is pinned twice"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ParseLock([]byte(tc.lock))

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -29,7 +29,7 @@ const cleanUpTime = 30 * time.Second
 
 // assemble makes the image ref from base in a container: files, and the images of
 // archives in containerd's store, unpacked, so that a node starts them at once.
-func assemble(ctx context.Context, e *engine.Engine, base, ref, version string, files []file, archives []string, step *progress.Step) error {
+func assemble(ctx context.Context, e *engine.Engine, base, ref, version string, files []image.File, archives []string, step *progress.Step) error {
 	_, hash, _ := strings.Cut(ref, ":")
 	name := "podenv-node-image-" + hash
 	remove := func() {
@@ -70,12 +70,12 @@ func (c container) exec(ctx context.Context, stdin io.Reader, argv ...string) (s
 }
 
 // copy adds files to the container's root file system.
-func (c container) copy(ctx context.Context, files []file) error {
+func (c container) copy(ctx context.Context, files []image.File) error {
 	pr, pw := io.Pipe()
 	defer pr.Close()
 	go func() {
 		tw := tar.NewWriter(pw)
-		err := writeFiles(tw, files, map[string]bool{"etc": true, "etc/containerd": true, "kind": true, "usr": true, "usr/bin": true})
+		err := image.WriteFiles(tw, files, map[string]bool{"etc": true, "etc/containerd": true, "kind": true, "usr": true, "usr/bin": true})
 		if err == nil {
 			err = tw.Close()
 		}
@@ -94,7 +94,7 @@ func (c container) importImages(ctx context.Context, archives []string) error {
 	g.SetLimit(parallelImports)
 	for _, archive := range archives {
 		g.Go(func() error {
-			tags, err := archiveTags(archive)
+			tags, err := image.Tags(archive)
 			if err != nil {
 				return err
 			}
@@ -179,17 +179,4 @@ func (c container) commit(ctx context.Context, ref, version string) error {
 		args = append(args, "--change", change)
 	}
 	return c.engine.Docker(ctx, append(args, c.name, ref)...).Log(c.step.Log()).Run()
-}
-
-// archiveTags are the names of the images in a docker-archive.
-func archiveTags(archive string) ([]string, error) {
-	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", archive, err)
-	}
-	var tags []string
-	for _, image := range manifest {
-		tags = append(tags, image.RepoTags...)
-	}
-	return tags, nil
 }

@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
@@ -16,6 +19,14 @@ import (
 // defaultPause is the sandbox image that the base image names. Build writes the
 // release's own over it; `kind build node-image --base-image` takes it as it is.
 const defaultPause = "registry.k8s.io/pause:3.10"
+
+// nodeConfig is what kind's own images say of themselves: systemd learns that it is
+// in a container, and the engine how to stop it (systemd's CONTAINER_INTERFACE).
+var nodeConfig = v1.Config{
+	Env:        []string{image.SearchPath, "container=docker"},
+	Entrypoint: []string{"/usr/local/bin/entrypoint", "/sbin/init"},
+	StopSignal: "SIGRTMIN+3",
+}
 
 // ownFiles are the files that podenv adds to kind's.
 //
@@ -35,12 +46,19 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 	if err != nil {
 		return "", err
 	}
-	layer := func(w io.Writer) error { return baseTar(w, tar, files) }
-	sum, err := sumLayer(layer)
+	layer, err := image.NewLayer(func(w io.Writer) error { return baseTar(w, tar, files) })
 	if err != nil {
 		return "", err
 	}
-	ref := "podenv/node-base:" + sum.hex[:shortHash]
+	img, err := image.New(nodeConfig, layer)
+	if err != nil {
+		return "", err
+	}
+	content, err := layer.DiffID()
+	if err != nil {
+		return "", err
+	}
+	ref := "podenv/node-base:" + content.Hex[:12]
 	if hasImage(ctx, e, ref) {
 		step.Cached(ref)
 		return ref, nil
@@ -48,14 +66,14 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 	step.Now("loading %s", ref)
 	pr, pw := io.Pipe()
 	defer pr.Close()
-	go func() { pw.CloseWithError(writeArchive(pw, ref, sum, layer)) }()
+	go func() { pw.CloseWithError(image.Write(pw, ref, img)) }()
 	if err := e.Docker(ctx, "load").Stdin(pr).Log(step.Log()).Run(); err != nil {
 		return "", fmt.Errorf("loading the root file system: %w", err)
 	}
 	return ref, nil
 }
 
-func baseTar(w io.Writer, rootfs string, files []file) error {
+func baseTar(w io.Writer, rootfs string, files []image.File) error {
 	raw, err := os.Open(rootfs)
 	if err != nil {
 		return err
@@ -65,7 +83,7 @@ func baseTar(w io.Writer, rootfs string, files []file) error {
 }
 
 // baseFiles are all files that the base image has on top of Debian's.
-func baseFiles(ctx context.Context, l layout.Layout) ([]file, error) {
+func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	files, err := kindFiles(ctx, l)
 	if err != nil {
 		return nil, err
@@ -82,25 +100,25 @@ func baseFiles(ctx context.Context, l layout.Layout) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(append(files, added...), file{name: containerdConfigFile[1:], mode: 0o644, data: config})
+	files = append(append(files, added...), image.File{Path: containerdConfigFile, Mode: 0o644, Data: config})
 	return append(files, services()...), nil
 }
 
 // services enables what a node runs, as `systemctl enable` would, and gives kind's
 // units the paths that they name.
-func services() []file {
-	const system = "etc/systemd/system/"
-	files := []file{
-		{name: "usr/sbin/init", link: "/usr/lib/systemd/systemd"},
-		{name: "etc/kubernetes/manifests", mode: 0o755, dir: true},
+func services() []image.File {
+	const system = "/etc/systemd/system/"
+	files := []image.File{
+		{Path: "/usr/sbin/init", Link: "/usr/lib/systemd/systemd"},
+		{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
 		// systemd-binfmt would change the machine's kernel, not the node's
-		{name: system + "systemd-binfmt.service", link: "/dev/null"},
+		{Path: system + "systemd-binfmt.service", Link: "/dev/null"},
 	}
 	for _, unit := range []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"} {
-		files = append(files, file{name: system + "multi-user.target.wants/" + unit, link: "/" + system + unit})
+		files = append(files, image.File{Path: system + "multi-user.target.wants/" + unit, Link: system + unit})
 	}
 	for _, bin := range []string{"containerd", "containerd-shim-runc-v2"} {
-		files = append(files, file{name: "usr/local/bin/" + bin, link: "/usr/bin/" + bin})
+		files = append(files, image.File{Path: "/usr/local/bin/" + bin, Link: "/usr/bin/" + bin})
 	}
 	return files
 }

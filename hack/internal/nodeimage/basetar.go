@@ -2,12 +2,15 @@ package nodeimage
 
 import (
 	"archive/tar"
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"podenv.dev/hack/internal/image"
 )
 
 // cniPlugins are the plugins that nodes keep, where kubeadm and CNI plugins that a
@@ -73,10 +76,10 @@ var edits = map[string]func([]byte) ([]byte, error){
 
 // writeBase writes the tar of the base image to w: the root file system in raw without
 // what a node does not need, and files, which win over it. Equal input makes equal bytes.
-func writeBase(w io.Writer, raw io.Reader, files []file) error {
+func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 	overlay := map[string]bool{}
 	for _, f := range files {
-		overlay[f.name] = true
+		overlay[f.Path[1:]] = true
 	}
 	tw, tr := tar.NewWriter(w), tar.NewReader(raw)
 	have := map[string]bool{}
@@ -88,19 +91,19 @@ func writeBase(w io.Writer, raw io.Reader, files []file) error {
 		if err != nil {
 			return fmt.Errorf("reading the root file system: %w", err)
 		}
-		name := entryName(hdr)
+		name := clean(hdr.Name)
 		if moved := cniName(name); moved != "" {
 			data, err := io.ReadAll(tr)
 			if err != nil {
 				return err
 			}
-			files = append(files, file{name: moved, mode: 0o755, data: data})
+			files = append(files, image.File{Path: "/" + moved, Mode: 0o755, Data: data})
 			continue
 		}
 		if name == "" || overlay[name] || isDropped(name) {
 			continue
 		}
-		if hdr.Typeflag == tar.TypeLink && isDropped(strings.TrimPrefix(path.Clean("/"+hdr.Linkname), "/")) {
+		if hdr.Typeflag == tar.TypeLink && isDropped(clean(hdr.Linkname)) {
 			return fmt.Errorf("%s is a hard link to %s, which is left out", name, hdr.Linkname)
 		}
 		have[name] = true
@@ -113,17 +116,21 @@ func writeBase(w io.Writer, raw io.Reader, files []file) error {
 			return fmt.Errorf("the root file system has no %s", name)
 		}
 	}
-	if err := writeFiles(tw, files, have); err != nil {
+	if err := image.WriteFiles(tw, files, have); err != nil {
 		return err
 	}
 	return tw.Close()
 }
 
+// clean is the name of a tar's entry without ./ before or / behind.
+func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
+
+// copyEntry copies an entry to tw, dated as everything in the image and edited.
 func copyEntry(tw *tar.Writer, tr io.Reader, hdr *tar.Header, name string) error {
 	out := &tar.Header{
 		Typeflag: hdr.Typeflag, Name: name, Linkname: hdr.Linkname, Size: hdr.Size, Mode: hdr.Mode,
 		Uid: hdr.Uid, Gid: hdr.Gid, Devmajor: hdr.Devmajor, Devminor: hdr.Devminor,
-		ModTime: epoch, PAXRecords: hdr.PAXRecords, Format: tar.FormatPAX,
+		ModTime: image.Epoch, PAXRecords: hdr.PAXRecords, Format: tar.FormatPAX,
 	}
 	if hdr.Typeflag == tar.TypeDir {
 		out.Name += "/"
@@ -132,25 +139,19 @@ func copyEntry(tw *tar.Writer, tr io.Reader, hdr *tar.Header, name string) error
 	for _, key := range []string{"mtime", "atime", "ctime", "path", "linkpath", "size", "uid", "gid"} {
 		delete(out.PAXRecords, key)
 	}
-	edit := edits[name]
-	if edit == nil {
-		if err := tw.WriteHeader(out); err != nil {
+	if edit := edits[name]; edit != nil {
+		data, err := io.ReadAll(tr)
+		if err != nil {
 			return err
 		}
-		_, err := io.Copy(tw, tr)
-		return err
+		if data, err = edit(data); err != nil {
+			return err
+		}
+		out.Size, tr = int64(len(data)), bytes.NewReader(data)
 	}
-	data, err := io.ReadAll(tr)
-	if err != nil {
-		return err
-	}
-	if data, err = edit(data); err != nil {
-		return err
-	}
-	out.Size = int64(len(data))
 	if err := tw.WriteHeader(out); err != nil {
 		return err
 	}
-	_, err = tw.Write(data)
+	_, err := io.Copy(tw, tr)
 	return err
 }

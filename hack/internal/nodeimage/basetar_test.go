@@ -4,18 +4,20 @@ import (
 	"archive/tar"
 	"bytes"
 	"io"
-	"maps"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/image/imagetest"
 )
 
-// debian is a small root file system, in the order in which mmdebstrap writes it.
-var debian = []tar.Header{
+// smallRoot is a small root file system, in the order in which mmdebstrap writes it.
+var smallRoot = []tar.Header{
 	{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755},
 	{Name: "./dev/console", Typeflag: tar.TypeChar, Mode: 0o600},
 	{Name: "./etc/", Typeflag: tar.TypeDir, Mode: 0o755},
@@ -67,16 +69,16 @@ func rootfsTar(t testing.TB, headers []tar.Header, when time.Time) []byte {
 	return out.Bytes()
 }
 
-var overlay = []file{
-	{name: "kind/version", mode: 0o644, data: []byte("v1")},
-	{name: "etc/containerd/config.toml", mode: 0o644, data: []byte("ours")},
-	{name: "usr/sbin/init", link: "/usr/lib/systemd/systemd"},
-	{name: "etc/kubernetes/manifests", mode: 0o755, dir: true},
+var overlay = []image.File{
+	{Path: "/kind/version", Mode: 0o644, Data: []byte("v1")},
+	{Path: "/etc/containerd/config.toml", Mode: 0o644, Data: []byte("ours")},
+	{Path: "/usr/sbin/init", Link: "/usr/lib/systemd/systemd"},
+	{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
 }
 
 func TestWriteBase(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeBase(&out, bytes.NewReader(rootfsTar(t, debian, time.Now())), overlay); err != nil {
+	if err := writeBase(&out, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay); err != nil {
 		t.Fatal(err)
 	}
 	type entry struct {
@@ -85,26 +87,11 @@ func TestWriteBase(t *testing.T) {
 		Gid           int
 	}
 	got := map[string]entry{}
-	tr := tar.NewReader(&out)
-	for {
-		hdr, err := tr.Next()
-		if err == io.EOF {
-			break
+	for name, f := range imagetest.Tar(t, &out) {
+		if !f.ModTime.Equal(image.Epoch) {
+			t.Errorf("%s is dated %v", name, f.ModTime)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, twice := got[hdr.Name]; twice {
-			t.Errorf("%s is in the tar twice", hdr.Name)
-		}
-		if !hdr.ModTime.Equal(epoch) {
-			t.Errorf("%s is dated %v", hdr.Name, hdr.ModTime)
-		}
-		content, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[hdr.Name] = entry{string(content), hdr.Linkname, hdr.Mode, hdr.Gid}
+		got[name] = entry{string(f.Data), f.Linkname, f.Mode, f.Gid}
 	}
 	spec, err := containerdSpec([]byte(`{"process":{}}`))
 	if err != nil {
@@ -143,10 +130,10 @@ func TestEqualContentMakesEqualBaseImages(t *testing.T) {
 	var first, second bytes.Buffer
 	reversed := slices.Clone(overlay)
 	slices.Reverse(reversed)
-	if err := writeBase(&first, bytes.NewReader(rootfsTar(t, debian, time.Now())), overlay); err != nil {
+	if err := writeBase(&first, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeBase(&second, bytes.NewReader(rootfsTar(t, debian, time.Now().Add(-time.Hour))), reversed); err != nil {
+	if err := writeBase(&second, bytes.NewReader(rootfsTar(t, smallRoot, time.Now().Add(-time.Hour))), reversed); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
@@ -156,73 +143,18 @@ func TestEqualContentMakesEqualBaseImages(t *testing.T) {
 
 func TestWriteBaseRefusesARootFileSystemThatIsNotWhatItKnows(t *testing.T) {
 	without := func(name string) []tar.Header {
-		return slices.DeleteFunc(slices.Clone(debian), func(h tar.Header) bool { return strings.HasSuffix(h.Name, name) })
+		return slices.DeleteFunc(slices.Clone(smallRoot), func(h tar.Header) bool { return strings.HasSuffix(h.Name, name) })
 	}
 	for name, tc := range map[string]struct {
 		raw     []byte
 		wantErr string
 	}{
-		"without containerd's spec":   {rootfsTar(t, without("cri-base.json"), epoch), "has no etc/containerd/cri-base.json"},
-		"with a link to what is gone": {rootfsTar(t, append(slices.Clone(debian), tar.Header{Name: "./usr/bin/x", Typeflag: tar.TypeLink, Linkname: "./usr/lib/cni/bandwidth"}), epoch), "hard link"},
-		"cut off":                     {rootfsTar(t, debian, epoch)[:3300], "reading the root file system"},
+		"without containerd's spec":   {rootfsTar(t, without("cri-base.json"), image.Epoch), "has no etc/containerd/cri-base.json"},
+		"with a link to what is gone": {rootfsTar(t, append(slices.Clone(smallRoot), tar.Header{Name: "./usr/bin/x", Typeflag: tar.TypeLink, Linkname: "./usr/lib/cni/bandwidth"}), image.Epoch), "hard link"},
+		"cut off":                     {rootfsTar(t, smallRoot, image.Epoch)[:3300], "reading the root file system"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil), tc.wantErr)
 		})
-	}
-}
-
-func TestArchiveIsAnImage(t *testing.T) {
-	raw := rootfsTar(t, debian, epoch)
-	layer := func(w io.Writer) error { _, err := w.Write(raw); return err }
-	sum, err := sumLayer(layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := writeArchive(&out, "podenv/node-base:test", sum, layer); err != nil {
-		t.Fatal(err)
-	}
-	img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(out.Bytes())), nil }, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(nodeConfig, config.Config); diff != "" {
-		t.Errorf("config (-want +got):\n%s", diff)
-	}
-	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(layers) != 1 || len(config.RootFS.DiffIDs) != 1 {
-		t.Fatalf("%d layers and %d diff IDs, want one of each", len(layers), len(config.RootFS.DiffIDs))
-	}
-	rc, err := layers[0].Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rc.Close()
-	got, err := sumLayer(func(w io.Writer) error { _, err := io.Copy(w, rc); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != sum || config.RootFS.DiffIDs[0].Hex != sum.hex {
-		t.Errorf("layer %v with diff ID %s, want %v", got, config.RootFS.DiffIDs[0].Hex, sum)
-	}
-}
-
-func TestDigestTellsListsApart(t *testing.T) {
-	lists := map[string][]string{"none": {}, "empty": {""}, "one": {"ab"}, "two": {"a", "b"}, "swapped": {"b", "a"}}
-	seen := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(lists)) {
-		hash := digest(lists[name]...)
-		if other, ok := seen[hash]; ok {
-			t.Errorf("%s and %s have the same digest", name, other)
-		}
-		seen[hash] = name
 	}
 }

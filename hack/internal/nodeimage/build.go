@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -89,7 +91,7 @@ func prune(ctx context.Context, e *engine.Engine, version string) {
 }
 
 // nodeFiles are what the node image adds to the base image, besides container images.
-func nodeFiles(r *build.Result) ([]file, error) {
+func nodeFiles(r *build.Result) ([]image.File, error) {
 	v, err := readVersions(r.Tree.Dir)
 	if err != nil {
 		return nil, err
@@ -98,17 +100,17 @@ func nodeFiles(r *build.Result) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []file{
-		{name: containerdConfigFile[1:], mode: 0o644, data: config},
+	files := []image.File{
+		{Path: containerdConfigFile, Mode: 0o644, Data: config},
 		// kind reads the version from it
-		{name: "kind/version", mode: 0o644, data: []byte(r.Version)},
+		{Path: "/kind/version", Mode: 0o644, Data: []byte(r.Version)},
 	}
 	for _, component := range nodeBinaries {
 		bin := r.Binaries[component]
 		if bin == "" {
 			return nil, fmt.Errorf("there is no %s: build all components first", component)
 		}
-		files = append(files, file{name: "usr/bin/" + component, mode: 0o755, source: bin})
+		files = append(files, image.File{Path: "/usr/bin/" + component, Mode: 0o755, Source: bin})
 	}
 	return files, nil
 }
@@ -122,7 +124,7 @@ func checkImages(ctx context.Context, r *build.Result, archives []string) error 
 	}
 	have := map[string]bool{}
 	for _, archive := range archives {
-		tags, err := archiveTags(archive)
+		tags, err := image.Tags(archive)
 		if err != nil {
 			return err
 		}
@@ -144,20 +146,20 @@ func checkImages(ctx context.Context, r *build.Result, archives []string) error 
 }
 
 // reference names the image by all that goes into it, and how.
-func reference(base, version string, files []file, archives []string) (string, error) {
+func reference(base, version string, files []image.File, archives []string) (string, error) {
 	parts := []string{startContainerd, keepImages, base, version}
-	var sources []string
+	sources := slices.Clone(archives)
 	for _, f := range files {
-		parts = append(parts, f.name, string(f.data))
-		if f.source != "" {
-			sources = append(sources, f.source)
+		parts = append(parts, f.Path, string(f.Data))
+		if f.Source != "" {
+			sources = append(sources, f.Source)
 		}
 	}
-	content, err := digestFiles(append(sources, archives...))
+	sums, err := digest.Files(sources...)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), digest(append(parts, content)...)), nil
+	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), keyOf(append(parts, sums...)...)), nil
 }
 
 func inspect(ctx context.Context, e *engine.Engine, ref string) (Image, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -24,8 +25,8 @@ echo registry.k8s.io/etcd:3.5.24-0
 	r := &build.Result{Version: "v1.33.13+podenv.2", Binaries: map[string]string{"kubeadm": kubeadm}}
 	archive := func(ref string) string {
 		out := filepath.Join(dir, strings.NewReplacer("/", "-", ":", "-").Replace(ref)+".tar")
-		spec := build.ImageSpec{Name: ref, Files: []build.File{{Path: "/x", Mode: 0o755, Data: []byte(ref)}}}
-		if err := build.StaticImage(spec, out); err != nil {
+		spec := image.Spec{Name: ref, Files: []image.File{{Path: "/x", Mode: 0o755, Data: []byte(ref)}}}
+		if err := spec.Write(out); err != nil {
 			t.Fatal(err)
 		}
 		return out
@@ -40,7 +41,9 @@ echo registry.k8s.io/etcd:3.5.24-0
 func TestNodeFilesWantsTheBinariesOfANode(t *testing.T) {
 	tree := t.TempDir()
 	writeFile(t, filepath.Join(tree, kubeadmConstants), `package constants
-const DefaultEtcdVersion, CoreDNSVersion, PauseVersion = "3.5.24-0", "v1.12.0", "3.9"
+const DefaultEtcdVersion = "3.5.24-0"
+const CoreDNSVersion = "v1.12.0"
+const PauseVersion = "3.9"
 `)
 	r := &build.Result{Version: "v1.33.13", Tree: &source.Tree{Dir: tree}, Binaries: map[string]string{"kubeadm": "/k", "kubectl": "/k"}}
 	_, err := nodeFiles(r)
@@ -51,14 +54,14 @@ const DefaultEtcdVersion, CoreDNSVersion, PauseVersion = "3.5.24-0", "v1.12.0", 
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		switch f.name {
-		case "kind/version":
-			if string(f.data) != "v1.33.13" {
-				t.Errorf("kind/version is %q", f.data)
+		switch f.Path {
+		case "/kind/version":
+			if string(f.Data) != "v1.33.13" {
+				t.Errorf("kind/version is %q", f.Data)
 			}
-		case "etc/containerd/config.toml":
-			if !strings.Contains(string(f.data), `"registry.k8s.io/pause:3.9"`) {
-				t.Errorf("containerd does not use the release's pause image:\n%s", f.data)
+		case containerdConfigFile:
+			if !strings.Contains(string(f.Data), `"registry.k8s.io/pause:3.9"`) {
+				t.Errorf("containerd does not use the release's pause image:\n%s", f.Data)
 			}
 		}
 	}
@@ -71,7 +74,7 @@ func TestReferenceChangesWithAnythingThatGoesIn(t *testing.T) {
 	writeFile(t, archive, "1")
 	refer := func(base, version, data string) string {
 		t.Helper()
-		ref, err := reference(base, version, []file{{name: "usr/bin/kubelet", source: bin}, {name: "kind/version", data: []byte(data)}}, []string{archive})
+		ref, err := reference(base, version, []image.File{{Path: "/usr/bin/kubelet", Source: bin}, {Path: "/kind/version", Data: []byte(data)}}, []string{archive})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func TestKindsEntrypointFindsWhatItEditsInContainerdsConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entrypoint := kindFile(t, "usr/local/bin/entrypoint")
+	entrypoint := kindFile(t, "/usr/local/bin/entrypoint")
 	for _, line := range []string{`snapshotter = "overlayfs"`, "restrict_oom_score_adj = false"} {
 		if !strings.Contains(strings.ReplaceAll(string(entrypoint), `\"`, `"`), line) {
 			t.Errorf("kind's entrypoint does not edit %q any more", line)
@@ -133,8 +133,8 @@ func kindFile(t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if f.name == name {
-			return f.data
+		if f.Path == name {
+			return f.Data
 		}
 	}
 	t.Fatalf("kind's base image has no %s", name)

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/image/imagetest"
 )
 
 // docker is a fake that has the images that it was given by load.
@@ -24,11 +26,11 @@ esac`
 
 func TestBaseIsLoadedOnce(t *testing.T) {
 	l := fakeRepository(t)
-	pinned, err := readLock(lockFile(l))
+	pinned, err := readPins(lockFile(l))
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, rootFSFile(l, pinned), string(rootfsTar(t, debian, epoch)))
+	writeFile(t, rootFSFile(l, pinned), string(rootfsTar(t, smallRoot, image.Epoch)))
 	dir, calls := fakeCommands(t, map[string]string{"docker": docker})
 	var refs []string
 	for range 2 {
@@ -45,12 +47,20 @@ func TestBaseIsLoadedOnce(t *testing.T) {
 	if len(loads) != 1 {
 		t.Errorf("the base image was loaded %d times: %v", len(loads), calls())
 	}
-	tags, err := archiveTags(filepath.Join(dir, "loaded.tar"))
+	tags, err := image.Tags(filepath.Join(dir, "loaded.tar"))
 	if err != nil || !slices.Equal(tags, refs[:1]) {
 		t.Errorf("what was loaded is called %v, want %s (%v)", tags, refs[0], err)
 	}
-	if _, err := tarball.ImageFromPath(filepath.Join(dir, "loaded.tar"), nil); err != nil {
-		t.Error(err)
+	files, img := imagetest.Archive(t, filepath.Join(dir, "loaded.tar"))
+	if files["usr/sbin/init"].Linkname == "" {
+		t.Error("what was loaded has no /usr/sbin/init")
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(nodeConfig, config.Config); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
 	}
 }
 
@@ -68,7 +78,7 @@ func TestAssembleLeavesNoContainer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, calls := fakeCommands(t, map[string]string{"docker": `if [ "$1" = ` + tc.fails + ` ]; then exit 1; fi
 case "$1" in cp | exec) cat >/dev/null ;; esac`})
-			err := assemble(t.Context(), &engine.Engine{}, "podenv/node-base:b", "podenv/node:v1-h", "v1", []file{{name: "kind/version", data: []byte("v1")}}, nil, nil)
+			err := assemble(t.Context(), &engine.Engine{}, "podenv/node-base:b", "podenv/node:v1-h", "v1", []image.File{{Path: "/kind/version", Data: []byte("v1")}}, nil, nil)
 			checkError(t, err, tc.wantErr)
 			all := calls()
 			if last := all[len(all)-1]; last != "docker rm --force --volumes podenv-node-image-v1-h" {

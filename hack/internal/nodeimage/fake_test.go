@@ -36,7 +36,7 @@ func fakeCommands(t testing.TB, scripts map[string]string) (dir string, calls fu
 func fakeRepository(t testing.TB) layout.Layout {
 	t.Helper()
 	l := layout.Layout{Root: t.TempDir()}
-	writeFile(t, lockFile(l), pins())
+	writeFile(t, lockFile(l), lockText())
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(repository(t).Root, name))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/run"
 )
@@ -26,7 +27,7 @@ var kindSkipped = map[string]bool{
 }
 
 // kindFiles returns the files of kind's own base image, from its module.
-func kindFiles(ctx context.Context, l layout.Layout) ([]file, error) {
+func kindFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	dir, err := moduleDir(ctx, l, kindModule)
 	if err != nil {
 		return nil, fmt.Errorf("finding kind's base image: %w", err)
@@ -54,8 +55,8 @@ func moduleDir(ctx context.Context, l layout.Layout, module string) (string, err
 
 // kindFilesIn reads the files below fsys as the node has them: scripts may be run, and
 // nothing else.
-func kindFilesIn(fsys fs.FS) ([]file, error) {
-	var files []file
+func kindFilesIn(fsys fs.FS) ([]image.File, error) {
+	var files []image.File
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || kindSkipped[name] {
 			return err
@@ -64,7 +65,7 @@ func kindFilesIn(fsys fs.FS) ([]file, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, file{name: name, mode: scriptMode(name), data: data})
+		files = append(files, image.File{Path: "/" + name, Mode: scriptMode(name), Data: data})
 		return nil
 	})
 	if err != nil {
@@ -76,7 +77,7 @@ func kindFilesIn(fsys fs.FS) ([]file, error) {
 	return files, nil
 }
 
-func scriptMode(name string) int64 {
+func scriptMode(name string) fs.FileMode {
 	if path.Base(path.Dir(name)) == "bin" || strings.HasSuffix(name, ".sh") {
 		return 0o755
 	}

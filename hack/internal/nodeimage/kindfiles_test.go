@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,11 +20,11 @@ func TestKindFilesMayBeRunIfTheyAreScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]int64{}
+	got := map[string]fs.FileMode{}
 	for _, f := range files {
-		got[f.name] = f.mode
+		got[f.Path] = f.Mode
 	}
-	want := map[string]int64{"etc/default/kubelet": 0o644, "kind/bin/mount-product-files.sh": 0o755, "usr/local/bin/entrypoint": 0o755}
+	want := map[string]fs.FileMode{"/etc/default/kubelet": 0o644, "/kind/bin/mount-product-files.sh": 0o755, "/usr/local/bin/entrypoint": 0o755}
 	if len(got) != len(want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
@@ -49,10 +50,10 @@ func TestServicesAreThoseOfKindsDockerfile(t *testing.T) {
 	ours := map[string]bool{}
 	for _, f := range services() {
 		switch {
-		case f.link == "/dev/null":
-			ours["mask "+filepath.Base(f.name)] = true
-		case strings.Contains(f.name, ".wants/"):
-			ours["enable "+filepath.Base(f.name)] = true
+		case f.Link == "/dev/null":
+			ours["mask "+filepath.Base(f.Path)] = true
+		case strings.Contains(f.Path, ".wants/"):
+			ours["enable "+filepath.Base(f.Path)] = true
 		}
 	}
 	theirs := map[string]bool{}
@@ -87,11 +88,11 @@ func TestEnabledServicesExist(t *testing.T) {
 	}
 	have := map[string]bool{}
 	for _, f := range files {
-		have["/"+f.name] = true
+		have[f.Path] = true
 	}
 	for _, f := range services() {
-		if strings.Contains(f.name, ".wants/") && !have[f.link] {
-			t.Errorf("%s is enabled, but there is no %s", filepath.Base(f.name), f.link)
+		if strings.Contains(f.Path, ".wants/") && !have[f.Link] {
+			t.Errorf("%s is enabled, but there is no %s", filepath.Base(f.Path), f.Link)
 		}
 	}
 	for _, name := range []string{"/usr/local/bin/entrypoint", "/kind/manifests/default-cni.yaml", "/kind/bin/mount-product-files.sh", "/kind/bin/restrict-oom-score-adj.sh", containerdConfigFile} {

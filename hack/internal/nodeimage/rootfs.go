@@ -32,7 +32,7 @@ var unpacked = []string{
 // rootFS returns the tar of the root file system with the packages of the lock file,
 // made by mmdebstrap, or from the cache.
 func rootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
-	pins, err := readLock(lockFile(l))
+	p, err := readPins(lockFile(l))
 	if err != nil {
 		return "", err
 	}
@@ -41,22 +41,22 @@ func rootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, 
 		return "", err
 	}
 	defer unlock()
-	file := rootFSFile(l, pins)
+	file := rootFSFile(l, p)
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	step.Now("installing %d Debian packages", len(pins))
-	return file, debootstrap(ctx, pins.include(), file, step, pins.compare)
+	step.Now("installing %d Debian packages", len(p))
+	return file, debootstrap(ctx, p.include(), file, step, p.compare)
 }
 
-// rootFSFile is where the root file system with the packages of pins is kept.
-func rootFSFile(l layout.Layout, pins lock) string {
-	key := digest(suite, runtime.GOARCH, pins.String(), strings.Join(pins.include(), ","), strings.Join(unpacked, ","), specHook)
+// rootFSFile is where the root file system with the packages of p is kept.
+func rootFSFile(l layout.Layout, p pins) string {
+	key := keyOf(suite, runtime.GOARCH, p.String(), strings.Join(p.include(), ","), strings.Join(unpacked, ","), specHook)
 	return filepath.Join(l.Cache("rootfs"), key+".tar")
 }
 
 // include are the requested packages with their versions, as apt is asked for them.
-func (p lock) include() []string {
+func (p pins) include() []string {
 	include := make([]string, len(requested))
 	for i, name := range requested {
 		include[i] = name + "=" + p[name]
@@ -67,9 +67,9 @@ func (p lock) include() []string {
 // RefreshPackages pins the versions that the mirrors have now, in the lock file of
 // this machine's architecture, and says what changed.
 func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
-	old, err := readLock(lockFile(l))
+	old, err := readPins(lockFile(l))
 	if err != nil {
-		old = lock{} // none, or one that is no use: that is why it is written anew
+		old = pins{} // none, or one that is no use: that is why it is written anew
 	}
 	unlock, err := lockFolder(ctx, l.Cache("rootfs"), step)
 	if err != nil {
@@ -78,9 +78,9 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	defer unlock()
 	scratch := filepath.Join(l.Cache("rootfs"), "refresh.tar")
 	defer os.Remove(scratch)
-	var found lock
+	var found pins
 	step.Now("installing what the mirrors have")
-	if err := debootstrap(ctx, requested, scratch, step, func(installed lock) error { found = installed; return nil }); err != nil {
+	if err := debootstrap(ctx, requested, scratch, step, func(installed pins) error { found = installed; return nil }); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -108,7 +108,7 @@ const specHook = `chroot "$1" ctr oci spec > "$1` + criBase + `"`
 
 // debootstrap writes the tar of a root file system with packages to out, once accept
 // agrees to the versions in it.
-func debootstrap(ctx context.Context, packages []string, out string, step *progress.Step, accept func(lock) error) error {
+func debootstrap(ctx context.Context, packages []string, out string, step *progress.Step, accept func(pins) error) error {
 	scratch, err := os.MkdirTemp(filepath.Dir(out), "new-")
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func explainApt(err error) error {
 }
 
 // installedIn reads the versions of the packages in the root file system of the tar file.
-func installedIn(file string) (lock, error) {
+func installedIn(file string) (pins, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func installedIn(file string) (lock, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
-		if entryName(hdr) == dpkgStatus {
+		if clean(hdr.Name) == dpkgStatus {
 			return parseStatus(tr)
 		}
 	}

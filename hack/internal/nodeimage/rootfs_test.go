@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 )
 
@@ -23,7 +24,7 @@ func statusTar(t testing.TB, version string) []byte {
 	}
 	var out bytes.Buffer
 	tw := tar.NewWriter(&out)
-	if err := (file{name: dpkgStatus, mode: 0o644, data: []byte(status.String())}).write(tw); err != nil {
+	if err := image.WriteFiles(tw, []image.File{{Path: "/" + dpkgStatus, Mode: 0o644, Data: []byte(status.String())}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := tw.Close(); err != nil {
@@ -121,7 +122,7 @@ func TestRefreshPackagesPinsWhatTheMirrorsHave(t *testing.T) {
 	if len(changes) != len(requested) || !slices.Contains(changes, "systemd 1 -> 2") {
 		t.Errorf("changes %v", changes)
 	}
-	pinned, err := readLock(lockFile(l))
+	pinned, err := readPins(lockFile(l))
 	if err != nil || pinned["systemd"] != "2" {
 		t.Errorf("the lock file pins systemd %q: %v", pinned["systemd"], err)
 	}

@@ -2,11 +2,9 @@ package nodeimage
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"os"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 )
 
@@ -21,42 +19,25 @@ type versions struct {
 	etcd, coreDNS, pause string
 }
 
-// readVersions reads them from the source of the release's kubeadm in treeDir.
+var versionConstant = regexp.MustCompile(`(?m)^\s*(?:const )?(DefaultEtcdVersion|CoreDNSVersion|PauseVersion)\s*=\s*"([^"]+)"`)
+
+// readVersions reads them from the source of the release's kubeadm in treeDir. They are
+// needed before kubeadm is compiled.
 func readVersions(treeDir string) (versions, error) {
 	file := filepath.Join(treeDir, kubeadmConstants)
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return versions{}, fmt.Errorf("reading which images kubeadm asks for: %w", err)
 	}
-	found := stringConstants(parsed)
+	found := map[string]string{}
+	for _, m := range versionConstant.FindAllStringSubmatch(string(text), -1) {
+		found[m[1]] = m[2]
+	}
 	v := versions{etcd: found["DefaultEtcdVersion"], coreDNS: found["CoreDNSVersion"], pause: found["PauseVersion"]}
 	if v.etcd == "" || v.coreDNS == "" || v.pause == "" {
 		return versions{}, fmt.Errorf("%s: want DefaultEtcdVersion, CoreDNSVersion and PauseVersion, found %q, %q, %q", file, v.etcd, v.coreDNS, v.pause)
 	}
 	return v, nil
-}
-
-// stringConstants are the file's constants that are written as one string.
-func stringConstants(file *ast.File) map[string]string {
-	found := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		for i, name := range spec.Names {
-			if i >= len(spec.Values) {
-				break
-			}
-			if lit, ok := spec.Values[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if value, err := strconv.Unquote(lit.Value); err == nil {
-					found[name.Name] = value
-				}
-			}
-		}
-		return true
-	})
-	return found
 }
 
 func (v versions) etcdImage() string    { return registry + "/etcd:" + v.etcd }

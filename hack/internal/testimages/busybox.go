@@ -1,7 +1,6 @@
 package testimages
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	_ "embed"
@@ -14,8 +13,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
@@ -27,50 +26,50 @@ var busyboxLock []byte
 var printenv []byte
 
 // busybox is the image with a shell.
-func busybox(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+func busybox(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
 	packages, err := debian.ParseLock(busyboxLock)
 	if err != nil {
-		return build.ImageSpec{}, err
+		return image.Spec{}, err
 	}
 	debs, err := debian.Fetch(ctx, l.Cache("debs"), packages, step)
 	if err != nil {
-		return build.ImageSpec{}, fmt.Errorf("packages pinned in hack/internal/testimages/busybox.lock: %w", err)
+		return image.Spec{}, fmt.Errorf("packages pinned in hack/internal/testimages/busybox.lock: %w", err)
 	}
 	var program, terms []byte
 	for _, deb := range debs {
 		entries, err := debian.Files(ctx, deb)
 		if err != nil {
-			return build.ImageSpec{}, err
+			return image.Spec{}, err
 		}
 		for _, e := range entries {
 			switch {
-			case e.Type == tar.TypeReg && e.Path == "/usr/bin/busybox":
+			case e.Mode.IsRegular() && e.Path == "/usr/bin/busybox":
 				program = e.Data
-			case e.Type == tar.TypeReg && filepath.Base(e.Path) == "copyright":
+			case e.Mode.IsRegular() && filepath.Base(e.Path) == "copyright":
 				terms = e.Data
 			}
 		}
 	}
 	if program == nil {
-		return build.ImageSpec{}, errors.New("the package busybox-static has no busybox in /bin")
+		return image.Spec{}, errors.New("the package busybox-static has no busybox in /bin")
 	}
 	applets, err := appletsOf(program)
 	if err != nil {
-		return build.ImageSpec{}, err
+		return image.Spec{}, err
 	}
-	files := append(build.MinimalFiles(),
-		build.File{Path: "/bin/busybox", Mode: 0o755, Data: program},
-		build.File{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: terms},
-		build.File{Path: "/usr/bin/env", Link: "/bin/busybox"},
-		build.File{Path: "/root", Mode: fs.ModeDir | 0o700},
+	files := append(image.MinimalFiles(),
+		image.File{Path: "/bin/busybox", Mode: 0o755, Data: program},
+		image.File{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: terms},
+		image.File{Path: "/usr/bin/env", Link: "/bin/busybox"},
+		image.File{Path: "/root", Mode: fs.ModeDir | 0o700},
 	)
 	for _, applet := range applets {
-		files = append(files, build.File{Path: "/bin/" + applet, Link: "busybox"})
+		files = append(files, image.File{Path: "/bin/" + applet, Link: "busybox"})
 	}
 	if !slices.Contains(applets, "printenv") {
-		files = append(files, build.File{Path: "/bin/printenv", Mode: 0o755, Data: printenv})
+		files = append(files, image.File{Path: "/bin/printenv", Mode: 0o755, Data: printenv})
 	}
-	return build.ImageSpec{Name: Busybox, Files: files, Config: v1.Config{Cmd: []string{"sh"}}}, nil
+	return image.Spec{Name: Busybox, Files: files, Config: v1.Config{Cmd: []string{"sh"}}}, nil
 }
 
 // appletsOf returns the names under which program, a busybox, can be called. It reads the
@@ -94,7 +93,7 @@ func appletsOf(program []byte) ([]string, error) {
 func RefreshLock(ctx context.Context, l layout.Layout) (file string, changed bool, err error) {
 	file = filepath.Join(l.Root, "hack", "internal", "testimages", "busybox.lock")
 	changed, err = debian.RefreshLock(ctx, file,
-		"Debian packages of the test image podenv.dev/busybox: name, version.\nWritten by testimages.RefreshLock.",
+		"Debian packages of the test image podenv.dev/busybox.\nWritten by testimages.RefreshLock.",
 		"busybox-static")
 	return file, changed, err
 }

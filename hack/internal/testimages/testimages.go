@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/gobuild"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
@@ -34,28 +34,32 @@ const (
 )
 
 // format is part of every image's key. Count it up when the packing changes.
-const format = "1"
+const format = "2"
 
 // Build returns the docker-archives of the images, Busybox first. It packs those whose
 // parts have changed.
 func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
 	cached := true
-	for _, image := range []struct {
+	for _, test := range []struct {
 		name string
-		spec func(context.Context, layout.Layout, *progress.Step) (build.ImageSpec, error)
+		spec func(context.Context, layout.Layout, *progress.Step) (image.Spec, error)
 	}{
 		{"busybox", busybox},
 		{"envdump", envdump},
 		{"envdump-nonroot", envdumpNonroot},
 		{"envdump-named", envdumpNamed},
 	} {
-		spec, err := image.spec(ctx, l, step)
+		spec, err := test.spec(ctx, l, step)
 		if err != nil {
-			return nil, fmt.Errorf("test image %s: %w", image.name, err)
+			return nil, fmt.Errorf("test image %s: %w", test.name, err)
 		}
-		out, packed, err := pack(l.Cache("testimages"), image.name, spec)
+		key, err := specKey(spec)
 		if err != nil {
-			return nil, fmt.Errorf("test image %s: %w", image.name, err)
+			return nil, fmt.Errorf("test image %s: %w", test.name, err)
+		}
+		out, packed, err := image.Keep(l.Cache("testimages"), test.name, key, func() (image.Spec, error) { return spec, nil })
+		if err != nil {
+			return nil, fmt.Errorf("test image %s: %w", test.name, err)
 		}
 		cached = cached && !packed
 		tars = append(tars, out)
@@ -66,35 +70,8 @@ func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []st
 	return tars, nil
 }
 
-// pack writes spec to dir/<name>-<key>.tar, unless that is there, and removes what an
-// earlier spec of that name left.
-func pack(dir, name string, spec build.ImageSpec) (out string, packed bool, err error) {
-	key, err := specKey(spec)
-	if err != nil {
-		return "", false, err
-	}
-	out = filepath.Join(dir, name+"-"+key+".tar")
-	if _, err := os.Stat(out); err == nil {
-		return out, false, nil
-	}
-	// A key, and not the end of another image's name.
-	old, err := filepath.Glob(filepath.Join(dir, name+"-"+strings.Repeat("[0-9a-f]", len(key))+".tar"))
-	if err != nil {
-		return "", false, err
-	}
-	if err := build.StaticImage(spec, out); err != nil {
-		return "", false, err
-	}
-	for _, file := range old {
-		if err := os.Remove(file); err != nil {
-			return "", false, err
-		}
-	}
-	return out, true, nil
-}
-
 // specKey hashes spec and the files that it takes from this machine.
-func specKey(spec build.ImageSpec) (string, error) {
+func specKey(spec image.Spec) (string, error) {
 	spec.Files = slices.Clone(spec.Files)
 	for i, f := range spec.Files {
 		if f.Source == "" {
@@ -107,31 +84,31 @@ func specKey(spec build.ImageSpec) (string, error) {
 		spec.Files[i].Source, spec.Files[i].Data = "", content
 	}
 	text, err := json.Marshal(spec)
-	return digest.Of(format, string(text))[:16], err
+	return digest.Of(format, string(text)), err
 }
 
 // envdump is the image of test/images/envdump.
-func envdump(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+func envdump(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
 	program := filepath.Join(l.Cache("programs"), "envdump")
-	if err := build.StaticBinary(ctx, l, "./test/images/envdump", program, step); err != nil {
-		return build.ImageSpec{}, err
+	if err := gobuild.Static(ctx, l, gobuild.Program{Package: "./test/images/envdump"}, program, step); err != nil {
+		return image.Spec{}, err
 	}
-	return build.ImageSpec{
+	return image.Spec{
 		Name:   Envdump,
-		Files:  []build.File{{Path: "/envdump", Mode: 0o755, Source: program}},
+		Files:  []image.File{{Path: "/envdump", Mode: 0o755, Source: program}},
 		Config: v1.Config{Entrypoint: []string{"/envdump"}, Env: []string{"PATH=/"}},
 	}, nil
 }
 
-func envdumpNonroot(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+func envdumpNonroot(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
 	spec, err := envdump(ctx, l, step)
 	spec.Name, spec.Config.User = EnvdumpNonroot, "65532"
 	return spec, err
 }
 
-func envdumpNamed(ctx context.Context, l layout.Layout, step *progress.Step) (build.ImageSpec, error) {
+func envdumpNamed(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
 	spec, err := envdump(ctx, l, step)
 	spec.Name, spec.Config.User = EnvdumpNamed, "nobody"
-	spec.Files = append(spec.Files, build.MinimalFiles()...)
+	spec.Files = append(spec.Files, image.MinimalFiles()...)
 	return spec, err
 }

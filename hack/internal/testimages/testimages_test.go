@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 )
 
@@ -261,7 +261,7 @@ func TestSpecKeyGoesByContent(t *testing.T) {
 	write(t, filepath.Join(dir, "a"), "x", 0o644)
 	write(t, filepath.Join(dir, "b"), "x", 0o644)
 	write(t, filepath.Join(dir, "c"), "y", 0o644)
-	key := func(spec build.ImageSpec) string {
+	key := func(spec image.Spec) string {
 		t.Helper()
 		k, err := specKey(spec)
 		if err != nil {
@@ -269,8 +269,8 @@ func TestSpecKeyGoesByContent(t *testing.T) {
 		}
 		return k
 	}
-	from := func(file string) build.ImageSpec {
-		return build.ImageSpec{Name: "x", Files: []build.File{{Path: "/x", Source: filepath.Join(dir, file)}}}
+	from := func(file string) image.Spec {
+		return image.Spec{Name: "x", Files: []image.File{{Path: "/x", Source: filepath.Join(dir, file)}}}
 	}
 	if key(from("a")) != key(from("b")) {
 		t.Error("the key depends on where a file was")

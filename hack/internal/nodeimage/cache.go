@@ -6,9 +6,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 )
+
+// keyOf is the digest of parts, as long as names of results have it: enough that two never
+// meet.
+func keyOf(parts ...string) string { return digest.Of(parts...)[:12] }
 
 // lockFolder makes dir and gives it to this process alone until unlock is called, so
 // that two commands at once do not make the same thing twice. What a killed process

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/layout"
 )
 
@@ -39,8 +40,8 @@ const suite = "bookworm"
 // the versions that the lock file pins.
 var ErrPackagesMoved = errors.New("pinned Debian packages are gone from the mirrors")
 
-// lock is the version of every package of the image.
-type lock map[string]string
+// pins are the versions of packages, by name.
+type pins map[string]string
 
 // lockFile is where the pinned versions for this machine's architecture are: builds
 // of one source for two architectures may have different versions.
@@ -48,63 +49,43 @@ func lockFile(l layout.Layout) string {
 	return filepath.Join(l.Root, "hack/internal/nodeimage", "packages-"+runtime.GOARCH+".lock")
 }
 
-func readLock(file string) (lock, error) {
-	f, err := os.Open(file)
+// readPins reads the lock file, which must pin at least the requested packages.
+func readPins(file string) (pins, error) {
+	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("no Debian packages are pinned for %s: write %s with `%s`", runtime.GOARCH, file, refreshCommand)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	pins, err := parseLock(f)
+	packages, err := debian.ParseLock(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return pins, nil
-}
-
-// parseLock reads lines of name=version; # starts a comment.
-func parseLock(r io.Reader) (lock, error) {
-	pins := lock{}
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		name, version, ok := strings.Cut(line, "=")
-		if !ok || name == "" || version == "" || strings.ContainsAny(line, " \t") {
-			return nil, fmt.Errorf("%d: %q is not name=version", n, line)
-		}
-		if _, twice := pins[name]; twice {
-			return nil, fmt.Errorf("%d: package %s is pinned twice", n, name)
-		}
-		pins[name] = version
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf(" %w", err)
+	p := pins{}
+	for _, pkg := range packages {
+		p[pkg.Name] = pkg.Version
 	}
 	for _, name := range requested {
-		if pins[name] == "" {
-			return nil, fmt.Errorf(" package %s is not pinned: run `%s`", name, refreshCommand)
+		if p[name] == "" {
+			return nil, fmt.Errorf("%s: package %s is not pinned: run `%s`", file, name, refreshCommand)
 		}
 	}
-	return pins, nil
+	return p, nil
 }
 
 // String is the lock file's text.
-func (p lock) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Debian %s packages of the node image. Written by `%s`.\n", suite, refreshCommand)
+func (p pins) String() string {
+	var packages []debian.Package
 	for _, name := range slices.Sorted(maps.Keys(p)) {
-		fmt.Fprintf(&b, "%s=%s\n", name, p[name])
+		packages = append(packages, debian.Package{Name: name, Version: p[name]})
 	}
-	return b.String()
+	comment := fmt.Sprintf("Debian %s packages of the node image. Written by `%s`.", suite, refreshCommand)
+	return string(debian.FormatLock(comment, packages))
 }
 
 // compare says how what was installed differs from the lock.
-func (p lock) compare(installed lock) error {
+func (p pins) compare(installed pins) error {
 	var moved []string
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		switch have := installed[name]; have {
@@ -134,8 +115,8 @@ func movedError(moved []string) error {
 const refreshCommand = "go run ./hack/podenv image --refresh-packages"
 
 // parseStatus reads the installed packages from dpkg's status file.
-func parseStatus(r io.Reader) (lock, error) {
-	installed := lock{}
+func parseStatus(r io.Reader) (pins, error) {
+	installed := pins{}
 	var name, status string
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)

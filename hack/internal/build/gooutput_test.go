@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-func TestWatchSaysWhatTheGoToolDoes(t *testing.T) {
-	stage := t.TempDir()
-	w := newWatch([]string{"kubelet", "kubectl"}, stage, nil)
+func TestGoOutputSaysWhatTheGoToolDoes(t *testing.T) {
+	bin := t.TempDir()
+	o := newGoOutput([]string{"kubelet", "kubectl"}, bin, nil)
 	says := func(want string) {
 		t.Helper()
-		if got := w.now(); got != want {
+		if got := o.now(); got != want {
 			t.Errorf("now = %q, want %q", got, want)
 		}
 	}
 	out := func(s string) {
 		t.Helper()
-		if n, err := w.Write([]byte(s)); n != len(s) || err != nil {
+		if n, err := o.Write([]byte(s)); n != len(s) || err != nil {
 			t.Fatalf("Write = %d, %v", n, err)
 		}
 	}
@@ -26,26 +26,26 @@ func TestWatchSaysWhatTheGoToolDoes(t *testing.T) {
 	says("looking for what has changed")
 	out("elet\ngolang.org/x/sys/unix\n")
 	says("2 packages compiled, now golang.org/x/sys/unix")
-	w.total(900)
+	o.setTotal(900)
 	says("2 of up to 900 packages, now golang.org/x/sys/unix")
 	out("k8s.io/kubernetes/cmd/kubelet\n")
 	says("3 of up to 900 packages, linking kubelet")
-	write(t, filepath.Join(stage, "kubelet"), "linked")
+	write(t, filepath.Join(bin, "kubelet"), "linked")
 	says("3 of up to 900 packages (1 of 2 done)")
 	out("k8s.io/kubernetes/cmd/kubectl\n")
 	says("4 of up to 900 packages, linking kubectl (1 of 2 done)")
 
 	out("# k8s.io/kubernetes/pkg/x\npkg/x/x.go:1:1: wrong\n")
-	if said := w.said(); len(said) != 2 || said[1] != "pkg/x/x.go:1:1: wrong" {
-		t.Errorf("said %q, want the messages without packages and command", said)
+	if lines := o.lines(); len(lines) != 2 || lines[1] != "pkg/x/x.go:1:1: wrong" {
+		t.Errorf("lines %q, want the messages without packages and command", lines)
 	}
 }
 
-func TestWatchSeesLinkingWithoutCompiling(t *testing.T) {
-	stage := t.TempDir()
-	w := newWatch([]string{"kubelet", "kubectl"}, stage, nil)
-	write(t, filepath.Join(stage, "kubectl"), "linked")
-	if got, want := w.now(), "linking (1 of 2 done)"; got != want {
+func TestGoOutputSeesLinkingWithoutCompiling(t *testing.T) {
+	bin := t.TempDir()
+	o := newGoOutput([]string{"kubelet", "kubectl"}, bin, nil)
+	write(t, filepath.Join(bin, "kubectl"), "linked")
+	if got, want := o.now(), "linking (1 of 2 done)"; got != want {
 		t.Errorf("now = %q, want %q", got, want)
 	}
 }

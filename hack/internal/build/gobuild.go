@@ -1,0 +1,102 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/source"
+)
+
+// goEnv and goFlags are the same for every tree, stock or patched, so that they share
+// what the Go cache has. -mod=mod: the published staging modules name each other by
+// version, which the tree's replace lines override. -buildvcs=false: the stamp says
+// what was built, and git's state would relink all at each commit.
+var (
+	goEnv   = []string{"GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0", "GOOS=linux"}
+	goFlags = []string{"-mod=mod", "-trimpath", "-buildvcs=false"}
+)
+
+// goBuild is a call of `go build` in a tree.
+type goBuild struct {
+	tree        *source.Tree
+	dir         string // the build's folder
+	linkerFlags string
+	first       bool // nothing was built here before: count the packages for the progress
+}
+
+// run brings components in the folder bin up to date, in one call. The go command links
+// only what is out of date, and replaces a binary by renaming the new one.
+func (g *goBuild) run(ctx context.Context, components []string, step *progress.Step) error {
+	// An interrupted go command leaves its folder behind, a gigabyte at times. A folder on
+	// the same file system as bin also lets it rename, where copying could be cut short.
+	bin, tmp := filepath.Join(g.dir, "bin"), filepath.Join(g.dir, "work", "tmp")
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	for _, dir := range []string{tmp, bin} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+
+	output := newGoOutput(components, bin, step)
+	if g.first {
+		go g.countPackages(ctx, components, output)
+	}
+	defer output.report()()
+	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", g.linkerFlags}, goFlags...)
+	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
+		Dir(g.tree.Dir).Env(goEnv...).Env("GOTMPDIR=" + tmp).
+		Log(io.MultiWriter(step.Log(), output)).Run()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return g.explain(ctx, err, output.lines())
+}
+
+// explain turns a failed build's output into what a person can act on.
+func (g *goBuild) explain(ctx context.Context, err error, lines []string) error {
+	if e := newCompileError(ctx, g.tree, lines); e != nil {
+		return e
+	}
+	var failed *run.Error
+	if errors.As(err, &failed) {
+		// The packages that were compiled say nothing about the failure.
+		failed.Tail = strings.Join(lines[max(0, len(lines)-10):], "\n")
+	}
+	switch output := strings.Join(lines, "\n"); {
+	case strings.Contains(output, "signal: killed"):
+		return fmt.Errorf("%w\n  the machine ran out of memory: a build needs about 4 GB", err)
+	case strings.Contains(output, "dial tcp"):
+		return fmt.Errorf("%w\n  a Go module is missing and the network cannot be reached: see the proxy settings of go env", err)
+	}
+	return err
+}
+
+// countPackages tells output how many packages components consist of.
+func (g *goBuild) countPackages(ctx context.Context, components []string, output *goOutput) {
+	args := append(append([]string{"list", "-deps"}, goFlags...), mainPackages(components)...)
+	out, err := run.Command(ctx, "go", args...).Dir(g.tree.Dir).Env(goEnv...).Output()
+	if err == nil { // without the number the progress is only less exact
+		output.setTotal(strings.Count(out, "\n") + 1)
+	}
+}
+
+func mainPackages(components []string) []string {
+	packages := make([]string, len(components))
+	for i, c := range components {
+		packages[i] = "./cmd/" + c
+	}
+	return packages
+}

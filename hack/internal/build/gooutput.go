@@ -1,0 +1,151 @@
+package build
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// maxMessages is how many lines of messages a goOutput keeps.
+const maxMessages = 500
+
+// importPath matches a line of `go build -v`: a package that is being compiled.
+var importPath = regexp.MustCompile(`^[\w.~-]+(/[\w.~+-]+)*$`)
+
+// goOutput reads the output of `go build -v` and shows in a step how far it is.
+type goOutput struct {
+	bin        string // where the binaries are written
+	components []string
+	before     map[string]time.Time // when each component in bin was written
+	step       *progress.Step
+
+	mu       sync.Mutex
+	partial  []byte
+	messages []string // all but the packages: compiler errors, mostly
+	compiled int
+	current  string
+	of       int      // packages that may need compiling; 0 if unknown
+	mains    []string // components whose main package was compiled: they are linked next
+}
+
+func newGoOutput(components []string, bin string, step *progress.Step) *goOutput {
+	o := &goOutput{bin: bin, components: components, before: map[string]time.Time{}, step: step}
+	for _, c := range components {
+		o.before[c] = o.written(c)
+	}
+	return o
+}
+
+// report updates the step once a second until the returned function is called.
+func (o *goOutput) report() (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			o.step.Now("%s", o.now())
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() { close(done); running.Wait() }
+}
+
+// Write takes output of the go command.
+func (o *goOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.partial = run.EachLine(append(o.partial, p...), o.line)
+	return len(p), nil
+}
+
+func (o *goOutput) line(line string) {
+	if !importPath.MatchString(line) {
+		// The first line is run's own: the command.
+		if len(o.messages) < maxMessages && !strings.HasPrefix(line, "+ ") {
+			o.messages = append(o.messages, line)
+		}
+		return
+	}
+	o.compiled++
+	o.current = line
+	if name := path.Base(line); path.Base(path.Dir(line)) == "cmd" && slices.Contains(o.components, name) {
+		o.mains = append(o.mains, name)
+	}
+}
+
+func (o *goOutput) setTotal(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.of = n
+}
+
+// lines returns the messages, without the packages.
+func (o *goOutput) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.messages)
+}
+
+// now says what the go command is doing, as far as it shows.
+func (o *goOutput) now() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var linked, linking []string
+	for _, c := range o.components {
+		switch {
+		case o.linked(c):
+			linked = append(linked, c)
+		case slices.Contains(o.mains, c):
+			linking = append(linking, c)
+		}
+	}
+	var text string
+	switch {
+	case o.compiled == 0 && len(linked) == 0:
+		return "looking for what has changed"
+	case o.compiled == 0:
+		text = "linking"
+	case o.of > 0:
+		text = fmt.Sprintf("%d of up to %d packages", o.compiled, o.of)
+	default:
+		text = fmt.Sprintf("%d packages compiled", o.compiled)
+	}
+	switch {
+	case len(linking) > 0:
+		text += ", linking " + strings.Join(linking, ", ")
+	case o.compiled > 0 && len(linked) == 0:
+		text += ", now " + o.current
+	}
+	if len(linked) > 0 {
+		text += fmt.Sprintf(" (%d of %d done)", len(linked), len(o.components))
+	}
+	return text
+}
+
+// linked reports whether component was linked, or found up to date, since the start: the go
+// command sets the time of both.
+func (o *goOutput) linked(component string) bool {
+	return !o.written(component).Equal(o.before[component])
+}
+
+func (o *goOutput) written(component string) time.Time {
+	info, err := os.Stat(filepath.Join(o.bin, component))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

@@ -1,0 +1,44 @@
+// Package gobuild compiles the static programs that podenv puts into images and on hosts.
+package gobuild
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// Program is a main package.
+type Program struct {
+	Package string // as the go command takes it: "./hack/images/pause"
+	Dir     string // the folder of its module, below the repository; empty for podenv's own
+	ModFile string // takes the place of the module's go.mod, if not empty
+}
+
+// Static compiles p into the file out, for Linux, without cgo and symbols. The go command
+// decides what is up to date.
+func Static(ctx context.Context, l layout.Layout, p Program, out string, step *progress.Step) error {
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	// Beside out, so that the go command can rename what it linked.
+	tmp, err := os.MkdirTemp(filepath.Dir(out), ".go-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out}
+	if p.ModFile != "" {
+		args = append(args, "-modfile="+p.ModFile)
+	}
+	err = run.Command(ctx, "go", append(args, p.Package)...).Dir(filepath.Join(l.Root, p.Dir)).
+		Env("GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0", "GOOS=linux", "GOTMPDIR="+tmp).Log(step.Log()).Run()
+	if err != nil {
+		return fmt.Errorf("compiling %s: %w", p.Package, err)
+	}
+	return nil
+}

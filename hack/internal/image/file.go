@@ -1,0 +1,127 @@
+package image
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+)
+
+// Epoch is the time of everything in an image, so that equal content makes equal images.
+var Epoch = time.Unix(0, 0)
+
+// File is one entry of an image: a directory (Mode has fs.ModeDir), a symbolic link
+// (Link is set), or a regular file, whose content is Data or, if Source is set, that of
+// a file on this machine. Everything belongs to root.
+type File struct {
+	Path   string      // absolute path inside the image
+	Mode   fs.FileMode // permissions, with fs.ModeSetuid, fs.ModeSetgid and fs.ModeSticky; those of a link are ignored
+	Source string
+	Data   []byte
+	Link   string // target of a symbolic link
+}
+
+// WriteFiles writes files to tw, sorted by path, after the parent directories that they
+// need. Directories in have, by their path without a leading slash, are left out.
+func WriteFiles(tw *tar.Writer, files []File, have map[string]bool) error {
+	entries, err := withParents(files, have)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if err := entries[name].write(tw, name); err != nil {
+			return fmt.Errorf("packing /%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// withParents returns files by their path in the tar, which has no leading slash.
+func withParents(files []File, have map[string]bool) (map[string]File, error) {
+	entries := make(map[string]File, len(files))
+	for _, f := range files {
+		if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
+			return nil, fmt.Errorf("image file %q: want a clean absolute path", f.Path)
+		}
+		if _, twice := entries[f.Path[1:]]; twice {
+			return nil, fmt.Errorf("image file %s: given twice", f.Path)
+		}
+		entries[f.Path[1:]] = f
+	}
+	for _, f := range files {
+		for dir := path.Dir(f.Path[1:]); dir != "."; dir = path.Dir(dir) {
+			if parent, ok := entries[dir]; ok && !parent.Mode.IsDir() {
+				return nil, fmt.Errorf("image file %s: its parent /%s is not a directory", f.Path, dir)
+			} else if !ok && !have[dir] {
+				entries[dir] = File{Mode: fs.ModeDir | 0o755}
+			}
+		}
+	}
+	return entries, nil
+}
+
+func (f File) write(tw *tar.Writer, name string) error {
+	hdr := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: chmodBits(f.Mode), Size: int64(len(f.Data)), ModTime: Epoch}
+	switch {
+	case f.Link != "":
+		hdr.Typeflag, hdr.Linkname, hdr.Mode = tar.TypeSymlink, f.Link, 0o777
+	case f.Mode.IsDir():
+		hdr.Typeflag, hdr.Name = tar.TypeDir, name+"/"
+	case f.Source != "":
+		return copySource(tw, hdr, f.Source)
+	}
+	if err := tw.WriteHeader(hdr); err != nil {
+		return err
+	}
+	_, err := tw.Write(f.Data)
+	return err
+}
+
+func copySource(tw *tar.Writer, hdr *tar.Header, source string) error {
+	in, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", source)
+	}
+	hdr.Size = info.Size()
+	if err := tw.WriteHeader(hdr); err != nil {
+		return err
+	}
+	_, err = io.Copy(tw, in)
+	return err
+}
+
+// chmodBits is mode as chmod(2) takes it.
+func chmodBits(mode fs.FileMode) int64 {
+	bits := int64(mode.Perm())
+	for flag, bit := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if mode&flag != 0 {
+			bits |= bit
+		}
+	}
+	return bits
+}
+
+// MinimalFiles are what a static program may expect of a system: users, name service
+// and /tmp.
+func MinimalFiles() []File {
+	text := func(path, content string) File { return File{Path: path, Mode: 0o644, Data: []byte(content)} }
+	return []File{
+		text("/etc/passwd", "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n"),
+		text("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),
+		text("/etc/nsswitch.conf", "hosts: files dns\n"),
+		{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+	}
+}

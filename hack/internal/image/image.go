@@ -1,0 +1,148 @@
+// Package image makes container images from files, without a registry and without a
+// container engine, as docker-archives that `docker load`, `ctr images import` and kind
+// take.
+package image
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/renameio/v2"
+)
+
+// SearchPath is PATH in every image that does not set its own.
+const SearchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Spec says what an image holds and how its containers start.
+type Spec struct {
+	// Name is the full reference: "registry.k8s.io/pause:3.10".
+	Name string
+	// Base is a layer below Files, if there are any.
+	Base  []File
+	Files []File
+	// Config is the image's configuration. PATH is added to its Env where that is empty.
+	Config v1.Config
+}
+
+// Write writes the image to the file out. Equal specs make equal bytes; out is complete
+// or as it was before.
+func (s Spec) Write(out string) error {
+	if _, err := name.NewTag(s.Name, name.StrictValidation); err != nil {
+		return fmt.Errorf("image %s: %w", s.Name, err)
+	}
+	var layers []v1.Layer
+	for _, files := range [][]File{s.Base, s.Files} {
+		if len(files) == 0 {
+			continue
+		}
+		layer, err := filesLayer(files)
+		if err != nil {
+			return fmt.Errorf("image %s: %w", s.Name, err)
+		}
+		layers = append(layers, layer)
+	}
+	img, err := New(s.Config, layers...)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", s.Name, err)
+	}
+	return WriteFile(out, s.Name, img)
+}
+
+// New returns an image of layers for this machine's architecture.
+func New(config v1.Config, layers ...v1.Layer) (v1.Image, error) {
+	if len(config.Env) == 0 {
+		config.Env = []string{SearchPath}
+	}
+	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		Architecture: runtime.GOARCH,
+		OS:           "linux",
+		Created:      v1.Time{Time: Epoch.UTC()},
+		Config:       config,
+		RootFS:       v1.RootFS{Type: "layers"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(img, layers...)
+}
+
+// Write writes img to w as a docker-archive, under the reference ref.
+func Write(w io.Writer, ref string, img v1.Image) error {
+	tag, err := name.NewTag(ref)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", ref, err)
+	}
+	if err := tarball.Write(tag, img, w); err != nil {
+		return fmt.Errorf("image %s: writing its archive: %w", ref, err)
+	}
+	return nil
+}
+
+// WriteFile is Write to the file out, which is complete or as it was before.
+func WriteFile(out, ref string, img v1.Image) error {
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	pending, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer pending.Cleanup() //nolint:errcheck // a no-op once the file has its name
+	if err := Write(pending, ref, img); err != nil {
+		return err
+	}
+	return pending.CloseAtomicallyReplace()
+}
+
+// keyLength is how many digits of a key a file's name has.
+const keyLength = 16
+
+// Keep writes the image of spec to dir/<name>-<key>.tar, unless that is there, and then
+// removes what an earlier key of that name left. key is a digest of all that the image is
+// made from. It returns the file, and whether it was written.
+func Keep(dir, name, key string, spec func() (Spec, error)) (archive string, written bool, err error) {
+	archive = filepath.Join(dir, name+"-"+key[:keyLength]+".tar")
+	if _, err := os.Stat(archive); err == nil {
+		return archive, false, nil
+	}
+	// A key, and not the end of another image's name.
+	old, err := filepath.Glob(filepath.Join(dir, name+"-"+strings.Repeat("[0-9a-f]", keyLength)+".tar"))
+	if err != nil {
+		return "", false, err
+	}
+	s, err := spec()
+	if err != nil {
+		return "", false, err
+	}
+	if err := s.Write(archive); err != nil {
+		return "", false, err
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
+			return "", false, err
+		}
+	}
+	return archive, true, nil
+}
+
+// Tags returns the references of the images in a docker-archive.
+func Tags(archive string) ([]string, error) {
+	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", archive, err)
+	}
+	var tags []string
+	for _, image := range manifest {
+		tags = append(tags, image.RepoTags...)
+	}
+	return tags, nil
+}

@@ -1,0 +1,62 @@
+package image
+
+import (
+	"archive/tar"
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// layer is a tar that is written anew each time that it is read. It is not compressed: it
+// goes no further than the container engine of this machine.
+type layer struct {
+	write func(io.Writer) error
+	hash  v1.Hash
+	size  int64 // bytes
+}
+
+// NewLayer returns a layer with the tar that write writes, which must be the same each time.
+func NewLayer(write func(io.Writer) error) (v1.Layer, error) {
+	l := &layer{write: write}
+	r, err := l.Uncompressed()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	l.hash, l.size, err = v1.SHA256(r)
+	return l, err
+}
+
+// filesLayer returns a layer with files.
+func filesLayer(files []File) (v1.Layer, error) {
+	return NewLayer(func(w io.Writer) error {
+		tw := tar.NewWriter(w)
+		if err := WriteFiles(tw, files, nil); err != nil {
+			return err
+		}
+		return tw.Close()
+	})
+}
+
+// Uncompressed is part of v1.Layer.
+func (l *layer) Uncompressed() (io.ReadCloser, error) {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(l.write(w)) }()
+	return r, nil
+}
+
+// Compressed is part of v1.Layer.
+func (l *layer) Compressed() (io.ReadCloser, error) { return l.Uncompressed() }
+
+// Digest is part of v1.Layer.
+func (l *layer) Digest() (v1.Hash, error) { return l.hash, nil }
+
+// DiffID is part of v1.Layer.
+func (l *layer) DiffID() (v1.Hash, error) { return l.hash, nil }
+
+// Size is part of v1.Layer.
+func (l *layer) Size() (int64, error) { return l.size, nil }
+
+// MediaType is part of v1.Layer.
+func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncompressedLayer, nil }
