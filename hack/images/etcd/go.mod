@@ -1,5 +1,12 @@
-// The folder's module. What is built is pinned by vX.Y.Z.mod, which takes the place of
-// this file: go build -modfile=vX.Y.Z.mod
+// The folder's module. What is built is pinned by vX.Y.Z.mod, which takes the place of this
+// file: go build -modfile=vX.Y.Z.mod. A new version starts as a copy of the one before:
+//
+//	go mod tidy -modfile=vX.Y.Z.mod
+//
+// and its vX.Y.Z.sum, which then has the sums of whatever go.mod files name, is made anew
+// with those of what is built:
+//
+//	rm vX.Y.Z.sum && go list -mod=mod -modfile=vX.Y.Z.mod -deps go.etcd.io/etcd/server/v3
 module podenv.dev/hack/images/etcd
 
 go 1.26.0
