@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/series"
 )
 
 func main() { os.Exit(Main()) }
@@ -36,7 +37,7 @@ func Main() int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "podenv: interrupted; the same command goes on from here")
 		return interrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.Is(err, series.ErrUnknown):
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", err)
 		return 2
 	case errors.Is(err, errReported):
