@@ -72,7 +72,6 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 	if err := g.run(ctx, stale, step); err != nil {
 		return nil, err
 	}
-	step.Now("checking the binaries")
 	return r, m.add(r, key, stale)
 }
 

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
-
-	"podenv.dev/hack/internal/digest"
 )
 
 // manifest lists the binaries of a build by component. A file that it does not list, or
@@ -19,9 +17,8 @@ type manifest map[string]binary
 
 // binary is one finished executable.
 type binary struct {
-	Key      string    `json:"key"` // digest of all that it was made from
-	Size     int64     `json:"size"`
-	SHA256   string    `json:"sha256"`
+	Key      string    `json:"key"`  // digest of all that it was made from
+	Size     int64     `json:"size"` // bytes
 	Modified time.Time `json:"modified"`
 }
 
@@ -39,20 +36,12 @@ func readManifest(dir string) manifest {
 
 // add lists components of r, made from what key stands for, and writes the manifest.
 func (m manifest) add(r *Result, key string, components []string) error {
-	var files []string
 	for _, c := range components {
-		files = append(files, r.Binaries[c])
-	}
-	sums, err := digest.Files(files...)
-	if err != nil {
-		return err
-	}
-	for i, c := range components {
-		info, err := os.Stat(files[i])
+		info, err := os.Stat(r.Binaries[c])
 		if err != nil {
 			return err
 		}
-		m[c] = binary{Key: key, Size: info.Size(), SHA256: sums[i], Modified: info.ModTime().UTC()}
+		m[c] = binary{Key: key, Size: info.Size(), Modified: info.ModTime().UTC()}
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -65,26 +54,18 @@ func (m manifest) add(r *Result, key string, components []string) error {
 // time: to read 500 MB would cost more than all the rest.
 func (b binary) isUpToDate(file, key string) bool {
 	info, err := os.Stat(file)
-	return err == nil && b.Key == key && b.is(info)
+	return err == nil && b.Key == key && info.Size() == b.Size && info.ModTime().Equal(b.Modified)
 }
 
-func (b binary) is(info fs.FileInfo) bool {
-	return info.Size() == b.Size && info.ModTime().Equal(b.Modified)
-}
-
-// removeDamaged removes file if its content is not b's: the go command looks only at the
-// build ID in it, and would not link it again.
+// removeDamaged removes file if it is not as long as b. The go command looks only at the
+// build ID in it, and would not link it again; it also sets the time of what is up to date,
+// so that the time alone says little.
 func (b binary) removeDamaged(file string) error {
 	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && b.is(info) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	// The time alone says little: the go command sets it on binaries that are up to date.
-	sum, err := digest.File(file)
-	if err != nil || sum == b.SHA256 {
+	case err != nil || info.Size() == b.Size:
 		return err
 	}
 	return os.Remove(file)

@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -59,24 +58,15 @@ func treeContent(ctx context.Context, dir, scratch string) (string, error) {
 // copyFile copies from to to and keeps its time, by which git knows which files were
 // changed since the index was written.
 func copyFile(from, to string) error {
-	in, err := os.Open(from)
+	info, err := os.Stat(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	info, err := in.Stat()
+	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	if err := out.Close(); err != nil {
+	if err := os.WriteFile(to, data, 0o600); err != nil {
 		return err
 	}
 	return os.Chtimes(to, info.ModTime(), info.ModTime())

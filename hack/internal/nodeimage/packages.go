@@ -1,10 +1,8 @@
 package nodeimage
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -58,13 +56,9 @@ func readPins(file string) (pins, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages, err := debian.ParseLock(data)
+	p, err := parsePins(string(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	p := pins{}
-	for _, pkg := range packages {
-		p[pkg.Name] = pkg.Version
 	}
 	for _, name := range requested {
 		if p[name] == "" {
@@ -72,6 +66,15 @@ func readPins(file string) (pins, error) {
 		}
 	}
 	return p, nil
+}
+
+func parsePins(text string) (pins, error) {
+	packages, err := debian.ParseLock([]byte(text))
+	p := pins{}
+	for _, pkg := range packages {
+		p[pkg.Name] = pkg.Version
+	}
+	return p, err
 }
 
 // String is the lock file's text.
@@ -113,26 +116,3 @@ func movedError(moved []string) error {
 
 // refreshCommand is what a person types for RefreshPackages.
 const refreshCommand = "go run ./hack/podenv image --refresh-packages"
-
-// parseStatus reads the installed packages from dpkg's status file.
-func parseStatus(r io.Reader) (pins, error) {
-	installed := pins{}
-	var name, status string
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		key, value, ok := strings.Cut(lines.Text(), ": ")
-		switch {
-		case lines.Text() == "":
-			name, status = "", ""
-		case !ok:
-		case key == "Package":
-			name = value
-		case key == "Status":
-			status = value
-		case key == "Version" && strings.HasSuffix(status, " installed"):
-			installed[name] = value
-		}
-	}
-	return installed, lines.Err()
-}

@@ -78,26 +78,6 @@ func TestExplainAptNamesTheVersionsThatAreGone(t *testing.T) {
 	}
 }
 
-func TestParseStatusReadsInstalledPackagesOnly(t *testing.T) {
-	const status = `Package: libc6
-Status: install ok installed
-Version: 2.36-9
-Description: GNU C Library
- Version: of a continued line
-
-Package: gone
-Status: deinstall ok config-files
-Version: 1
-`
-	got, err := parseStatus(strings.NewReader(status))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(pins{"libc6": "2.36-9"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestSuiteSourcesTakesTheMirrorsOfTheSuiteOnly(t *testing.T) {
 	got := suiteSources("http://mirror.example/debian/ bookworm main\nhttp://mirror.example/debian/ bookworm main\n" +
 		"http://mirror.example/security/ bookworm-security main\nhttps://apt.example/ nodistro main\nhttp://mirror.example/debian/ bookworm non-free\n")

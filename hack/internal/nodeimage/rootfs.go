@@ -1,11 +1,9 @@
 package nodeimage
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,9 +18,6 @@ import (
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
-
-// dpkgStatus is dpkg's list of what is installed, as mmdebstrap names it in its tar.
-const dpkgStatus = "var/lib/dpkg/status"
 
 // unpacked are paths that dpkg leaves out: nobody reads documentation in a node.
 var unpacked = []string{
@@ -126,6 +121,7 @@ func debootstrap(ctx context.Context, packages []string, out string, step *progr
 		"--variant=apt", "--architectures=" + debianArch(), "--include=" + strings.Join(packages, ","),
 		`--aptopt=APT::Install-Recommends "false"`,
 		"--customize-hook=" + specHook,
+		"--customize-hook=download /var/lib/dpkg/status " + filepath.Join(scratch, "status"),
 	}
 	for _, path := range unpacked {
 		args = append(args, "--dpkgopt=path-exclude="+path)
@@ -138,7 +134,11 @@ func debootstrap(ctx context.Context, packages []string, out string, step *progr
 	if err != nil {
 		return explainApt(err)
 	}
-	installed, err := installedIn(beside)
+	list, err := run.Command(ctx, "dpkg-query", "--admindir="+scratch, "--show", "--showformat=${Package}=${Version}\n").Output()
+	if err != nil {
+		return fmt.Errorf("reading which packages were installed: %w", err)
+	}
+	installed, err := parsePins(list)
 	if err != nil {
 		return err
 	}
@@ -173,26 +173,4 @@ func explainApt(err error) error {
 		return movedError(moved)
 	}
 	return fmt.Errorf("installing the node image's Debian packages: %w\n  check that `apt-get update` works on this machine: its mirrors are used", err)
-}
-
-// installedIn reads the versions of the packages in the root file system of the tar file.
-func installedIn(file string) (pins, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	tr := tar.NewReader(f)
-	for {
-		hdr, err := tr.Next()
-		if err == io.EOF {
-			return nil, fmt.Errorf("%s has no %s", file, dpkgStatus)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
-		}
-		if clean(hdr.Name) == dpkgStatus {
-			return parseStatus(tr)
-		}
-	}
 }

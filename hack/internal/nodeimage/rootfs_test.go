@@ -1,8 +1,6 @@
 package nodeimage
 
 import (
-	"archive/tar"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -11,47 +9,44 @@ import (
 	"strings"
 	"testing"
 
-	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 )
 
-// statusTar is a root file system in which every requested package has that version.
-func statusTar(t testing.TB, version string) []byte {
-	t.Helper()
-	var status strings.Builder
+// dpkgStatus is dpkg's record of a root file system in which every requested package has
+// that version.
+func dpkgStatus(version string) string {
+	status := ""
 	for _, name := range requested {
-		fmt.Fprintf(&status, "Package: %s\nStatus: install ok installed\nVersion: %s\n\n", name, version)
+		status += fmt.Sprintf("Package: %s\nStatus: install ok installed\nArchitecture: all\nVersion: %s\n\n", name, version)
 	}
-	var out bytes.Buffer
-	tw := tar.NewWriter(&out)
-	if err := image.WriteFiles(tw, []image.File{{Path: "/" + dpkgStatus, Mode: 0o644, Data: []byte(status.String())}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	return status
 }
 
-// debianTools are fakes of what installs packages; mmdebstrap's tar is $FAKE/rootfs.tar.
+// debianTools are fakes of what installs packages; mmdebstrap makes a tar with $FAKE/status
+// as dpkg's record.
 var debianTools = map[string]string{
 	"apt-get":    `echo "http://mirror.example/debian/ bookworm main"`,
 	"apt-config": `echo 'Acquire::http::Proxy "http://proxy.example:3128";'`,
 	"mmdebstrap": `cat >"$FAKE/sources"
-for out; do case $out in */rootfs.tar) cp "$FAKE/rootfs.tar" "$out" ;; esac; done
+for arg; do
+	case $arg in
+	*/rootfs.tar) echo "a root file system" >"$arg" ;;
+	"--customize-hook=download /var/lib/dpkg/status "*) cp "$FAKE/status" "${arg##* }" ;;
+	esac
+done
 if [ -e "$FAKE/says" ]; then cat "$FAKE/says" >&2; exit 25; fi`,
 }
 
 func TestRootFSIsMadeOnceFromTheMachinesMirrors(t *testing.T) {
 	l := fakeRepository(t)
 	dir, calls := fakeCommands(t, debianTools)
-	writeFile(t, filepath.Join(dir, "rootfs.tar"), string(statusTar(t, "1")))
+	writeFile(t, filepath.Join(dir, "status"), dpkgStatus("1"))
 	for range 2 {
 		file, err := rootFS(t.Context(), l, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, statusTar(t, "1")) {
+		if got, err := os.ReadFile(file); err != nil || string(got) != "a root file system\n" {
 			t.Errorf("%s is not what mmdebstrap made: %v", file, err)
 		}
 	}
@@ -86,7 +81,7 @@ func TestRootFSLeavesNothingHalfMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := fakeRepository(t)
 			dir, _ := fakeCommands(t, debianTools)
-			writeFile(t, filepath.Join(dir, "rootfs.tar"), string(statusTar(t, tc.version)))
+			writeFile(t, filepath.Join(dir, "status"), dpkgStatus(tc.version))
 			if tc.says != "" {
 				writeFile(t, filepath.Join(dir, "says"), tc.says)
 			}
@@ -114,7 +109,7 @@ func TestMachineWithoutAMirrorOfTheSuiteIsToldSo(t *testing.T) {
 func TestRefreshPackagesPinsWhatTheMirrorsHave(t *testing.T) {
 	l := fakeRepository(t)
 	dir, _ := fakeCommands(t, debianTools)
-	writeFile(t, filepath.Join(dir, "rootfs.tar"), string(statusTar(t, "2")))
+	writeFile(t, filepath.Join(dir, "status"), dpkgStatus("2"))
 	changes, err := RefreshPackages(t.Context(), l, nil)
 	if err != nil {
 		t.Fatal(err)
