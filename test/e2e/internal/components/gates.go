@@ -8,16 +8,13 @@ import (
 	"sync"
 
 	"github.com/onsi/ginkgo/v2"
-	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/test/e2e/framework"
-)
 
-// gateMetric is how a Kubernetes component shows its gates: a gauge with the labels name
-// and stage, whose value is 1 for a gate that is on.
-const gateMetric = "kubernetes_feature_enabled"
+	"podenv.dev/featuregates"
+)
 
 // GateState is what a component reports about one feature gate.
 type GateState string
@@ -186,22 +183,16 @@ func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string)
 
 // gate returns the state of the gate called name.
 func (m Metrics) gate(name string) (GateState, error) {
-	isComponent := false
-	for _, sample := range m.samples {
-		if sample.Metric[model.MetricNameLabel] != gateMetric {
-			continue
-		}
-		isComponent = true
-		if string(sample.Metric["name"]) != name {
-			continue
-		}
-		if sample.Value == 1 {
-			return GateOn, nil
-		}
-		return GateOff, nil
+	gates, err := featuregates.FromMetrics(strings.NewReader(m.Text))
+	if err != nil {
+		return "", err
 	}
-	if !isComponent {
-		return "", fmt.Errorf("no metric %s: this is no Kubernetes component of v1.26 or later", gateMetric)
+	gate, known := gates[name]
+	switch {
+	case !known:
+		return GateUnknown, nil
+	case gate.Enabled:
+		return GateOn, nil
 	}
-	return GateUnknown, nil
+	return GateOff, nil
 }
