@@ -6,14 +6,17 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -62,14 +65,14 @@ func (h *host) daemonKey(info Info) string {
 // refused one of the two.
 func probe(ctx context.Context, l layout.Layout, step *progress.Step) (Report, error) {
 	step.Now("trying a privileged container")
-	binary, err := goBuild(ctx, l, "./hack/internal/engine/probe")
+	binary, err := compile(ctx, l, "./hack/internal/engine/probe")
 	if err != nil {
 		return Report{}, fmt.Errorf("building the probe for privileged containers: %w", err)
 	}
 	name := "podenv-probe-" + strings.ToLower(rand.Text()[:8])
-	image := "podenv/probe:" + name
-	archive, err := probeImage(image, binary)
-	if err != nil {
+	ref := "podenv/probe:" + name
+	var archive bytes.Buffer
+	if err := writeProbeImage(&archive, ref, binary); err != nil {
 		return Report{}, fmt.Errorf("putting the probe into an image: %w", err)
 	}
 	docker := func(ctx context.Context, args ...string) *run.Cmd {
@@ -79,14 +82,14 @@ func probe(ctx context.Context, l layout.Layout, step *progress.Step) (Report, e
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
 		_ = docker(ctx, "rm", "--force", "--volumes", name).Run()
-		_ = docker(ctx, "rmi", "--force", image).Run()
+		_ = docker(ctx, "rmi", "--force", ref).Run()
 	}()
-	if err := docker(ctx, "load").Stdin(bytes.NewReader(archive)).Run(); err != nil {
+	if err := docker(ctx, "load").Stdin(&archive).Run(); err != nil {
 		return Report{}, err
 	}
 	// The flags are kind's.
 	err = docker(ctx, "run", "--pull=never", "--detach", "--name", name, "--privileged", "--cgroupns=private",
-		"--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--network=none", image, "wait").Run()
+		"--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--network=none", ref, "wait").Run()
 	if err != nil {
 		return Report{}, fmt.Errorf("%w: %w", ErrPrivileged, err)
 	}
@@ -99,4 +102,17 @@ func probe(ctx context.Context, l layout.Layout, step *progress.Step) (Report, e
 		return Report{}, fmt.Errorf("reading the probe's report %q: %w", out, err)
 	}
 	return report, nil
+}
+
+// writeProbeImage writes the archive of an image with one file, the static binary /probe.
+func writeProbeImage(w io.Writer, ref string, binary []byte) error {
+	layer, err := image.FilesLayer([]image.File{{Path: "/probe", Mode: 0o755, Data: binary}})
+	if err != nil {
+		return err
+	}
+	img, err := image.New(v1.Config{Entrypoint: []string{"/probe"}}, layer)
+	if err != nil {
+		return err
+	}
+	return image.Write(w, ref, img)
 }

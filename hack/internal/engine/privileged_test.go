@@ -1,19 +1,15 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
-
+	"podenv.dev/hack/internal/image/imagetest"
 	"podenv.dev/hack/internal/layout"
 )
 
@@ -196,29 +192,24 @@ func TestRefusalIsExplained(t *testing.T) {
 }
 
 func TestProbeImageIsOneStaticFile(t *testing.T) {
-	archive, err := probeImage("podenv/probe:test", []byte("binary"))
+	archive, err := os.Create(filepath.Join(t.TempDir(), "probe.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }, nil)
-	if err != nil {
+	defer archive.Close()
+	if err := writeProbeImage(archive, "podenv/probe:test", []byte("binary")); err != nil {
 		t.Fatal(err)
 	}
-	config, err := image.ConfigFile()
+	files, img := imagetest.Archive(t, archive.Name())
+	config, err := img.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if config.OS != "linux" || config.Architecture == "" || !slices.Equal(config.Config.Entrypoint, []string{"/probe"}) {
 		t.Errorf("config %+v", config)
 	}
-	files := mutate.Extract(image)
-	defer files.Close()
-	data, err := io.ReadAll(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(data, []byte("binary")) {
-		t.Error("the binary is not in the image")
+	if len(files) != 1 || string(files["probe"].Data) != "binary" || files["probe"].Mode != 0o755 {
+		t.Errorf("files %v", files)
 	}
 }
 

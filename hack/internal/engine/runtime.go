@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/run"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // is outside of this checkout because the daemon and each container's shim execute
 // it long after this checkout may be gone.
 func (h *host) installRuntime(ctx context.Context, l layout.Layout, path string) error {
-	binary, err := goBuild(ctx, l, "./hack/podenv-oci-runtime")
+	binary, err := compile(ctx, l, "./hack/podenv-oci-runtime")
 	if err != nil {
 		return fmt.Errorf("building the OCI runtime for a host without all capabilities: %w", err)
 	}
@@ -70,17 +70,15 @@ func (h *host) offerRuntime(ctx context.Context, l layout.Layout, info Info) str
 	return path
 }
 
-// goBuild returns the static binary of one of this repository's own commands.
-func goBuild(ctx context.Context, l layout.Layout, pkg string) ([]byte, error) {
+// compile returns the static binary of one of this repository's own commands.
+func compile(ctx context.Context, l layout.Layout, pkg string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "podenv-build-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "out")
-	err = run.Command(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, pkg).
-		Dir(l.Root).Env("CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=", "GOWORK=off").Run()
-	if err != nil {
+	if err := gobuild.Static(ctx, l, gobuild.Program{Package: pkg}, out, nil); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(out)

@@ -44,7 +44,7 @@ func (s Spec) Write(out string) error {
 		if len(files) == 0 {
 			continue
 		}
-		layer, err := filesLayer(files)
+		layer, err := FilesLayer(files)
 		if err != nil {
 			return fmt.Errorf("image %s: %w", s.Name, err)
 		}

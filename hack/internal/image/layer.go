@@ -28,8 +28,8 @@ func NewLayer(write func(io.Writer) error) (v1.Layer, error) {
 	return l, err
 }
 
-// filesLayer returns a layer with files.
-func filesLayer(files []File) (v1.Layer, error) {
+// FilesLayer returns a layer with files.
+func FilesLayer(files []File) (v1.Layer, error) {
 	return NewLayer(func(w io.Writer) error {
 		tw := tar.NewWriter(w)
 		if err := WriteFiles(tw, files, nil); err != nil {
