@@ -20,8 +20,8 @@ as kubernetes/kubernetes is, and runs the generators. The tree is a git
 repository: one commit for the release, one for the new files, one per patch, one
 for generated code. Its path is printed.
 
-A tree that you have edited is never overwritten: podenv says what is edited and
-how to keep it or drop it.`,
+A tree that you have edited is never overwritten: where its patches have changed
+too, podenv says what is edited and how to keep it or drop it.`,
 		Example: `  podenv tree
   cd "$(podenv tree)" && git log --oneline
   podenv tree --stock               # the release without patches
@@ -39,7 +39,7 @@ how to keep it or drop it.`,
 			if err := p.Packages(cmd.Context()); err != nil {
 				return err
 			}
-			t, err := p.Tree(cmd.Context(), source.Options{Discard: discard})
+			t, err := p.Tree(cmd.Context(), source.Options{Discard: discard, KeepEdits: true})
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"go/parser"
@@ -9,12 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/series"
 )
 
 // newFileRoots are the folders of this module whose files go into every tree, at the
@@ -145,4 +148,177 @@ func (f newFile) write(root string) error {
 		perm = 0o755
 	}
 	return renameio.WriteFile(path, f.content, perm)
+}
+
+// newFileEdit is an edit, made in a tree, of a file that stands in this repository.
+type newFileEdit struct {
+	path string
+	root string   // the folder that the file is below: the repository, or one of series.NewFileFolders
+	file *newFile // nil where it was deleted
+}
+
+// apply makes the edit in this repository.
+func (e newFileEdit) apply() error {
+	if e.file != nil {
+		return e.file.write(e.root)
+	}
+	path := filepath.Join(e.root, filepath.FromSlash(e.path))
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	// Folders that are empty now go too; one that is not stops it.
+	for dir := filepath.Dir(path); dir != e.root && os.Remove(dir) == nil; dir = filepath.Dir(dir) {
+	}
+	return nil
+}
+
+// newFileEdits lists what commits have done to new files and this repository does not have. A
+// file that has changed here too since the tree was made is an error.
+func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newFileEdit, error) {
+	roots := map[string]string{}
+	for _, c := range commits[1:] {
+		for _, p := range c.paths {
+			if owners.isNewFile(p) {
+				roots[p] = a.layout.Root
+			}
+		}
+	}
+	for p := range owners.brought {
+		roots[p] = a.series.NewFileFolder(p)
+	}
+	for p := range a.state.NewFiles {
+		if roots[p] == "" && !owners.isNewFile(p) {
+			roots[p] = a.series.NewFileFolder(p) // no commit brings it any longer
+		}
+	}
+	var edits []newFileEdit
+	var conflicts []error
+	for _, p := range sortedKeys(roots) {
+		edit, err := a.newFileEdit(p, roots[p], owners)
+		switch {
+		case err != nil:
+			conflicts = append(conflicts, err)
+		case edit != nil:
+			edits = append(edits, *edit)
+		}
+	}
+	return edits, errors.Join(conflicts...)
+}
+
+// newFileEdit compares the file at path below root with what the tree was made from and
+// with what the tree has, which is checked out and clean.
+func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEdit, error) {
+	here, err := readIfThere(root, path)
+	if err != nil {
+		return nil, err
+	}
+	var want *newFile
+	if owners.brought[path] || root == a.layout.Root {
+		if want, err = readIfThere(a.tree.dir, path); err != nil {
+			return nil, err
+		}
+	}
+	taken := a.state.NewFiles[path]
+	switch {
+	case here.hash() == want.hash():
+		return nil, nil
+	case want.hash() == taken:
+		return nil, nil // an edit here alone is for the next assembly
+	case here.hash() != taken:
+		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: take over by hand what is missing in the one or the other, until the two are equal", a.relative(filepath.Join(root, path)), a.tree.dir)
+	}
+	return &newFileEdit{path: path, root: root, file: want}, nil
+}
+
+// others lists the other series whose patches bring the new file at path: those that share its
+// common form, and those that have their own.
+func (a *assembly) others(path string) (share, own []string, err error) {
+	names, err := series.Names(a.layout)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, common := a.series.NewFileFolders()
+	for _, name := range names {
+		s, err := series.Load(a.layout, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		paths, err := s.NewFiles()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case name == a.series.Name || !slices.Contains(paths, path):
+		case s.NewFileFolder(path) == common:
+			share = append(share, name)
+		default:
+			own = append(own, name)
+		}
+	}
+	return share, own, nil
+}
+
+// applyEdits makes the edits in this repository. It says which of them other series share, and
+// keeps a file that is deleted in this series alone.
+func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
+	_, common := a.series.NewFileFolders()
+	for _, e := range edits {
+		var others, own []string
+		if e.root == common {
+			var err error
+			if others, own, err = a.others(e.path); err != nil {
+				return err
+			}
+		}
+		path := a.relative(filepath.Join(e.root, filepath.FromSlash(e.path)))
+		if len(others) > 0 && e.file == nil {
+			w.Notes = append(w.Notes, fmt.Sprintf("%s stays: patches of %s bring it too", path, strings.Join(others, ", ")))
+		} else {
+			if err := e.apply(); err != nil {
+				return err
+			}
+			w.Files = append(w.Files, path)
+			if len(others) > 0 {
+				w.Notes = append(w.Notes, fmt.Sprintf("%s changes for %s too; a copy at patches/%s/new/%s made before would be the form of %[3]s alone", path, strings.Join(others, ", "), a.series.Name, e.path))
+			}
+		}
+		if len(own) > 0 && e.file != nil {
+			w.Notes = append(w.Notes, fmt.Sprintf("%s: take the change over in the own form of %s (patches/<series>/new)", path, strings.Join(own, ", ")))
+		}
+		a.state.take(e.path, e.file)
+	}
+	return nil
+}
+
+// bring finds the new files that the commits bring, as far as they can stand alone: those that
+// neither the release nor this module has, in their form at HEAD.
+func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *ownership) (by map[string]string, err error) {
+	released, err := a.tree.fields(ctx, "ls-tree", "-r", "-z", "--name-only", commits[0].id)
+	if err != nil {
+		return nil, err
+	}
+	old := make(map[string]bool, len(released))
+	for _, p := range released {
+		old[p] = true
+	}
+	by = map[string]string{}
+	owners.brought = map[string]bool{}
+	for _, c := range commits[1:] {
+		for _, p := range c.paths {
+			if c.kind != kindPatch || old[p] || owners.brought[p] || owners.isNewFile(p) || owners.gen.isGenerated(p) {
+				continue
+			}
+			info, err := os.Lstat(filepath.Join(a.tree.dir, filepath.FromSlash(p)))
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			f, err := readIfThere(a.tree.dir, p)
+			if err != nil {
+				return nil, err
+			}
+			if f.canStandAlone() {
+				owners.brought[p], by[p] = true, c.id
+			}
+		}
+	}
+	return by, nil
 }

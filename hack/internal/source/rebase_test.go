@@ -154,7 +154,9 @@ func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
 			if text := conflict.Error(); !strings.Contains(text, "0002-kubelet-change-step-20.patch of series v1.33 conflicts with v1.32.13 in pkg/kubelet/kubelet.go") {
 				t.Errorf("the error is %q", text)
 			}
-			w.conflict(RebaseOptions{}) // nothing was resolved
+			if conflict := w.conflict(RebaseOptions{}); !conflict.Remaining || !strings.Contains(conflict.Error(), "still have conflict markers") {
+				t.Errorf("nothing was resolved, and the error is %v", conflict)
+			}
 			if len(w.carried()) > 0 {
 				t.Error("patches were written before the rebase was through")
 			}

@@ -28,6 +28,8 @@ type RebaseConflictError struct {
 	Gone []string
 	// Unmerged is set where git could not merge, and Files are those of the patch.
 	Unmerged bool
+	// Remaining is set where a person has asked to go on, and Files are not resolved yet.
+	Remaining bool
 	// Before is the patch file that an earlier carry of the patch gave; empty if none did.
 	Before string
 	// Dir is the repository in which the conflict is resolved.
@@ -38,6 +40,9 @@ type RebaseConflictError struct {
 func (e *RebaseConflictError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of series %s conflicts with %s in %s\n", e.Patch, e.From, e.Release, some(e.Files))
+	if e.Remaining {
+		b.WriteString("  it is not resolved yet: these files still have conflict markers, or were neither kept nor dropped\n")
+	}
 	dir := run.Quote(e.Dir)
 	if e.Unmerged {
 		fmt.Fprintf(&b, "  git cannot merge it; apply what fits, edit the rest by the *.rej files and delete these:\n    git -C %s apply --reject .git/rebase-apply/patch\n", dir)

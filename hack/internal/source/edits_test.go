@@ -62,6 +62,27 @@ func TestEditedTreeIsNeverOverwritten(t *testing.T) {
 	}
 }
 
+func TestAnEditedTreeIsReturnedWhereNothingWouldBeOverwritten(t *testing.T) {
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithPatches(t)
+			edit.do(w)
+			before := w.snapshot()
+			tree, err := w.assemble(Options{KeepEdits: true})
+			if unfinished := name == "a rebase in progress"; unfinished != errors.Is(err, ErrEdited) || !unfinished && (err != nil || tree.Dir != w.dir()) {
+				t.Errorf("with unchanged inputs: %v", err)
+			}
+			w.write("pkg/kubelet/envfile/more.go", "package envfile\n")
+			if _, err := w.assemble(Options{KeepEdits: true}); !errors.Is(err, ErrEdited) {
+				t.Errorf("with changed inputs: %v, want ErrEdited", err)
+			}
+			if after := w.snapshot(); after != before {
+				t.Errorf("the tree was touched:\n%s\nbefore:\n%s", after, before)
+			}
+		})
+	}
+}
+
 // snapshot is all that a person would miss.
 func (w *world) snapshot() string {
 	w.Helper()

@@ -1,0 +1,291 @@
+package source
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
+)
+
+// pristineVersion is raised when the commit of a release is made in another way.
+const pristineVersion = "1"
+
+// releaseBranch is the branch of the cached repository.
+const releaseBranch = "refs/heads/release"
+
+// pristine returns a bare repository whose only commit is the release, made from the
+// module cache the first time and found by its key afterwards.
+func pristine(ctx context.Context, l layout.Layout, s series.Series, key string, step *progress.Step) (repo, error) {
+	r := repo{dir: filepath.Join(l.Cache("source"), s.Release+"-"+key[:16]+".git"), bare: true, log: step.Log()}
+	unlock, err := lockfile.Lock(ctx, r.dir+".lock", "that works on "+r.dir, step)
+	if err != nil {
+		return repo{}, err
+	}
+	defer unlock()
+	if _, err := os.Stat(r.dir); err == nil {
+		return r, nil
+	}
+	beside := r.dir + ".new"
+	defer os.RemoveAll(beside)
+	if err := errors.Join(os.RemoveAll(beside), os.MkdirAll(beside, 0o755)); err != nil {
+		return repo{}, err
+	}
+	step.Now("getting the modules of %s", s.Release)
+	zips, err := downloadModules(ctx, s, beside)
+	if err != nil {
+		return repo{}, err
+	}
+	step.Now("committing %s", s.Release)
+	made := repo{dir: filepath.Join(beside, "git"), bare: true, log: step.Log()}
+	if err := made.importRelease(ctx, s, zips); err != nil {
+		return repo{}, fmt.Errorf("committing %s: %w", s.Release, err)
+	}
+	return r, os.Rename(made.dir, r.dir)
+}
+
+// importRelease makes the repository from the modules' archives. git fast-import writes
+// one pack as fast as the archives can be read; `git add` of as many files takes
+// several times as long.
+func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZip) error {
+	date, err := releaseDate(zips)
+	if err != nil {
+		return err
+	}
+	if err := outside(ctx, r.log, "init", "--quiet", "--bare", "--template=", "--initial-branch=release", r.dir); err != nil {
+		return err
+	}
+	pr, pw := io.Pipe()
+	streamErr := make(chan error, 1)
+	go func() {
+		err := streamRelease(pw, s, zips, date)
+		pw.CloseWithError(err)
+		streamErr <- err
+	}()
+	// --done: a stream that ends early is an error, not a smaller release.
+	gitErr := r.cmd(ctx, "-c", "pack.compression=1", "-c", "core.bigFileThreshold=512m",
+		"fast-import", "--quiet", "--depth=0", "--done").Stdin(pr).Run()
+	pr.CloseWithError(errors.New("git fast-import ended"))
+	if err := <-streamErr; err != nil && gitErr == nil {
+		return err
+	} else if err != nil {
+		return errors.Join(err, gitErr)
+	}
+	return gitErr
+}
+
+// releaseDate is when the release was tagged, as its module says.
+func releaseDate(zips []moduleZip) (time.Time, error) {
+	for _, z := range zips {
+		if z.Path != kubernetes {
+			continue
+		}
+		data, err := os.ReadFile(z.info)
+		if err != nil {
+			return time.Time{}, err
+		}
+		var info struct{ Time time.Time }
+		err = json.Unmarshal(data, &info)
+		return info.Time.UTC(), err
+	}
+	return time.Time{}, fmt.Errorf("the series' go.mod does not require %s", kubernetes)
+}
+
+// streamRelease writes the release as git fast-import reads it.
+func streamRelease(w io.Writer, s series.Series, zips []moduleZip, date time.Time) error {
+	b := bufio.NewWriterSize(w, 1<<20)
+	text := message(kindRelease, "Kubernetes "+s.Release,
+		"The modules "+kubernetes+" and, in staging/src, k8s.io/* "+s.Staging()+".\nThe samples and vendor/ are left out, for they cannot be had as modules.")
+	fmt.Fprintf(b, "feature done\ncommit %s\ncommitter %s <%s> %d +0000\ndata %d\n%s\n",
+		releaseBranch, authorName, authorEmail, date.Unix(), len(text), text)
+	edit := newModuleEdit(s, zips)
+	for _, z := range zips {
+		if err := streamModule(b, z, edit); err != nil {
+			return fmt.Errorf("reading %s: %w", z.zip, err)
+		}
+	}
+	fmt.Fprint(b, "done\n")
+	return b.Flush()
+}
+
+func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
+	archive, err := zip.OpenReader(z.zip)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	folder := ""
+	if z.Path != kubernetes {
+		folder = "staging/src/" + z.Path + "/"
+	}
+	for _, f := range archive.File {
+		path := folder + strings.TrimPrefix(f.Name, z.String()+"/")
+		if strings.HasPrefix(path, "vendor/") {
+			// A module has no vendored packages, and the folder's other files would
+			// make go look for them there.
+			continue
+		}
+		content, err := readZipped(f)
+		if err != nil {
+			return err
+		}
+		if content, err = edit.apply(path, content); err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "M %s inline %s\ndata %d\n", fileMode(content), quotePath(path), len(content))
+		b.Write(content) //nolint:errcheck // the error comes with Flush
+		if err := b.WriteByte('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readZipped(f *zip.File) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var buf bytes.Buffer
+	buf.Grow(int(f.UncompressedSize64))
+	_, err = buf.ReadFrom(r)
+	return buf.Bytes(), err
+}
+
+// fileMode is a file's mode as git writes it. Modules carry no modes: what a kernel
+// would run by its first line gets its bit back.
+func fileMode(content []byte) string {
+	if bytes.HasPrefix(content, []byte("#!")) {
+		return "100755"
+	}
+	return "100644"
+}
+
+// quotePath quotes a path for git fast-import.
+func quotePath(path string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+}
+
+// samplePrefix starts the modules that a release names and that cannot be had.
+const samplePrefix = "k8s.io/sample-"
+
+// stagingDir is where a release keeps a staging module.
+func stagingDir(module string) string { return "./staging/src/" + module }
+
+// moduleEdit fits a release's go.mod and go.work to the modules that there are.
+type moduleEdit struct {
+	series series.Series
+	pinned map[string]bool
+	// replaced are the go.mod files of the modules that are not of the release's version.
+	replaced map[string]bool
+}
+
+func newModuleEdit(s series.Series, zips []moduleZip) *moduleEdit {
+	e := &moduleEdit{series: s, pinned: map[string]bool{}, replaced: map[string]bool{}}
+	for _, z := range zips {
+		e.pinned[z.Path] = true
+		if z.Path != kubernetes && z.Version.Version != s.Staging() {
+			e.replaced["staging/src/"+z.Path+"/go.mod"] = true
+		}
+	}
+	return e
+}
+
+// apply returns the content that the file at path has in the tree.
+func (e *moduleEdit) apply(path string, content []byte) ([]byte, error) {
+	switch {
+	case path == "go.mod":
+		return e.goMod(content)
+	case path == "go.work":
+		return e.goWork(content)
+	case e.replaced[path]:
+		return e.withoutRequirements(path, content)
+	}
+	return content, nil
+}
+
+// withoutRequirements takes the requirements, which are another release's, from a go.mod. The
+// release requires by itself whatever its packages import.
+func (e *moduleEdit) withoutRequirements(path string, content []byte) ([]byte, error) {
+	f, err := modfile.Parse(path, content, nil)
+	if err != nil {
+		return nil, err
+	}
+	language, err := readLanguage(e.series)
+	if err != nil {
+		return nil, err
+	}
+	only := new(modfile.File)
+	if err := errors.Join(only.AddModuleStmt(f.Module.Mod.Path), only.AddGoStmt(language)); err != nil {
+		return nil, err
+	}
+	return only.Format()
+}
+
+// goMod drops the samples. The other staging modules, required at v0.0.0 and replaced
+// by their folders, are required at their own version instead: they require one another
+// so, and `go build -mod=mod` would write it into the file and leave the tree edited.
+func (e *moduleEdit) goMod(content []byte) ([]byte, error) {
+	f, err := modfile.Parse("go.mod", content, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range append([]*modfile.Replace(nil), f.Replace...) {
+		if r.New.Path != stagingDir(r.Old.Path) {
+			continue
+		}
+		if strings.HasPrefix(r.Old.Path, samplePrefix) {
+			if err := f.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+				return nil, err
+			}
+		} else if !e.pinned[r.Old.Path] {
+			return nil, fmt.Errorf("%s has the staging module %s, which %s/go.mod does not require: add %s %s",
+				e.series.Release, r.Old.Path, e.series.Dir, r.Old.Path, e.series.Staging())
+		}
+	}
+	for _, r := range append([]*modfile.Require(nil), f.Require...) {
+		switch {
+		case strings.HasPrefix(r.Mod.Path, samplePrefix):
+			err = f.DropRequire(r.Mod.Path)
+		case e.pinned[r.Mod.Path]:
+			err = f.AddRequire(r.Mod.Path, e.series.Staging())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	f.Cleanup()
+	return f.Format()
+}
+
+// goWork drops the samples from the workspace.
+func (e *moduleEdit) goWork(content []byte) ([]byte, error) {
+	f, err := modfile.ParseWork("go.work", content, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range append([]*modfile.Use(nil), f.Use...) {
+		if strings.HasPrefix(u.Path, stagingDir(samplePrefix)) {
+			if err := f.DropUse(u.Path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	f.Cleanup()
+	return modfile.Format(f.Syntax), nil
+}
