@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -70,7 +71,8 @@ type Step struct {
 	done   bool
 }
 
-// Step starts a step. Its log is logs/<name>.log, with spaces and slashes as dashes.
+// Step starts a step. Its log is logs/<name>.log, with spaces and slashes as dashes, or
+// <name>.2.log and so on while another step, perhaps of another process, writes there.
 func (r *Reporter) Step(name string) *Step {
 	if r == nil {
 		return nil
@@ -78,7 +80,7 @@ func (r *Reporter) Step(name string) *Step {
 	s := &Step{r: r, name: name, start: time.Now(), said: time.Now()}
 	if err := os.MkdirAll(r.logs, 0o755); err == nil {
 		// Without a log the step still runs: a full disk is for the step to report.
-		s.log, _ = os.Create(filepath.Join(r.logs, slug(name)+".log"))
+		s.log = createLog(filepath.Join(r.logs, slug(name)))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,6 +95,29 @@ func (r *Reporter) Step(name string) *Step {
 		go r.tick(r.stop)
 	}
 	return s
+}
+
+// mostLogs is how many steps of one name may run at once and have logs.
+const mostLogs = 100
+
+// createLog creates the first of the log files called base that nobody writes to; nil if
+// it cannot. The lock is the open file's: it lasts as long as the step, or a command that
+// writes to its log.
+func createLog(base string) *os.File {
+	path := base + ".log"
+	for n := 2; n <= mostLogs; n++ {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return nil
+		}
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil && f.Truncate(0) == nil {
+			return f
+		}
+		f.Close()
+		path = fmt.Sprintf("%s.%d.log", base, n)
+	}
+	return nil
 }
 
 func slug(name string) string {

@@ -116,3 +116,28 @@ func TestNilStepDoesNothing(t *testing.T) {
 		t.Errorf("End gave %v", got)
 	}
 }
+
+func TestStepsOfOneNameAtTheSameTimeHaveLogsOfTheirOwn(t *testing.T) {
+	logs := t.TempDir()
+	first := New(new(bytes.Buffer), false, 80, logs).Step("go build")
+	second := New(new(bytes.Buffer), false, 80, logs).Step("go build") // as another process does
+	fmt.Fprintln(first.Log(), "first")
+	fmt.Fprintln(second.Log(), "second")
+	for step, want := range map[*Step]string{first: "go-build.log", second: "go-build.2.log"} {
+		if got := step.LogPath(); got != filepath.Join(logs, want) {
+			t.Errorf("the log is %s, want %s", got, want)
+		}
+	}
+	log, err := os.ReadFile(first.LogPath())
+	if err != nil || string(log) != "first\n" {
+		t.Errorf("the first log is %q, %v", log, err)
+	}
+	if err := errors.Join(first.End(nil), second.End(nil)); err != nil {
+		t.Fatal(err)
+	}
+	third := New(new(bytes.Buffer), false, 80, logs).Step("go build")
+	defer third.End(nil) //nolint:errcheck // a step that ends well returns no error
+	if third.LogPath() != filepath.Join(logs, "go-build.log") {
+		t.Errorf("the log of a step after these is %s", third.LogPath())
+	}
+}
