@@ -17,7 +17,8 @@ import (
 type Result struct {
 	// Dir is the build's folder; bin/ and images/ are in it.
 	Dir string
-	// Version is what the components print: v1.33.13+podenv.5, or v1.33.13 for stock.
+	// Version is what the components print: v1.33.13+podenv.5, v1.33.13 for stock, and with
+	// ".dirty" or "+dirty" behind it for a tree with edits.
 	Version string
 	Tree    *source.Tree
 	// Binaries has the absolute path of each component that was asked for.
@@ -42,11 +43,15 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 	defer unlock()
 
 	step.Now("looking for edits in the tree")
-	stamp, err := newStamp(ctx, t)
+	content, err := treeContent(ctx, t.Dir, filepath.Join(dir, "work"))
 	if err != nil {
 		return nil, err
 	}
-	key, err := binariesKey(ctx, t, dir, stamp)
+	stamp, err := newStamp(ctx, t, content)
+	if err != nil {
+		return nil, err
+	}
+	key, err := binariesKey(ctx, t, content, stamp)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +85,9 @@ func lock(ctx context.Context, dir string, step *progress.Step) (unlock func(), 
 	return lockfile.Lock(ctx, filepath.Join(dir, ".lock"), "that builds in "+dir, step)
 }
 
-// binariesKey hashes all that the binaries of t are made from: the tree's files, the
+// binariesKey hashes all that the binaries of t are made from: the tree's content, the
 // flags, and the Go toolchain with its settings.
-func binariesKey(ctx context.Context, t *source.Tree, dir string, s stamp) (string, error) {
-	content, err := treeContent(ctx, t.Dir, filepath.Join(dir, "work"))
-	if err != nil {
-		return "", err
-	}
+func binariesKey(ctx context.Context, t *source.Tree, content string, s stamp) (string, error) {
 	toolchain, err := run.Command(ctx, "go", "env", "GOVERSION", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT").
 		Dir(t.Dir).Env(goEnv...).Output()
 	if err != nil {

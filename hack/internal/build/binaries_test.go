@@ -53,6 +53,39 @@ func TestBinariesAreStampedWithReleaseAndNumberOfPatches(t *testing.T) {
 	}
 }
 
+// edit edits a file of the tree that no component is made from.
+func edit(t *testing.T, tree *source.Tree) {
+	t.Helper()
+	write(t, filepath.Join(tree.Dir, "README.md"), "hello")
+}
+
+func TestTheVersionSaysThatTheTreeWasEdited(t *testing.T) {
+	l, tree := newTree(t, func(dir string) { editWord(dir, "word", "one") })
+	for _, tc := range []struct {
+		name   string
+		change func()
+		stock  bool
+		want   string
+	}{
+		{"a tree without edits", func() {}, false, "v1.33.13+podenv.1 1 33 dirty"},
+		{"an edit", func() { edit(t, tree) }, false, "v1.33.13+podenv.1.dirty 1 33 dirty"},
+		{"an edit that is committed", func() { commit(t, tree.Dir, "edit") }, false, "v1.33.13+podenv.1.dirty 1 33 dirty"},
+		{"an edit of a stock release", func() {}, true, "v1.33.13+dirty 1 33 dirty"},
+		{"an edit that is taken back", func() { gitIn(t, tree.Dir, "reset", "--quiet", "--hard", "HEAD~1") }, false, "v1.33.13+podenv.1 1 33 dirty"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.change()
+			r, err := Binaries(t.Context(), l, &source.Tree{Dir: tree.Dir, Series: tree.Series, Stock: tc.stock}, []string{"kubelet"}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if says := says(t, r.Binaries["kubelet"]); !strings.HasPrefix(says, tc.want+" ") || !strings.HasPrefix(tc.want, r.Version+" ") {
+				t.Errorf("Version = %s, the kubelet says %q, want %q", r.Version, says, tc.want)
+			}
+		})
+	}
+}
+
 func TestBinariesAreBuiltAgainOnlyIfSomethingChanged(t *testing.T) {
 	l, tree := newTree(t)
 	count := countBuilds(t)
@@ -181,6 +214,7 @@ func TestBinariesOfOneComponentLeavesTheOthersAlone(t *testing.T) {
 
 func TestFailedBuildDoesNotCostTheOthersTheirLink(t *testing.T) {
 	l, tree := newTree(t)
+	edit(t, tree) // the first edit changes the stamp
 	all, err := Binaries(t.Context(), l, tree, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +232,7 @@ func TestFailedBuildDoesNotCostTheOthersTheirLink(t *testing.T) {
 	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil {
 		t.Fatal("it compiled")
 	}
-	if err := editWord(tree.Dir, "node", "mended"); err != nil {
+	if err := editWord(tree.Dir, "node", "fixed"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Binaries(t.Context(), l, tree, nil, nil); err != nil {

@@ -41,7 +41,7 @@ func (e *CompileError) Error() string {
 	for _, touched := range e.Touched {
 		b.WriteString("\n  " + touched)
 	}
-	fmt.Fprintf(&b, "\n  mend it in %s and run podenv build again", e.Dir)
+	fmt.Fprintf(&b, "\n  fix it in %s and run the same command again", e.Dir)
 	return b.String()
 }
 

@@ -27,7 +27,7 @@ func TestCompileErrorNamesThePatch(t *testing.T) {
 		"# k8s.io/kubernetes/pkg/node",
 		"pkg/node/node.go:3:14: undefined: Wrod",
 		"pkg/node/node.go was touched by patch 0002-kubelet-change-number-2.patch",
-		"mend it in " + tree.Dir,
+		"fix it in " + tree.Dir + " and run the same command again",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)

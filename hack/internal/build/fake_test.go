@@ -81,7 +81,18 @@ func newTree(t *testing.T, patches ...func(dir string)) (layout.Layout, *source.
 		commit(t, tree.Dir, fmt.Sprintf("kubelet: change number %d", i+1))
 		gitIn(t, tree.Dir, "format-patch", "--quiet", "-1", "--start-number", fmt.Sprint(i+1), "--output-directory", s.Dir)
 	}
+	assembled(t, tree.Dir)
 	return l, tree
+}
+
+// assembled has the tree in dir remember its last commit as one of assembly.
+func assembled(t *testing.T, dir string) {
+	t.Helper()
+	head, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, ".git/podenv/state.json"), fmt.Sprintf(`{"key": "k", "steps": [{"commit": %q}]}`, strings.TrimSpace(string(head))))
 }
 
 func commit(t *testing.T, dir, message string) {

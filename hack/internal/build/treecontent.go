@@ -32,7 +32,7 @@ func treeContent(ctx context.Context, dir, scratch string) (string, error) {
 	for name := range paths {
 		p, err := git(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", name).Output()
 		if err != nil {
-			return "", fmt.Errorf("reading the tree %s; run podenv tree to put it together: %w", dir, err)
+			return "", fmt.Errorf("reading the tree %s; run `podenv tree` to put it together: %w", dir, err)
 		}
 		paths[name] = p
 	}

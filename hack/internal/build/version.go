@@ -3,24 +3,25 @@ package build
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"podenv.dev/hack/internal/source"
 )
 
-// stamp is what --version of a component prints. It depends on the release and on the
-// number of patches only: were it to change with every edit, every edit would relink
-// all components.
+// stamp is what --version of a component prints. It depends on the release, on the number
+// of patches and on whether the tree has edits, but not on which: if it changed with every
+// edit, every edit would relink all components.
 type stamp struct {
-	version   string // v1.33.13+podenv.5
+	version   string // v1.33.13+podenv.5, or v1.33.13+podenv.5.dirty
 	commit    string // the tree's commit of the release
 	treeState string // "clean" for exactly the release, else "dirty"
 	date      string // the release commit's, RFC 3339
 }
 
-// Version is what the components built from t say they are: the release, and for a
-// patched tree the number of patches as build metadata.
+// Version is what the components built from t say they are if nobody has edited it: the
+// release, and for a patched tree the number of patches as build metadata.
 func Version(t *source.Tree) (string, error) {
 	if t.Stock {
 		return t.Series.Release, nil
@@ -35,17 +36,29 @@ func Version(t *source.Tree) (string, error) {
 // ImageTag is version as an image's tag, which cannot hold a plus sign.
 func ImageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
-func newStamp(ctx context.Context, t *source.Tree) (stamp, error) {
+// newStamp is the stamp of the tree t with the content that git has the hash of.
+func newStamp(ctx context.Context, t *source.Tree, content string) (stamp, error) {
 	version, err := Version(t)
 	if err != nil {
 		return stamp{}, err
+	}
+	unedited, err := t.Contents(ctx)
+	if err != nil {
+		return stamp{}, err
+	}
+	edited := !slices.Contains(unedited, content)
+	switch {
+	case edited && t.Stock:
+		version += "+dirty"
+	case edited:
+		version += ".dirty"
 	}
 	commit, date, err := t.Release(ctx)
 	if err != nil {
 		return stamp{}, err
 	}
 	state := "dirty"
-	if t.Stock {
+	if t.Stock && !edited {
 		state = "clean"
 	}
 	return stamp{version: version, commit: commit, treeState: state, date: date.Format(time.RFC3339)}, nil

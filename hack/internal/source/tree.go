@@ -79,6 +79,20 @@ func (t *Tree) Changed(ctx context.Context) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
+// Contents lists git's hashes of the contents that the tree has without edits: the one that
+// assembly made, and the one that WritePatches wrote to the patches.
+func (t *Tree) Contents(ctx context.Context) ([]string, error) {
+	st, err := readState(t.Dir)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"rev-parse", st.last() + "^{tree}"}
+	if st.Written != "" {
+		args = append(args, st.Written+"^{tree}")
+	}
+	return repo{dir: t.Dir}.lines(ctx, args...)
+}
+
 // ChangedIn lists the files that a commit of the tree changes, sorted.
 func (t *Tree) ChangedIn(ctx context.Context, commit string) ([]string, error) {
 	return repo{dir: t.Dir}.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", commit)
