@@ -244,7 +244,7 @@ func (b *benchRun) cluster(ctx context.Context) error {
 	}
 	c, err := cluster.Find(ctx, b.app.layout, e, b.app.name)
 	if errors.Is(err, cluster.ErrNotFound) {
-		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: benchCluster, Workers: 1}); err == nil {
+		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: benchCluster, Workers: 1, Recreate: true}); err == nil {
 			defer b.delete(ctx, p.Reporter, c)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/node"
 )
 
 func newNode(a *app) *cobra.Command {
@@ -22,14 +23,14 @@ made of. An operation returns once the component itself says, in its metrics, th
 serves as asked for. Where it does not come up, and at Ctrl-C, the node is made again
 what it was. What is so already is not done again.
 
-Components: ` + strings.Join(cluster.NodeComponents, ", ") + `
+Components: ` + strings.Join(node.Components, ", ") + `
 
 Gates stay with a component when its build is swapped. Those that the new build does
 not know, which would not start with them, are left out, and set again when a build
 comes that knows them.
 
-Once nodes have been changed, podenv up makes the cluster anew; podenv node undo first
-keeps it.`,
+podenv up makes a cluster anew whose nodes were changed by these operations or by podenv
+push; podenv node undo first keeps it.`,
 		Example: `  podenv node list
   podenv node drain podenv-worker --delete-emptydir-data
   podenv node swap podenv-worker kubelet --build stock:v1.32
@@ -63,17 +64,18 @@ func newNodeList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Print each component's version, and its gates that differ from the default",
-		Long: `list asks every component of every node what it is. Columns: node, its status,
-component, version, gates that differ from the default of the build, gates asked for
-that the build does not know, and whether podenv node has changed it.`,
+		Long: `list asks every component of every node what it is: its version, whether a push or a node
+operation has changed it, gates that differ from the default of the build, and gates asked
+for that the build does not know. TSV columns: node, its status, component, version, gates,
+unknown gates, changed.`,
 		Example: `  podenv node list
   podenv node list -o tsv | awk -F '\t' '$3 == "kubelet" {print $1, $4}'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			render, ok := map[string]func([]cluster.NodeState) error{
-				"table": func(s []cluster.NodeState) error { return cluster.WriteTable(a.out, s) },
-				"tsv":   func(s []cluster.NodeState) error { return cluster.WriteTSV(a.out, s) },
-				"json":  func(s []cluster.NodeState) error { return cluster.WriteJSON(a.out, s) },
+			render, ok := map[string]func([]node.State) error{
+				"table": func(s []node.State) error { return node.WriteTable(a.out, s) },
+				"tsv":   func(s []node.State) error { return node.WriteTSV(a.out, s) },
+				"json":  func(s []node.State) error { return node.WriteJSON(a.out, s) },
 			}[format]
 			if !ok {
 				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
@@ -82,7 +84,7 @@ that the build does not know, and whether podenv node has changed it.`,
 			if err != nil {
 				return err
 			}
-			states, err := c.NodeStates(cmd.Context())
+			states, err := node.List(cmd.Context(), c)
 			if err != nil {
 				return err
 			}
@@ -94,7 +96,7 @@ that the build does not know, and whether podenv node has changed it.`,
 }
 
 func newNodeDrain(a *app) *cobra.Command {
-	var o cluster.DrainOptions
+	var o node.DrainOptions
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Cordon a node and evict its pods, as kubectl drain does",
@@ -107,7 +109,7 @@ node that took pods takes pods again. podenv node uncordon ends it.`,
 			if err != nil {
 				return err
 			}
-			return c.Drain(cmd.Context(), args[0], o, a.reporter())
+			return node.Drain(cmd.Context(), c, args[0], o, a.reporter())
 		},
 	}
 	flags := cmd.Flags()
@@ -130,7 +132,7 @@ func newNodeUncordon(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Uncordon(cmd.Context(), args[0], a.reporter())
+			return node.Uncordon(cmd.Context(), c, args[0], a.reporter())
 		},
 	}
 }
@@ -153,7 +155,7 @@ func newNodeSwap(a *app) *cobra.Command {
 			if build == "" {
 				return &usageError{fmt.Errorf("which build? give --build stock:MINOR, patched:MINOR or the path of an executable")}
 			}
-			changes, err := cluster.ParseGateChanges(gates)
+			changes, err := node.ParseGateChanges(gates)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -163,7 +165,7 @@ func newNodeSwap(a *app) *cobra.Command {
 				return err
 			}
 			// Before anything is compiled.
-			if err := c.HasComponent(ctx, args[0], args[1]); err != nil {
+			if err := node.Has(ctx, c, args[0], args[1]); err != nil {
 				return err
 			}
 			p, err := a.pipeline()
@@ -174,7 +176,7 @@ func newNodeSwap(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			changed, err := c.Swap(ctx, args[0], b, changes, p.Reporter)
+			changed, err := node.Swap(ctx, c, args[0], b, changes, p.Reporter)
 			if err != nil {
 				return err
 			}
@@ -199,13 +201,13 @@ what the build has as its default. Other gates stay as they are.`,
 			if len(args) < 3 {
 				return &usageError{fmt.Errorf("%s takes a node, a component and gates, got %q: see %[1]s --help", cmd.CommandPath(), args)}
 			}
-			if _, err := cluster.ParseGateChanges(args[2:]); err != nil {
+			if _, err := node.ParseGateChanges(args[2:]); err != nil {
 				return &usageError{err}
 			}
 			return componentArg(args[1])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			gates, err := cluster.ParseGateChanges(args[2:])
+			gates, err := node.ParseGateChanges(args[2:])
 			if err != nil {
 				return err
 			}
@@ -213,7 +215,7 @@ what the build has as its default. Other gates stay as they are.`,
 			if err != nil {
 				return err
 			}
-			changed, err := c.SetGates(cmd.Context(), args[0], args[1], gates, a.reporter())
+			changed, err := node.SetGates(cmd.Context(), c, args[0], args[1], gates, a.reporter())
 			if err != nil {
 				return err
 			}
@@ -235,7 +237,7 @@ func newNodeRestart(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = c.Restart(cmd.Context(), args[0], args[1], a.reporter())
+			_, err = node.Restart(cmd.Context(), c, args[0], args[1], a.reporter())
 			return err
 		},
 	}
@@ -245,8 +247,9 @@ func newNodeUndo(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "undo NODE",
 		Short: "Make a node what it was before all operations on it",
-		Long: `undo puts back the builds and the configuration of the node's components, and lets it
-take pods again if podenv node has drained it. Evicted pods do not come back.`,
+		Long: `undo puts back the builds and the configuration of the node's components, those included
+that podenv push has brought, and lets it take pods again if podenv node has drained it.
+kube-proxy goes back on all nodes. Evicted pods do not come back.`,
 		Example: `  podenv node undo podenv-worker`,
 		Args:    nodeArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -254,18 +257,21 @@ take pods again if podenv node has drained it. Evicted pods do not come back.`,
 			if err != nil {
 				return err
 			}
-			undone, err := c.Undo(cmd.Context(), args[0], a.reporter())
-			for _, changed := range undone {
-				a.printChanged(changed)
+			undone, changed, err := node.Undo(cmd.Context(), c, args[0], a.reporter())
+			for _, c := range undone {
+				a.printChanged(c)
+			}
+			if err == nil && !changed {
+				fmt.Fprintf(a.out, "%s is as it was made: there is nothing to undo\n", args[0])
 			}
 			return err
 		},
 	}
 }
 
-// printChanged says what became of a component.
-func (a *app) printChanged(c cluster.Changed) {
-	fmt.Fprintf(a.out, "%s %s %s\n", c.Node, c.Component, c.Is)
+// printChanged says what a component is now.
+func (a *app) printChanged(c node.Changed) {
+	fmt.Fprintf(a.out, "%s %s %s\n", c.Node, c.Component, c.Version)
 	if len(c.LeftOut) > 0 {
 		fmt.Fprintf(a.out, "  without the gates that it does not know: %s\n", strings.Join(c.LeftOut, ", "))
 	}
@@ -287,7 +293,7 @@ func nodeArgs(n int, more ...string) cobra.PositionalArgs {
 }
 
 func componentArg(name string, more ...string) error {
-	all := append(slices.Clone(cluster.NodeComponents), more...)
+	all := append(slices.Clone(node.Components), more...)
 	if !slices.Contains(all, name) {
 		return &usageError{fmt.Errorf("unknown component %q: choose of %s", name, strings.Join(all, ", "))}
 	}

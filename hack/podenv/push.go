@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/build"
-	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -17,7 +17,8 @@ func newPush(a *app) *cobra.Command {
 		Short: "Rebuild components from the tree as it is, edits included, and swap them on the nodes",
 		Long: `push is the contributor's loop: edit the tree, push, see it run. It rebuilds the
 components named, swaps them on every node that runs them, and waits until they
-serve. Where a build does not come up, the one before it is put back.
+serve. If a build does not come up, the one before it is put back. podenv node undo goes
+back to the build of the node image.
 
 Components: ` + strings.Join(build.Components, ", "),
 		Example: `  $EDITOR _output/trees/v1.33/pkg/kubelet/kubelet_pods.go
@@ -48,11 +49,7 @@ func (a *app) push(cmd *cobra.Command, components []string) error {
 	if err != nil {
 		return err
 	}
-	e, err := p.Engine(ctx)
-	if err != nil {
-		return err
-	}
-	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	c, err := a.cluster(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,8 +61,11 @@ func (a *app) push(cmd *cobra.Command, components []string) error {
 		return err
 	}
 	for _, component := range components {
-		step := p.Reporter.Step("push " + component)
-		if err := step.End(c.Push(ctx, component, r.Binaries[component], r.Images[component], step)); err != nil {
+		b, err := node.NewBuild(component, r.Binaries[component], r.Images[component], r.Version)
+		if err != nil {
+			return err
+		}
+		if err := node.Push(ctx, c, b, p.Reporter); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
@@ -28,7 +29,7 @@ type app struct {
 
 const (
 	defaultSeries  = "v1.33"
-	defaultCluster = "podenv"
+	defaultCluster = cluster.DefaultName
 )
 
 // clusterName is what kind takes.

@@ -24,11 +24,16 @@ func newUp(a *app) *cobra.Command {
 		Long: `up installs what is missing, assembles and builds the patched release, builds a
 kind node image, creates a cluster with the gates on, waits until it serves, and
 runs KEP-3721's two user stories as pods. Run again with nothing changed, it only
-checks and runs the stories.`,
+checks and runs the stories.
+
+A cluster that was made from something else, or that does not serve, is made anew if
+nothing but Kubernetes' own pods and objects is on it. Otherwise up says what differs,
+and only --recreate makes it anew.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
-  podenv up --stock --name stock    # the release without patches`,
+  podenv up --stock --name stock    # the release without patches
+  podenv up --recreate              # lose what runs on a cluster that has to be made anew`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if want.Workers < 0 {
@@ -61,6 +66,7 @@ checks and runs the stories.`,
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)
 	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
+	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "make a cluster that differs or does not serve anew, even if something runs on it")
 	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any port that is free)")
 	return cmd
 }
@@ -99,7 +105,7 @@ func (a *app) runStories(ctx context.Context, p *pipeline.Pipeline, c *cluster.C
 	return nil
 }
 
-// whatNext ends up with what to type.
+// whatNext prints what to type next.
 func (a *app) whatNext(r *pipeline.Result, c *cluster.Cluster) {
 	kubectl := r.Build.Binaries["kubectl"]
 	if rel, err := filepath.Rel(a.layout.Root, kubectl); err == nil {
@@ -109,12 +115,12 @@ func (a *app) whatNext(r *pipeline.Result, c *cluster.Cluster) {
 	if a.name != defaultCluster {
 		down += " NAME=" + a.name
 	}
-	fmt.Fprintf(a.out, `
-The cluster %s runs %s.
-  %s --context %s get pods --all-namespaces
-  %s --context %s explain pod.spec.containers.env.valueFrom.fileKeyRef
-  %s
-`, a.name, r.Build.Version, kubectl, c.Context(), kubectl, c.Context(), down)
+	kubectl += " --context " + c.Context()
+	fmt.Fprintf(a.out, "\nThe cluster %s runs %s.\n  %s get pods --all-namespaces\n", a.name, r.Build.Version, kubectl)
+	if !a.stock { // which does not have the field
+		fmt.Fprintf(a.out, "  %s explain pod.spec.containers.env.valueFrom.fileKeyRef\n", kubectl)
+	}
+	fmt.Fprintf(a.out, "  %s\n", down)
 }
 
 func newDown(a *app) *cobra.Command {

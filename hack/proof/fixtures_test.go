@@ -72,7 +72,7 @@ var gatesOn = &fixture[*cluster.Cluster]{name: "cluster", make: func(ctx context
 	if err != nil {
 		return nil, err
 	}
-	return steps.Cluster(ctx, built.value, cluster.Config{Name: testCluster, Workers: 1, Gates: gates})
+	return steps.Cluster(ctx, built.value, cluster.Config{Name: testCluster, Workers: 1, Gates: gates, Recreate: true})
 }}
 
 func needCluster(c *check) {

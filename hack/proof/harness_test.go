@@ -16,6 +16,7 @@ import (
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/nodeimage"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/run"
@@ -141,7 +142,7 @@ func (b *harness) up() error {
 	if b.result, err = b.p.NodeImage(b.ctx); err != nil {
 		return err
 	}
-	if b.cluster, err = b.p.Cluster(b.ctx, b.result, cluster.Config{Name: harnessCluster, Workers: 1, Gates: gates}); err != nil {
+	if b.cluster, err = b.p.Cluster(b.ctx, b.result, cluster.Config{Name: harnessCluster, Workers: 1, Gates: gates, Recreate: true}); err != nil {
 		return err
 	}
 	_, err = stories.Run(b.ctx, stories.Options{Kubeconfig: b.cluster.Kubeconfig()}, nil)
@@ -224,8 +225,11 @@ func (b *harness) pushAfterEdit() error {
 	if err != nil {
 		return err
 	}
-	step := b.p.Reporter.Step("push kubelet")
-	return step.End(b.cluster.Push(b.ctx, "kubelet", r.Binaries["kubelet"], "", step))
+	kubelet, err := node.NewBuild("kubelet", r.Binaries["kubelet"], "", r.Version)
+	if err != nil {
+		return err
+	}
+	return node.Push(b.ctx, b.cluster, kubelet, b.p.Reporter)
 }
 
 // clean deletes the cluster and the copy, also after Ctrl-C.

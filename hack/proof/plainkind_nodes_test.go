@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/nodeimage"
 )
 
@@ -23,14 +22,7 @@ func (k *kindProof) size() (string, error) {
 	return out + " bytes", nil
 }
 
-// create leaves to kind all but the network, which podenv's clusters may be in or about to
-// be: kind would make it without a label, so that nobody deletes it.
 func (k *kindProof) create() (string, error) {
-	unlock, err := cluster.HoldNetwork(k.ctx, k.engine)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
 	k.started = time.Now()
 	if err := k.kind(k.ctx, "create", "cluster", "--image", k.image, "--config", k.configFile()).Run(); err != nil {
 		return "", err

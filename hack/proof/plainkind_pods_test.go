@@ -131,14 +131,14 @@ func expect(want string) func(string, error) (string, error) {
 	}
 }
 
-// outside listens on this machine's end of kind's network, which knows no way to a
+// outside listens on this machine's end of the cluster's network, which knows no way to a
 // pod, and has the client connect to it.
 func (k *kindProof) outside() (string, error) {
-	gateway, err := k.address("{{.NetworkSettings.Networks.kind.Gateway}}")
+	gateway, err := k.address("{{(index .NetworkSettings.Networks `" + kindNetwork + "`).Gateway}}")
 	if err != nil {
 		return "", err
 	}
-	node, err := k.address("{{.NetworkSettings.Networks.kind.IPAddress}}")
+	node, err := k.address("{{(index .NetworkSettings.Networks `" + kindNetwork + "`).IPAddress}}")
 	if err != nil {
 		return "", err
 	}

@@ -17,6 +17,10 @@ import (
 // kindCluster is the cluster that plainKind creates and deletes.
 const kindCluster = "podenv-nodeimage"
 
+// kindNetwork is the docker network of that cluster: other clusters of plain kind share one,
+// which their last one leaves.
+const kindNetwork = "kind-" + kindCluster
+
 const (
 	// readyTime is how long it may take from the call of kind until all pods are Ready: a
 	// deadline, far above the time that it takes and that is logged.
@@ -88,7 +92,7 @@ type kindProof struct {
 // kind is the plain kind command line, of the version in go.mod.
 func (k *kindProof) kind(ctx context.Context, args ...string) *run.Cmd {
 	args = append([]string{"tool", "kind"}, append(args, "--name", kindCluster)...)
-	return run.Command(ctx, "go", args...).Dir(repo.Root).Env("KUBECONFIG=" + k.kubeconfig()).Log(k.step.Log())
+	return run.Command(ctx, "go", args...).Dir(repo.Root).Env("KUBECONFIG="+k.kubeconfig(), cluster.NetworkEnv+"="+kindNetwork).Log(k.step.Log())
 }
 
 func (k *kindProof) kubectl(args ...string) *run.Cmd {
@@ -116,7 +120,7 @@ func (k *kindProof) delete() error {
 	if err == nil && left != "" {
 		err = fmt.Errorf("containers %s are left", strings.Fields(left))
 	}
-	return errors.Join(err, cluster.RemoveNetwork(clean, k.engine))
+	return errors.Join(err, k.engine.Docker(clean, "network", "rm", kindNetwork).Run())
 }
 
 // eventually calls f until it returns nil, and returns its last error after timeout.

@@ -79,7 +79,7 @@ func gatesOff(c *check) error {
 		return err
 	}
 	gatesOn.value = nil
-	if gatesOn.value, err = quiet().Cluster(c.ctx, built.value, cluster.Config{Name: testCluster, Workers: 1, Gates: gates}); err != nil {
+	if gatesOn.value, err = quiet().Cluster(c.ctx, built.value, cluster.Config{Name: testCluster, Workers: 1, Gates: gates, Recreate: true}); err != nil {
 		return err
 	}
 	for _, name := range []string{"envfiles", "relaxed", "expansion"} {
@@ -112,7 +112,7 @@ func (c *check) suite(o suite.Options) error {
 	return err
 }
 
-// clusterOperations runs the tests of the cluster package that need a node image.
+// clusterOperations runs the tests of the packages cluster and node that need a node image.
 func clusterOperations(c *check) error {
 	gates, err := steps.Gates()
 	if err != nil {
@@ -123,7 +123,8 @@ func clusterOperations(c *check) error {
 		flags = append(flags, fmt.Sprintf("%s=%t", name, on))
 	}
 	env := []string{"PODENV_NODE_IMAGE=" + built.value.Image.Ref, "PODENV_GATES=" + strings.Join(flags, ",")}
-	return c.countGoTest(repo.Root, env, "-count=1", "-timeout=20m", "-run=^TestLive$", "podenv.dev/hack/internal/cluster")
+	return c.countGoTest(repo.Root, env, "-count=1", "-p=1", "-timeout=20m", "-run=^TestLive$",
+		"podenv.dev/hack/internal/cluster", "podenv.dev/hack/internal/node")
 }
 
 // deleteCluster deletes the test cluster, also after Ctrl-C.
@@ -161,13 +162,10 @@ func downLeavesNothing(c *check) error {
 		}
 		return noContext(name)
 	})
-	c.part("no network that nobody uses", func() error {
-		ids, err := docker(c.ctx, "network", "ls", "--quiet", "--filter", "label=podenv.dev/network").Output()
-		for _, id := range strings.Fields(ids) {
-			users, err := docker(c.ctx, "ps", "--all", "--quiet", "--filter", "network="+id).Output()
-			if err != nil || users == "" {
-				return errors.Join(err, fmt.Errorf("the network %s is left", id))
-			}
+	c.part("no network", func() error {
+		ids, err := docker(c.ctx, "network", "ls", "--quiet", "--filter", "name=^"+name+"$").Output()
+		if err == nil && ids != "" {
+			err = fmt.Errorf("the network %s is left", name)
 		}
 		return err
 	})

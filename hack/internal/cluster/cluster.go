@@ -1,26 +1,39 @@
+// Package cluster makes, finds and deletes kind clusters. It turns feature gates on, waits
+// until a cluster serves, and leaves clusters alone that podenv, or this checkout of it,
+// did not make. Package node changes what runs on the nodes.
+//
+// A record on the control-plane node says what the cluster was made from and what was
+// changed on its nodes since, so that a checkout without _output can use and delete it.
 package cluster
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
 )
+
+// DefaultName is the name of the cluster that podenv works on unless --name says another.
+const DefaultName = "podenv"
+
+// collectTime is how long collecting logs may take. A node whose docker commands hang must
+// not keep a failed run from ending.
+const collectTime = time.Minute
 
 // Cluster is a kind cluster that podenv made.
 type Cluster struct {
-	name      string
-	dir       string // its files under _output
-	logs      string
-	docker    docker
-	layout    layout.Layout
-	record    *record // nil for a half-made cluster
-	waitReady time.Duration
+	name   string
+	dir    string // its files under _output
+	layout layout.Layout
+	docker docker
+	record *record // nil for a half-made cluster
 }
 
 // Node is a node of a cluster.
@@ -33,12 +46,12 @@ type Node struct {
 
 // open returns the handle of a cluster, whether it exists or not.
 func open(l layout.Layout, e *engine.Engine, name string) *Cluster {
-	return &Cluster{name: name, dir: dir(l, name), logs: l.Logs(), docker: e.Docker, layout: l}
+	return &Cluster{name: name, dir: filepath.Join(l.Output(), "clusters", name), layout: l, docker: e.Docker}
 }
 
-// Find returns the cluster of ours called name, also where it is half-made or only
-// its traces are left, so that it can be deleted. ErrNotFound or ErrNotOurs is in
-// the chain of the error where there is none.
+// Find returns the cluster called name, also if it is half-made or only its traces are
+// left, so that it can be deleted. ErrNotFound or ErrNotOurs is in the chain of the error
+// if there is none of this checkout.
 func Find(ctx context.Context, l layout.Layout, e *engine.Engine, name string) (*Cluster, error) {
 	if err := validateName(name); err != nil {
 		return nil, err
@@ -49,23 +62,50 @@ func Find(ctx context.Context, l layout.Layout, e *engine.Engine, name string) (
 		return nil, err
 	}
 	if why := foreign(found); why != "" {
-		return nil, fmt.Errorf("%w: %s: name one of podenv's with --name", ErrNotOurs, why)
+		return nil, fmt.Errorf("%w: %s: choose one that podenv made with --name", ErrNotOurs, why)
 	}
-	if len(found) == 0 {
-		if _, err := os.Stat(c.dir); err != nil {
-			return nil, fmt.Errorf("%w: %s: make one with `podenv up`", ErrNotFound, name)
-		}
-		c.record = readSaved(c.dir)
-		return c, nil
+	if len(found) > 0 {
+		c.record = c.docker.readRecord(ctx, name)
+		return c, c.checkOwner()
 	}
-	c.record = c.docker.readRecord(ctx, name)
+	if _, err := os.Stat(c.dir); err != nil {
+		return nil, c.notFound()
+	}
+	c.record = readRecordFile(c.dir)
 	return c, nil
+}
+
+func (c *Cluster) notFound() error {
+	return fmt.Errorf("%w: %s: make one with `%s`", ErrNotFound, c.name, c.command("up"))
+}
+
+// checkOwner returns an error if another checkout, which is still there, made the cluster.
+func (c *Cluster) checkOwner() error {
+	if c.record == nil || c.record.Checkout == "" || c.record.Checkout == c.layout.Root {
+		return nil
+	}
+	theirs, err := os.Stat(c.record.Checkout)
+	if err != nil {
+		return nil //nolint:nilerr // with that checkout gone, nobody else can delete the cluster
+	}
+	if ours, err := os.Stat(c.layout.Root); err == nil && os.SameFile(ours, theirs) {
+		return nil
+	}
+	return fmt.Errorf("%w: the checkout %s made cluster %s: run podenv there, or choose another name with --name", ErrNotOurs, c.record.Checkout, c.name)
+}
+
+// command is the command line of a verb for this cluster.
+func (c *Cluster) command(verb string) string {
+	if c.name == DefaultName {
+		return "podenv " + verb
+	}
+	return "podenv " + verb + " --name " + c.name
 }
 
 // Name is kind's name of the cluster.
 func (c *Cluster) Name() string { return c.name }
 
-// Context is the name of the cluster's context in a kubeconfig.
+// Context is the name of the cluster's context in a kubeconfig, and of its docker network.
 func (c *Cluster) Context() string { return "kind-" + c.name }
 
 // Nodes lists the nodes, control planes first.
@@ -81,10 +121,13 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%w: %s has no nodes: make one with `podenv up`", ErrNotFound, c.name)
+		return nil, c.notFound()
 	}
 	return nodes, nil
 }
+
+// Docker prepares the docker command with args.
+func (c *Cluster) Docker(ctx context.Context, args ...string) *run.Cmd { return c.docker(ctx, args...) }
 
 // Exec runs a command on a node and returns its standard output without the
 // trailing newline. A failure is a *run.Error.
@@ -92,12 +135,33 @@ func (c *Cluster) Exec(ctx context.Context, node string, args ...string) (string
 	return c.docker(ctx, append([]string{"exec", node}, args...)...).Output()
 }
 
-// Logs returns the journal of a systemd unit of a node, such as "kubelet".
-func (c *Cluster) Logs(ctx context.Context, node, unit string) (string, error) {
-	return c.Exec(ctx, node, "journalctl", "--no-pager", "--unit="+unit)
+// Lock waits until no other podenv of this user, in whichever checkout, works on the
+// cluster.
+func (c *Cluster) Lock(ctx context.Context, step *progress.Step) (unlock func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("no place for the lock of cluster %s: %w: set HOME", c.name, err)
+	}
+	return lockfile.Lock(ctx, filepath.Join(cache, "podenv", "cluster-"+c.name+".lock"), "that works on cluster "+c.name, step)
 }
 
-// lock makes sure that no other podenv of this checkout works on the cluster.
-func lock(ctx context.Context, l layout.Layout, name string, step *progress.Step) (unlock func(), err error) {
-	return lockfile.Lock(ctx, dir(l, name)+".lock", "that works on cluster "+name, step)
+// CollectLogs writes to the folder dir what shows why a cluster or its pods do not work:
+// for each node the journal, the kubelet's part of it, containerd's, the logs of all
+// containers and the container's inspection.
+func (c *Cluster) CollectLogs(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, collectTime)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- provider(nil).CollectLogs(c.name, dir) }()
+	var err error
+	select {
+	case <-ctx.Done():
+		err = ctx.Err()
+	case err = <-done:
+		// kind asks crictl for the images, which a node need not have.
+		if logs, _ := filepath.Glob(filepath.Join(dir, "*", "kubelet.log")); err == nil || len(logs) > 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("collecting the logs of cluster %s in %s: %w", c.name, dir, explain(err))
 }

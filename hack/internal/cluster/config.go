@@ -3,10 +3,7 @@ package cluster
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 )
@@ -20,8 +17,6 @@ const (
 	markerSource = "/dev/null"
 	// nameMax is what is left of a host name's 64 bytes after "-control-plane".
 	nameMax = 50
-	// waitReady is Config.WaitReady's default.
-	waitReady = 3 * time.Minute
 )
 
 // Config says what a cluster is made from.
@@ -44,9 +39,11 @@ type Config struct {
 	// Kubeconfig is the file that gets the cluster's context; empty for the file
 	// that kubectl would use.
 	Kubeconfig string
-	// WaitReady is how long the cluster may take to serve once kind has made it;
-	// 0 means three minutes.
-	WaitReady time.Duration
+	// Images are archives, as `docker save` writes them, that every node gets.
+	Images []string
+	// Recreate makes a cluster anew that differs or does not serve even if something runs
+	// on it, which is then lost.
+	Recreate bool
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
@@ -83,7 +80,7 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	k.Networking.APIServerAddress = apiServerAddress
 	k.Networking.APIServerPort = int32(c.APIServerPort)
 	v1alpha4.SetDefaultsCluster(k)
-	k.KubeadmConfigPatches = []string{oneOfEach}
+	k.KubeadmConfigPatches = []string{singleReplica}
 	if c.Verbosity > 0 {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
 	}
@@ -104,16 +101,15 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	return k
 }
 
-// oneOfEach is for the one controller manager and the one scheduler that there are. With
-// nobody to lead they would end whenever the API server is away for ten seconds, as when
-// its build is swapped, and the kubelet starts them again only after a back-off, which
-// grows to five minutes. Those that live on list again what they watch up to a minute
-// after the API server is back; by then they must not have taken nodes, of which they
-// heard nothing, for dead.
+// singleReplica is for the only controller manager and the only scheduler. With leader
+// election they would end whenever the API server is away for ten seconds, for example
+// while its build is swapped, and the kubelet restarts them after a back-off of up to five
+// minutes. After an API server was away they need up to a minute to list what they watch;
+// until then they must not take nodes, from which they heard nothing, for dead.
 //
-// Without an apiVersion a patch is for every version of kubeadm's configuration: kind
+// A patch without an apiVersion is for every version of kubeadm's configuration: kind
 // converts extraArgs.
-const oneOfEach = `kind: ClusterConfiguration
+const singleReplica = `kind: ClusterConfiguration
 controllerManager:
   extraArgs:
     leader-elect: "false"
@@ -129,14 +125,4 @@ func verbosityPatches(v int) []string {
 		fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(v)),
 		fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", v),
 	}
-}
-
-// gateFlag renders gates as the value of a --feature-gates flag, sorted.
-func gateFlag(gates map[string]bool) string {
-	pairs := make([]string, 0, len(gates))
-	for name, on := range gates {
-		pairs = append(pairs, fmt.Sprintf("%s=%t", name, on))
-	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, ",")
 }

@@ -141,3 +141,25 @@ func (d docker) removeContainers(ctx context.Context, name string) (int, error) 
 	}
 	return n, d(ctx, args...).Run()
 }
+
+// foreign says which of the containers podenv did not make; empty if it made all.
+func foreign(found []container) string {
+	for _, c := range found {
+		switch {
+		case c.Cluster == "":
+			return fmt.Sprintf("container %s, which kind did not make, has the name of a node", c.Name)
+		case !c.Marked:
+			return fmt.Sprintf("kind cluster %s exists and was not made by podenv", c.Cluster)
+		}
+	}
+	return ""
+}
+
+// removeNetwork deletes the network called name, if it exists.
+func (d docker) removeNetwork(ctx context.Context, name string) error {
+	ids, err := d(ctx, "network", "ls", "--quiet", "--filter=name=^"+regexp.QuoteMeta(name)+"$").Output()
+	if err != nil || ids == "" {
+		return err
+	}
+	return d(ctx, append([]string{"network", "rm"}, strings.Fields(ids)...)...).Run()
+}

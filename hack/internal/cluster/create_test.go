@@ -6,25 +6,28 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"podenv.dev/hack/internal/engine"
-	"podenv.dev/hack/internal/lockfile"
+	"podenv.dev/hack/internal/poll"
 )
 
 func podenvConfig() Config {
 	return Config{Name: "podenv", NodeImage: "podenv-node", Workers: 1}
 }
 
+// othersNetwork is where other people's clusters are.
+const othersNetwork = "kind"
+
 // nothingLeft checks that the engine and _output are as before a Create.
 func nothingLeft(t *testing.T, f fakeDocker, outputs ...string) {
 	t.Helper()
 	for _, kind := range []string{"containers", "networks"} {
-		if left := f.names(t, kind); len(left) > 0 {
+		left := f.names(t, kind)
+		if left = slices.DeleteFunc(left, func(name string) bool { return name == othersNetwork }); len(left) > 0 {
 			t.Errorf("%s left: %q", kind, left)
 		}
 	}
@@ -118,7 +121,7 @@ func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
 					t.Errorf("error does not have %q:\n%v", want, err)
 				}
 			}
-			nothingLeft(t, f, dir(l, cfg.Name))
+			nothingLeft(t, f, open(l, e, cfg.Name).dir)
 		})
 	}
 }
@@ -164,7 +167,7 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 		_, err := Create(ctx, l, e, podenvConfig(), nil)
 		done <- err
 	}()
-	err := poll(t.Context(), 30*time.Second, func(context.Context) error {
+	err := poll.Until(t.Context(), 30*time.Second, func(context.Context) error {
 		_, err := os.Stat(filepath.Join(f.dir, "kubeadm-runs"))
 		return err
 	})
@@ -174,8 +177,8 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 	if nodes := f.names(t, "containers"); len(nodes) != 2 {
 		t.Fatalf("nodes before Ctrl-C: %q", nodes)
 	}
-	if _, err := lockNetwork(networkUse, lockfile.TryLock); !errors.Is(err, errNetworkHeld) {
-		t.Errorf("the network could be deleted while nodes are made: %v", err)
+	if networks := f.names(t, "networks"); len(networks) != 1 || networks[0] != "kind-podenv" {
+		t.Errorf("networks before Ctrl-C: %q, want the cluster's own", networks)
 	}
 	cancel()
 	select {
@@ -186,7 +189,7 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("Create goes on after its context has ended")
 	}
-	nothingLeft(t, f, dir(l, "podenv"), filepath.Join(l.Logs(), "cluster-podenv"))
+	nothingLeft(t, f, open(l, e, "podenv").dir, filepath.Join(l.Logs(), "cluster-podenv"))
 }
 
 func TestFindAndDelete(t *testing.T) {
@@ -202,9 +205,8 @@ func TestFindAndDelete(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name+" is found without _output and deleted", func(t *testing.T) {
 			f, l, e := newFakeDocker(t)
-			if err := (docker(e.Docker)).ensureNetwork(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			f.write(t, "networks/kind-podenv", "--driver=bridge")
+			f.write(t, "networks/"+othersNetwork, "--driver=bridge")
 			node := fakeNode("podenv", "podenv-control-plane", "control-plane", true)
 			if test.record != "" {
 				node.Files = map[string]string{recordPath: test.record}
@@ -221,7 +223,10 @@ func TestFindAndDelete(t *testing.T) {
 			if err := c.Delete(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			nothingLeft(t, f, dir(l, "podenv"))
+			nothingLeft(t, f, open(l, e, "podenv").dir)
+			if networks := f.names(t, "networks"); len(networks) != 1 {
+				t.Errorf("networks: %q, want that of other people", networks)
+			}
 			if err := c.Delete(t.Context(), nil); err != nil {
 				t.Errorf("deleting it again: %v", err)
 			}
@@ -229,109 +234,6 @@ func TestFindAndDelete(t *testing.T) {
 				t.Errorf("Find after Delete: %v", err)
 			}
 		})
-	}
-}
-
-func TestDeleteKeepsANetwork(t *testing.T) {
-	tests := map[string]func(t *testing.T, f fakeDocker, d docker){
-		"that plain kind made": func(t *testing.T, f fakeDocker, _ docker) {
-			f.write(t, "networks/kind", "--driver=bridge")
-		},
-		"that another container is in": func(t *testing.T, f fakeDocker, d docker) {
-			if err := d.ensureNetwork(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			f.add(t, fakeNode("other", "other-control-plane", "control-plane", false))
-		},
-	}
-	for name, prepare := range tests {
-		t.Run(name, func(t *testing.T) {
-			f, l, e := newFakeDocker(t)
-			prepare(t, f, e.Docker)
-			f.add(t, fakeNode("podenv", "podenv-control-plane", "control-plane", true))
-			c, err := Find(t.Context(), l, e, "podenv")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Delete(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			if networks := f.names(t, "networks"); len(networks) != 1 {
-				t.Errorf("networks: %q, want kind", networks)
-			}
-			for _, c := range f.names(t, "containers") {
-				if strings.HasPrefix(c, "podenv") {
-					t.Errorf("container %s is left", c)
-				}
-			}
-		})
-	}
-}
-
-func TestDeleteWaitsForThoseWhoPutNodesIntoTheNetwork(t *testing.T) {
-	tests := map[string]struct {
-		comes bool // a node of the other cluster
-		left  int  // networks
-	}{
-		"and keeps it for their nodes":                     {true, 1},
-		"and deletes it when they have failed to make any": {false, 0},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			f, _, e := newFakeDocker(t)
-			d := docker(e.Docker)
-			unlock, err := d.holdNetwork(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			another, err := d.holdNetwork(t.Context())
-			if err != nil {
-				t.Fatalf("two cannot make nodes at the same time: %v", err)
-			}
-			another()
-			done := make(chan error, 1)
-			go func() { done <- d.removeNetwork(t.Context()) }()
-			select {
-			case err := <-done:
-				t.Fatalf("removeNetwork returned %v while another made nodes", err)
-			case <-time.After(3 * interval):
-			}
-			if networks := f.names(t, "networks"); len(networks) != 1 {
-				t.Fatalf("networks: %q, want kind", networks)
-			}
-			if test.comes {
-				f.add(t, fakeNode("other", "other-control-plane", "control-plane", true))
-			} else {
-				unlock()
-			}
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			if networks := f.names(t, "networks"); len(networks) != test.left {
-				t.Errorf("networks: %q, want %d", networks, test.left)
-			}
-			unlock()
-		})
-	}
-}
-
-func TestThoseWhoMakeNodesAtTheSameMomentMakeOneNetwork(t *testing.T) {
-	f, _, e := newFakeDocker(t)
-	var makers errgroup.Group
-	for range 4 {
-		makers.Go(func() error {
-			unlock, err := docker(e.Docker).holdNetwork(t.Context())
-			if err == nil {
-				unlock()
-			}
-			return err
-		})
-	}
-	if err := makers.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if networks := f.names(t, "networks"); len(networks) != 1 {
-		t.Errorf("networks: %q, want one", networks)
 	}
 }
 
@@ -344,14 +246,14 @@ users: [{name: kind-podenv}, {name: theirs}]
 current-context: kind-podenv
 `
 	f, l, e := newFakeDocker(t)
-	recorded := filepath.Join(t.TempDir(), "mine")
+	recorded := filepath.Join(t.TempDir(), "recorded")
 	current := os.Getenv("KUBECONFIG")
 	for _, path := range []string{recorded, current} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	data, err := json.Marshal(record{ImageID: "sha256:1111", Kubeconfig: recorded})
+	data, err := json.Marshal(record{ImageID: "sha256:1111", Kubeconfig: recorded, PreviousContext: "theirs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,6 +274,9 @@ current-context: kind-podenv
 		}
 		if strings.Contains(string(left), "podenv") || !strings.Contains(string(left), "theirs") {
 			t.Errorf("%s has\n%s", path, left)
+		}
+		if got, want := currentContext(path), map[string]string{recorded: "theirs"}[path]; got != want {
+			t.Errorf("the current context of %s is %q, want %q", path, got, want)
 		}
 	}
 }
@@ -405,41 +310,7 @@ func TestTracesOfAClusterWhoseNodesAreGoneAreDeleted(t *testing.T) {
 	if left, err := os.ReadFile(kubeconfig); err != nil || strings.Contains(string(left), "podenv") {
 		t.Errorf("the kubeconfig has, %v,\n%s", err, left)
 	}
-	nothingLeft(t, f, dir(l, "podenv"))
-}
-
-func TestEnsureNetwork(t *testing.T) {
-	tests := map[string]struct {
-		fail  string
-		ipv6  bool
-		error bool
-	}{
-		"with IPv6 as kind makes it":           {"", true, false},
-		"without IPv6 on a host that lacks it": {"fail/ipv6", false, false},
-		"not at all where docker refuses":      {"fail/network create", false, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			f, _, e := newFakeDocker(t)
-			if test.fail != "" {
-				f.write(t, test.fail, "Error response from daemon")
-			}
-			err := docker(e.Docker).ensureNetwork(t.Context())
-			if (err != nil) != test.error {
-				t.Fatalf("ensureNetwork: %v", err)
-			}
-			if test.error {
-				return
-			}
-			options, err := os.ReadFile(filepath.Join(f.dir, "networks/kind"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Contains(string(options), "--ipv6"); got != test.ipv6 || !strings.Contains(string(options), labelNetwork) {
-				t.Errorf("made with %s", options)
-			}
-		})
-	}
+	nothingLeft(t, f, open(l, e, "podenv").dir)
 }
 
 func TestCreateWithAGateThatIsRefusedKeepsTheClusterThatIsThere(t *testing.T) {
@@ -453,5 +324,27 @@ func TestCreateWithAGateThatIsRefusedKeepsTheClusterThatIsThere(t *testing.T) {
 	}
 	if nodes := f.names(t, "containers"); len(nodes) != 1 {
 		t.Errorf("nodes left: %q", nodes)
+	}
+}
+
+func TestAClusterThatDoesNotExistIsMadeWithItsName(t *testing.T) {
+	_, l, e := newFakeDocker(t)
+	for name, command := range map[string]string{"podenv": "`podenv up`", "other": "`podenv up --name other`"} {
+		if _, err := Find(t.Context(), l, e, name); !errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), command) {
+			t.Errorf("Find: %v, want %s", err, command)
+		}
+	}
+}
+
+func TestTheContextThatWasCurrentComesBackIfItExists(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	const text = "apiVersion: v1\nkind: Config\ncontexts: [{name: theirs, context: {}}]\n"
+	for previous, want := range map[string]string{"theirs": "theirs", "gone": "", "": ""} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := useContext(path, previous); err != nil || currentContext(path) != want {
+			t.Errorf("after %q the current context is %q, %v", previous, currentContext(path), err)
+		}
 	}
 }

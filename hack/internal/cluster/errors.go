@@ -15,8 +15,12 @@ var (
 	// ErrNotFound is in the chain of Find's error where there is no cluster of the name.
 	ErrNotFound = errors.New("no such cluster")
 	// ErrNotOurs is in the chain of an error about a cluster, or a container with
-	// the name of a node, that podenv did not make and so leaves alone.
-	ErrNotOurs = errors.New("not podenv's")
+	// the name of a node, that podenv, or this checkout of it, did not make and so leaves
+	// alone.
+	ErrNotOurs = errors.New("not ours")
+	// ErrInUse is in the chain of an error about a cluster that is not as asked for and
+	// that something runs on.
+	ErrInUse = errors.New("not made anew")
 )
 
 // outputLines is how many of a failed command's last lines an error shows.
@@ -37,8 +41,8 @@ var remedies = []struct{ says, remedy string }{
 	{"too many open files", "raise the kernel's limits: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`"},
 }
 
-// explain adds to an error of kind's what the failed command printed and, where
-// the cause is known, what to do about it.
+// explain adds to an error of kind's what the failed command printed and, if the cause is
+// known, what to do about it.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -70,9 +74,9 @@ func remedyFor(text string) string {
 // It logs much else that passes.
 var fatalToKubelets = []string{"too many open files", "no space left on device", "unrecognized feature gate"}
 
-// kubeletsTell returns the first line that a kubelet has logged of what the host is to
-// blame for, with the remedy, or nothing. kubeadm only says that it waited in vain.
-func kubeletsTell(logs string) string {
+// kubeletFailure returns the first line of the kubelets' logs that the host is to blame
+// for, with the remedy; empty if there is none. kubeadm only says that it waited in vain.
+func kubeletFailure(logs string) string {
 	files, err := filepath.Glob(filepath.Join(logs, "*", "kubelet.log"))
 	if err != nil {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestKubeletsTellWhatTheHostIsToBlameFor(t *testing.T) {
+func TestKubeletFailure(t *testing.T) {
 	for name, test := range map[string]struct {
 		log  string
 		want []string // nothing: no line tells
@@ -29,7 +29,7 @@ func TestKubeletsTellWhatTheHostIsToBlameFor(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(logs, "kind-worker", "kubelet.log"), []byte(test.log), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			got := kubeletsTell(logs)
+			got := kubeletFailure(logs)
 			if test.want == nil && got != "" {
 				t.Errorf("told %q, want nothing", got)
 			}

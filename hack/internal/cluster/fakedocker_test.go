@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +98,7 @@ type fakeContainer struct {
 	Image   string
 	Network string
 	Files   map[string]string
+	Stopped bool
 }
 
 func (c fakeContainer) ID() string               { return c.Name }
@@ -109,7 +111,7 @@ func fakeNode(cluster, name, role string, ours bool) fakeContainer {
 		Name:    name,
 		Labels:  map[string]string{labelCluster: cluster, labelRole: role},
 		Image:   "sha256:1111",
-		Network: network,
+		Network: "kind-" + cluster,
 	}
 	if ours {
 		c.Mounts = []string{marker}
@@ -139,6 +141,13 @@ func (f fakeDocker) run(args []string) error {
 	case "logs":
 		fmt.Println("Reached target Multi-User System.")
 		return nil
+	case "start":
+		c, err := f.container(rest[0])
+		if err != nil {
+			return err
+		}
+		c.Stopped = false
+		return f.save(c)
 	case "cp":
 		return f.copy(rest[0], rest[1])
 	case "exec":
@@ -283,7 +292,7 @@ func (f fakeDocker) inspect(args []string) error {
 			}
 			all = append(all, map[string]any{
 				"Name": "/" + c.Name, "Image": c.Image, "Mounts": mounts,
-				"State": map[string]bool{"Running": true}, "Config": map[string]any{"Labels": c.Labels},
+				"State": map[string]bool{"Running": !c.Stopped}, "Config": map[string]any{"Labels": c.Labels},
 			})
 		}
 		return json.NewEncoder(os.Stdout).Encode(all)
@@ -302,7 +311,7 @@ func (f fakeDocker) runContainer(args []string) error {
 	if slices.Contains(args, "--rm") {
 		return f.kubelet()
 	}
-	c := fakeContainer{Name: value(args, "--name")[0], Labels: make(map[string]string), Image: "sha256:1111", Network: network}
+	c := fakeContainer{Name: value(args, "--name")[0], Labels: make(map[string]string), Image: "sha256:1111", Network: value(args, "--net")[0]}
 	for _, label := range value(args, "--label") {
 		key, val, _ := strings.Cut(label, "=")
 		c.Labels[key] = val
@@ -367,15 +376,18 @@ func (f fakeDocker) copy(from, to string) error {
 	return w.Close()
 }
 
-// exec has kubeadm wait until its node is gone: the tests stop there.
+// exec has kubeadm wait until its node is gone: the tests stop there. The other commands
+// are those that kind runs before.
 func (f fakeDocker) exec(args []string) error {
 	args = slices.DeleteFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	node, command := args[0], args[1:]
-	switch command[0] {
-	case "cat":
+	switch strings.Join(command[:min(2, len(command))], " ") {
+	case "cat /kind/version":
 		fmt.Println("v1.33.13")
 		return nil
-	case "kubeadm":
+	case "mkdir /kind", "cp /dev/stdin":
+		return nil
+	case "kubeadm init":
 		f.touch("kubeadm-runs")
 		for {
 			if _, err := f.container(node); err != nil {
@@ -384,7 +396,7 @@ func (f fakeDocker) exec(args []string) error {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	return nil
+	return fmt.Errorf("the fake docker executes no %q", command)
 }
 
 func (f fakeDocker) touch(name string) {
@@ -396,19 +408,34 @@ func (f fakeDocker) touch(name string) {
 func (f fakeDocker) networks(args []string) error {
 	files, _ := filepath.Glob(filepath.Join(f.dir, "networks/*"))
 	for _, file := range files {
-		options, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
 		matches := true
 		for _, filter := range value(args, "--filter") {
-			if label, ok := strings.CutPrefix(filter, "label="); ok {
-				matches = matches && strings.Contains(string(options), "--label="+label)
+			pattern, ok := strings.CutPrefix(filter, "name=")
+			if !ok {
+				return fmt.Errorf("the fake docker has no filter %q", filter)
 			}
+			found, err := regexp.MatchString(pattern, filepath.Base(file))
+			if err != nil {
+				return err
+			}
+			matches = matches && found
 		}
 		if matches {
 			fmt.Println(filepath.Base(file))
 		}
 	}
 	return nil
+}
+
+// addCluster adds a control plane and a worker, with a record.
+func (f fakeDocker) addCluster(t testing.TB, r *record) {
+	t.Helper()
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := fakeNode("podenv", "podenv-control-plane", "control-plane", true)
+	node.Files = map[string]string{recordPath: string(data)}
+	f.add(t, node)
+	f.add(t, fakeNode("podenv", "podenv-worker", "worker", true))
 }

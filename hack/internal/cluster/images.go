@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
@@ -15,40 +16,30 @@ import (
 )
 
 // LoadImages loads image archives, as `docker save` writes them, onto every node.
-func (c *Cluster) LoadImages(ctx context.Context, tars []string, step *progress.Step) error {
-	for _, tar := range tars {
-		step.Now("loading %s", filepath.Base(tar))
-		err := c.loadImage(ctx, step, func() (io.ReadCloser, error) { return os.Open(tar) })
+func (c *Cluster) LoadImages(ctx context.Context, archives []string, step *progress.Step) error {
+	for _, archive := range archives {
+		step.Now("loading %s", filepath.Base(archive))
+		err := c.LoadImage(ctx, func() (io.ReadCloser, error) { return os.Open(archive) }, step)
 		if err != nil {
-			return fmt.Errorf("loading image %s onto the nodes of cluster %s: %w", tar, c.name, err)
+			return fmt.Errorf("loading image %s onto the nodes of cluster %s: %w", archive, c.name, err)
 		}
 	}
 	return nil
 }
 
-// loadImage loads the archive that open opens onto all nodes at once, or onto
-// those named.
-func (c *Cluster) loadImage(ctx context.Context, step *progress.Step, open func() (io.ReadCloser, error), only ...Node) error {
+// LoadImage loads the archive that open opens onto the nodes named, or onto all, at once.
+func (c *Cluster) LoadImage(ctx context.Context, open func() (io.ReadCloser, error), step *progress.Step, names ...string) error {
 	all, err := provider(step).ListInternalNodes(c.name)
 	if err != nil {
 		return explain(err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, node := range all {
-		if len(only) == 0 || containsNode(only, node.String()) {
+		if len(names) == 0 || slices.Contains(names, node.String()) {
 			g.Go(func() error { return loadOnto(gctx, node, open) })
 		}
 	}
 	return g.Wait()
-}
-
-func containsNode(nodes []Node, name string) bool {
-	for _, n := range nodes {
-		if n.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func loadOnto(ctx context.Context, node nodes.Node, open func() (io.ReadCloser, error)) error {

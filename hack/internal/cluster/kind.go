@@ -3,10 +3,16 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/log"
 
+	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -17,23 +23,45 @@ const (
 	// is taken to have ended: a docker run that was cut off may still be at work
 	// in the daemon.
 	quiet = time.Second
+	// NetworkEnv is the variable from which kind takes the name of the docker network of a
+	// cluster. Who runs kind beside this package has to set it: it is set for a while in
+	// the environment of this process.
+	NetworkEnv = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 )
 
 func provider(step *progress.Step) *kind.Provider {
 	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(logger{step}))
 }
 
+// environment is held while NetworkEnv has the name of a cluster's network.
+var environment sync.Mutex
+
+// kindCreate has kind create the cluster in a network of its own, one at a time in this
+// process.
+func (c *Cluster) kindCreate(cfg *Config, step *progress.Step) error {
+	environment.Lock()
+	defer environment.Unlock()
+	before, set := os.LookupEnv(NetworkEnv)
+	if err := os.Setenv(NetworkEnv, c.Context()); err != nil {
+		return err
+	}
+	defer func() {
+		if os.Unsetenv(NetworkEnv); set {
+			os.Setenv(NetworkEnv, before) //nolint:errcheck // it was that before
+		}
+	}()
+	return provider(step).Create(c.name,
+		kind.CreateWithV1Alpha4Config(cfg.kind()),
+		kind.CreateWithKubeconfigPath(c.record.Kubeconfig),
+		// What is left after a failure is looked at first, and deleted by us.
+		kind.CreateWithRetain(true))
+}
+
 // provision has kind create the cluster. kind cannot be cancelled; but all that it
 // runs is docker commands on the nodes, which end when their containers go.
-func (d docker) provision(ctx context.Context, cfg *Config, kubeconfig string, step *progress.Step) error {
+func (c *Cluster) provision(ctx context.Context, cfg *Config, step *progress.Step) error {
 	done := make(chan error, 1)
-	go func() {
-		done <- provider(step).Create(cfg.Name,
-			kind.CreateWithV1Alpha4Config(cfg.kind()),
-			kind.CreateWithKubeconfigPath(kubeconfig),
-			// What is left after a failure is looked at first, and deleted by us.
-			kind.CreateWithRetain(true))
-	}()
+	go func() { done <- c.kindCreate(cfg, step) }()
 	select {
 	case err := <-done:
 		if ctx.Err() != nil {
@@ -45,17 +73,17 @@ func (d docker) provision(ctx context.Context, cfg *Config, kubeconfig string, s
 	step.Now("interrupted: deleting the nodes made so far")
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(poll.Interval)
 	defer tick.Stop()
 	for {
-		if _, err := d.removeContainers(cleanup, cfg.Name); err != nil {
+		if _, err := c.docker.removeContainers(cleanup, c.name); err != nil {
 			fmt.Fprintf(step.Log(), "removing nodes: %v\n", err)
 		}
 		select {
 		case <-done:
 			return ctx.Err()
 		case <-cleanup.Done():
-			return fmt.Errorf("%w; kind did not end within %s: run `podenv down --name %s`", ctx.Err(), cleanupTime, cfg.Name)
+			return fmt.Errorf("%w; kind did not end within %s: run `%s`", ctx.Err(), cleanupTime, c.command("down"))
 		case <-tick.C:
 		}
 	}
@@ -65,7 +93,7 @@ func (d docker) provision(ctx context.Context, cfg *Config, kubeconfig string, s
 // for a while.
 func (d docker) sweep(ctx context.Context, name string) error {
 	clean := time.Now()
-	return poll(ctx, cleanupTime, func(ctx context.Context) error {
+	return poll.Until(ctx, cleanupTime, func(ctx context.Context) error {
 		n, err := d.removeContainers(ctx, name)
 		if n > 0 || err != nil {
 			clean = time.Now()
@@ -75,4 +103,59 @@ func (d docker) sweep(ctx context.Context, name string) error {
 		}
 		return err
 	})
+}
+
+// logLevel is the most detailed level of kind's messages; it has kubeadm's output, too.
+const logLevel = 3
+
+// logger shows kind's status lines as what a step does now, and writes all other messages
+// of kind to the step's log.
+type logger struct{ step *progress.Step }
+
+var _ log.Logger = logger{}
+
+// Warn and the methods below are kind's.
+func (l logger) Warn(message string)               { l.print("warning: " + message) }
+func (l logger) Warnf(format string, args ...any)  { l.Warn(fmt.Sprintf(format, args...)) }
+func (l logger) Error(message string)              { l.print("error: " + message) }
+func (l logger) Errorf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }
+func (l logger) print(message string) {
+	fmt.Fprintln(l.step.Log(), strings.TrimRight(message, "\n"))
+}
+
+// V returns the logger of messages of a level.
+func (l logger) V(level log.Level) log.InfoLogger { return infoLogger{l, level} }
+
+type infoLogger struct {
+	logger
+	level log.Level
+}
+
+func (l infoLogger) Enabled() bool                    { return l.level <= logLevel }
+func (l infoLogger) Infof(format string, args ...any) { l.Info(fmt.Sprintf(format, args...)) }
+
+func (l infoLogger) Info(message string) {
+	if !l.Enabled() {
+		return
+	}
+	if now := status(message); l.level == 0 && now != "" {
+		l.step.Now("%s", now)
+		return
+	}
+	l.print(message)
+}
+
+// status is what kind has begun to do, if message says so: " • Preparing nodes 📦  ...".
+func status(message string) string {
+	text, ok := strings.CutPrefix(strings.TrimSpace(message), "•")
+	if !ok {
+		return ""
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r > unicode.MaxLatin1 {
+			return -1
+		}
+		return r
+	}, strings.TrimSuffix(text, "..."))
+	return strings.Join(strings.Fields(plain), " ")
 }

@@ -35,7 +35,8 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func (c *Cluster) client() (kubernetes.Interface, error) {
+// Client is a client of the cluster's administrator whose requests end after some seconds.
+func (c *Cluster) Client() (kubernetes.Interface, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (c *Cluster) client() (kubernetes.Interface, error) {
 func (c *Cluster) writeKubeconfig(step *progress.Step) error {
 	text, err := provider(step).KubeConfig(c.name, false)
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig off cluster %s; if it is half-made, run `podenv up`: %w", c.name, explain(err))
+		return fmt.Errorf("reading the kubeconfig of cluster %s; if it is half-made, run `%s`: %w", c.name, c.command("up"), explain(err))
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return err
@@ -56,32 +57,60 @@ func (c *Cluster) writeKubeconfig(step *progress.Step) error {
 	return renameio.WriteFile(c.Kubeconfig(), []byte(text), 0o600)
 }
 
-// exportKubeconfig writes the cluster's own kubeconfig and adds its context to the
-// file at path.
-func (c *Cluster) exportKubeconfig(path string, step *progress.Step) error {
+// exportKubeconfig writes the cluster's own kubeconfig and makes its context the current
+// one of the user's. switched says whether another one was that, which is then recorded.
+func (c *Cluster) exportKubeconfig(step *progress.Step) (switched bool, err error) {
 	if err := c.writeKubeconfig(step); err != nil {
-		return err
+		return false, err
+	}
+	path := c.record.Kubeconfig
+	if before := currentContext(path); before != c.Context() {
+		c.record.PreviousContext, switched = before, true
 	}
 	if err := provider(step).ExportKubeConfig(c.name, path, false); err != nil {
-		return fmt.Errorf("adding cluster %s to %s: %w", c.name, path, explain(err))
+		return false, fmt.Errorf("adding cluster %s to %s: %w", c.name, path, explain(err))
+	}
+	return switched, nil
+}
+
+// currentContext is the current context of the kubeconfig at path, or empty.
+func currentContext(path string) string {
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return ""
+	}
+	return config.CurrentContext
+}
+
+// forgetKubeconfig takes the cluster out of the kubeconfigs: the recorded one, where the
+// context that was current before is again, and those that kubectl would use now. The
+// nodes are gone, or kind would delete them.
+func (c *Cluster) forgetKubeconfig(step *progress.Step) error {
+	r := cmp.Or(c.record, readRecordFile(c.dir), &record{})
+	for _, path := range append(clientcmd.NewDefaultPathOptions().GetLoadingPrecedence(), r.Kubeconfig) {
+		if _, err := os.Stat(path); err != nil {
+			continue // kind would make its folder
+		}
+		isCurrent := currentContext(path) == c.Context()
+		if err := provider(step).Delete(c.name, path); err != nil {
+			return fmt.Errorf("taking cluster %s out of the kubeconfig: %w", c.name, explain(err))
+		}
+		if isCurrent && path == r.Kubeconfig {
+			if err := useContext(path, r.PreviousContext); err != nil {
+				return fmt.Errorf("going back to the context %s in %s: %w", r.PreviousContext, path, err)
+			}
+		}
 	}
 	return nil
 }
 
-// forgetKubeconfig takes the cluster out of the kubeconfigs: the recorded one and
-// those that kubectl would use now. The nodes are gone, or kind would delete them.
-func (c *Cluster) forgetKubeconfig(step *progress.Step) error {
-	paths := clientcmd.NewDefaultPathOptions().GetLoadingPrecedence()
-	if r := cmp.Or(c.record, readSaved(c.dir)); r != nil {
-		paths = append(paths, r.Kubeconfig)
+// useContext makes the context called name the current one, if the kubeconfig at path has
+// it.
+func useContext(path, name string) error {
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || config.Contexts[name] == nil {
+		return err
 	}
-	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil {
-			continue // kind would make its folder
-		}
-		if err := provider(step).Delete(c.name, path); err != nil {
-			return fmt.Errorf("taking cluster %s out of the kubeconfig: %w", c.name, explain(err))
-		}
-	}
-	return nil
+	config.CurrentContext = name
+	return clientcmd.WriteToFile(*config, path)
 }

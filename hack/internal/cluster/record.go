@@ -10,19 +10,22 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
 
-	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/gates"
 )
 
 // recordPath is where a control-plane node keeps the record of its cluster.
 const recordPath = "/kind/podenv-cluster.json"
 
-// record says what a cluster was made from. A node has it only once its cluster
-// has served; nodes without one are what an interrupted run left.
+// record says what a cluster was made from and what was changed since. A node has it only
+// once its cluster has served; nodes without one are what an interrupted run left.
 type record struct {
+	// Checkout is the absolute path of the repository that the cluster belongs to.
+	Checkout string `json:"checkout,omitempty"`
 	// NodeImage is the reference that was asked for, ImageID what it stood for.
 	NodeImage string          `json:"nodeImage"`
 	ImageID   string          `json:"imageID"`
@@ -33,20 +36,104 @@ type record struct {
 	APIServerPort int `json:"apiServerPort,omitempty"`
 	// Kubeconfig is the absolute path of the file that has the cluster's context.
 	Kubeconfig string `json:"kubeconfig"`
-	// Pushed has the components whose running build is not the node image's.
-	Pushed map[string]pushed `json:"pushed,omitempty"`
-	// Nodes has the nodes that node operations have changed.
-	Nodes map[string]nodeRecord `json:"nodes,omitempty"`
+	// PreviousContext was the current one in that file before.
+	PreviousContext string  `json:"previousContext,omitempty"`
+	Changes         Changes `json:"changes,omitempty"`
 }
 
-// pushed identifies builds by the SHA-256 of their executables.
-type pushed struct {
-	Original string `json:"original"` // the node image's
-	Current  string `json:"current"`  // what runs now
+// Changes are what was changed on nodes since the cluster was made, by the name of the
+// node.
+type Changes map[string]NodeChanges
+
+// NodeChanges are what was changed on one node.
+type NodeChanges struct {
+	Cordoned   bool                       `json:"cordoned,omitempty"`
+	Components map[string]ComponentChange `json:"components,omitempty"`
+}
+
+// ComponentChange is what is known of a component that was changed. The files of the
+// original are kept on the node.
+type ComponentChange struct {
+	// Original is what ran before the first change.
+	Original State `json:"original"`
+	// Gates are those asked for. A build that does not know some of them runs without;
+	// the next one that does gets them again.
+	Gates map[string]bool `json:"gates,omitempty"`
+}
+
+// State is what a component runs as.
+type State struct {
+	// SHA256 is that of the executable.
+	SHA256 string `json:"sha256"`
+	// Version is what the build says it is, such as "v1.33.13"; empty if nobody knows.
+	Version string `json:"version,omitempty"`
+	// Gates are those that are set, be it to their default.
+	Gates map[string]bool `json:"gates,omitempty"`
+	// Image is the container's, for the pods of a daemon set.
+	Image string `json:"image,omitempty"`
+}
+
+// Component returns what is known of a component of a node that was changed.
+func (c Changes) Component(node, component string) (ComponentChange, bool) {
+	change, ok := c[node].Components[component]
+	return change, ok
+}
+
+// With returns the changes with another one of a component of a node, or without one if it
+// is nil.
+func (c Changes) With(node, component string, change *ComponentChange) Changes {
+	n := c[node]
+	n.Components = maps.Clone(n.Components)
+	if change == nil {
+		delete(n.Components, component)
+		return c.with(node, n)
+	}
+	if n.Components == nil {
+		n.Components = make(map[string]ComponentChange)
+	}
+	n.Components[component] = *change
+	return c.with(node, n)
+}
+
+// Cordon returns the changes with node cordoned or not.
+func (c Changes) Cordon(node string, cordoned bool) Changes {
+	n := c[node]
+	n.Cordoned = cordoned
+	return c.with(node, n)
+}
+
+func (c Changes) with(node string, n NodeChanges) Changes {
+	out := maps.Clone(c)
+	if out == nil {
+		out = make(Changes)
+	}
+	out[node] = n
+	if !n.Cordoned && len(n.Components) == 0 {
+		delete(out, node)
+	}
+	return out
+}
+
+// Changes reads what was changed on the nodes: another podenv may have worked on them.
+func (c *Cluster) Changes(ctx context.Context) (Changes, error) {
+	if c.record = c.docker.readRecord(ctx, c.name); c.record == nil {
+		return nil, c.halfMade()
+	}
+	return c.record.Changes, nil
+}
+
+// SaveChanges records what was changed on the nodes.
+func (c *Cluster) SaveChanges(ctx context.Context, changes Changes) error {
+	c.record.Changes = changes
+	return c.save(ctx)
+}
+
+func (c *Cluster) halfMade() error {
+	return fmt.Errorf("cluster %s is half-made: run `%s`", c.name, c.command("up"))
 }
 
 // differs says in which way a cluster made as r says is not the one that want
-// describes, or is empty.
+// describes; empty if it is.
 func (r *record) differs(want *record) string {
 	switch {
 	case r.ImageID != want.ImageID:
@@ -54,17 +141,14 @@ func (r *record) differs(want *record) string {
 	case r.Workers != want.Workers:
 		return fmt.Sprintf("it has %d workers, not %d", r.Workers, want.Workers)
 	case !maps.Equal(r.Gates, want.Gates):
-		return fmt.Sprintf("its gates are %q, not %q", gateFlag(r.Gates), gateFlag(want.Gates))
+		return fmt.Sprintf("its gates are %q, not %q", gates.Flag(r.Gates), gates.Flag(want.Gates))
 	case r.Verbosity != want.Verbosity:
 		return fmt.Sprintf("it logs at verbosity %d, not %d", r.Verbosity, want.Verbosity)
 	case want.APIServerPort != 0 && r.APIServerPort != want.APIServerPort:
 		return fmt.Sprintf("its API server does not listen on port %d", want.APIServerPort)
 	}
-	for component := range r.Pushed {
-		return fmt.Sprintf("another %s was pushed to it", component)
-	}
-	for name := range r.Nodes {
-		return fmt.Sprintf("`podenv node` has changed node %s", name)
+	for _, name := range slices.Sorted(maps.Keys(r.Changes)) {
+		return fmt.Sprintf("node %s was changed, which `podenv node undo` can take back", name)
 	}
 	return ""
 }
@@ -75,25 +159,8 @@ func (r *record) image() string {
 	return fmt.Sprintf("%s (%.12s)", r.NodeImage, id)
 }
 
-// push notes that component now runs current, and original did before.
-func (r *record) push(component, original, current string) {
-	if r.Pushed == nil {
-		r.Pushed = make(map[string]pushed)
-	}
-	if before, ok := r.Pushed[component]; ok {
-		original = before.Original
-	}
-	if original == current {
-		delete(r.Pushed, component)
-		return
-	}
-	r.Pushed[component] = pushed{Original: original, Current: current}
-}
-
-// dir is where the files of the cluster called name are.
-func dir(l layout.Layout, name string) string {
-	return filepath.Join(l.Output(), "clusters", name)
-}
+// recordFile is the copy of the record below _output.
+func recordFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
 // save writes the record under _output, for when the node is gone, and onto the
 // node, for when _output is gone.
@@ -102,18 +169,17 @@ func (c *Cluster) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(c.dir, "cluster.json")
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+	if err := renameio.WriteFile(recordFile(c.dir), append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("recording cluster %s: %w", c.name, err)
 	}
-	return c.docker(ctx, "cp", path, controlPlane(c.name)+":"+recordPath).Run()
+	return c.docker(ctx, "cp", recordFile(c.dir), controlPlane(c.name)+":"+recordPath).Run()
 }
 
-// readRecord reads the record off the control-plane node of the cluster called
-// name, which may be stopped. It is nil where there is none that can be read.
+// readRecord reads the record from the control-plane node of the cluster called
+// name, which may be stopped. It is nil if none can be read.
 func (d docker) readRecord(ctx context.Context, name string) *record {
 	archive, err := d(ctx, "cp", controlPlane(name)+":"+recordPath, "-").Output()
 	if err != nil {
@@ -130,9 +196,9 @@ func (d docker) readRecord(ctx context.Context, name string) *record {
 	return r
 }
 
-// readSaved reads the record under _output; nil where there is none.
-func readSaved(dir string) *record {
-	f, err := os.Open(filepath.Join(dir, "cluster.json"))
+// readRecordFile reads the record under _output; nil if none can be read.
+func readRecordFile(dir string) *record {
+	f, err := os.Open(recordFile(dir))
 	if err != nil {
 		return nil
 	}

@@ -1,48 +1,56 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
+	"podenv.dev/hack/internal/gates"
+	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
 )
 
-// requestTime is how long one request to the API server may take.
-const requestTime = 10 * time.Second
+const (
+	// requestTime is how long one request to the API server may take.
+	requestTime = 10 * time.Second
+	// settleTime is how long a container has to run after a failure until its pod counts
+	// as ready: one without a probe is that whenever it has just been started.
+	settleTime = 10 * time.Second
+	// logLines is how many of the last lines of a container's log an error shows.
+	logLines = 5
+)
 
 // WaitServing waits until pods can be created and will run: the API server is
 // ready, so are all nodes and the pods and controllers of kube-system, the default
 // service account is there, and the gates are as asked for in the API server and
 // every kubelet that runs. Its error says what it waited for last.
 func (c *Cluster) WaitServing(ctx context.Context, step *progress.Step) error {
-	limit := c.waitReady
-	if limit == 0 {
-		limit = waitReady
-	}
-	return c.waitServing(ctx, limit, step)
+	return c.waitServing(ctx, readyTime, step)
 }
 
 func (c *Cluster) waitServing(ctx context.Context, limit time.Duration, step *progress.Step) error {
 	if c.record == nil {
-		return fmt.Errorf("cluster %s is half-made: run `podenv up`", c.name)
+		return c.halfMade()
 	}
-	client, err := c.client()
+	client, err := c.Client()
 	if err != nil {
 		return err
 	}
 	s := &serving{client: client, nodes: 1 + c.record.Workers, gates: c.record.Gates}
-	said := ""
-	err = poll(ctx, limit, func(ctx context.Context) error {
+	shown := ""
+	err = poll.Until(ctx, limit, func(ctx context.Context) error {
 		err := s.check(ctx)
-		if err != nil && err.Error() != said {
-			said = err.Error()
-			step.Now("waiting for %s", said)
+		if err != nil && err.Error() != shown {
+			shown = err.Error()
+			step.Now("waiting for %s", oneLine(err))
+			fmt.Fprintln(step.Log(), shown)
 		}
 		return err
 	})
@@ -52,17 +60,18 @@ func (c *Cluster) waitServing(ctx context.Context, limit time.Duration, step *pr
 	return nil
 }
 
-// serving checks a cluster, what depends on nothing first. An error names what
-// there is to wait for.
+// serving checks a cluster, what depends on nothing first. An error names what it has to
+// wait for.
 type serving struct {
 	client kubernetes.Interface
 	nodes  int
 	gates  map[string]bool
+	logs   map[string]string // ends of logs, by the pod and the restart that they are from
 }
 
 func (s *serving) check(ctx context.Context) error {
 	for _, check := range []func(context.Context) error{
-		s.apiServer, s.nodesReady, s.controllers, s.pods, s.serviceAccount, s.gatesSet,
+		s.apiServer, s.nodesReady, s.pods, s.controllers, s.serviceAccount, s.gatesSet,
 	} {
 		if err := check(ctx); err != nil {
 			return err
@@ -88,7 +97,7 @@ func (s *serving) nodesReady(ctx context.Context) error {
 		return fmt.Errorf("the list of nodes: %w", err)
 	}
 	for _, n := range nodes.Items {
-		if ready := nodeReady(&n); ready.Status != corev1.ConditionTrue {
+		if ready := NodeReady(&n); ready.Status != corev1.ConditionTrue {
 			return fmt.Errorf("node %s to be ready: %s", n.Name, ready.Message)
 		}
 	}
@@ -98,14 +107,139 @@ func (s *serving) nodesReady(ctx context.Context) error {
 	return nil
 }
 
-// nodeReady is the node's condition Ready; its zero value where it has none.
-func nodeReady(n *corev1.Node) corev1.NodeCondition {
+// NodeReady is the node's condition Ready; only a message if it has none.
+func NodeReady(n *corev1.Node) corev1.NodeCondition {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			return condition
 		}
 	}
 	return corev1.NodeCondition{Message: "it has not reported yet"}
+}
+
+func (s *serving) pods(ctx context.Context) error {
+	pods, err := s.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("the pods of kube-system: %w", err)
+	}
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		if failed := failedContainer(&p); failed != nil && (!podReady(&p) || !settled(failed)) {
+			return s.notReady(ctx, &p, failed)
+		}
+		if !podReady(&p) {
+			return fmt.Errorf("pod %s to be ready: it is %s", p.Name, phase(&p))
+		}
+	}
+	return nil
+}
+
+func podReady(p *corev1.Pod) bool {
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// phase is the pod's, with the reason why it was not scheduled.
+func phase(p *corev1.Pod) string {
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("%s: %s", p.Status.Phase, condition.Message)
+		}
+	}
+	return string(p.Status.Phase)
+}
+
+// failedContainer is the status of a container that has failed or cannot start; nil if
+// there is none.
+func failedContainer(p *corev1.Pod) *corev1.ContainerStatus {
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range statuses {
+			waits := statuses[i].State.Waiting
+			starts := waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing"
+			if ended := lastEnd(&statuses[i]); !starts || ended != nil && ended.ExitCode != 0 {
+				return &statuses[i]
+			}
+		}
+	}
+	return nil
+}
+
+// lastEnd is how a container ended the last time; nil if it never has.
+func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if status.State.Terminated != nil {
+		return status.State.Terminated
+	}
+	return status.LastTerminationState.Terminated
+}
+
+// settled says whether a container that has failed runs for long enough since.
+func settled(status *corev1.ContainerStatus) bool {
+	running := status.State.Running
+	return running != nil && time.Since(running.StartedAt.Time) >= settleTime
+}
+
+// notReady says why a container of a pod does not run, with the end of its log.
+func (s *serving) notReady(ctx context.Context, p *corev1.Pod, status *corev1.ContainerStatus) error {
+	var reasons []string
+	if waits := status.State.Waiting; waits != nil {
+		reasons = append(reasons, strings.TrimSuffix(waits.Reason+": "+waits.Message, ": "))
+	}
+	log := ""
+	if ended := lastEnd(status); ended != nil {
+		reasons = append(reasons, fmt.Sprintf("it ended with exit status %d (%s) and was restarted %d times", ended.ExitCode, ended.Reason, status.RestartCount))
+		log = s.log(ctx, p, status)
+	}
+	return &podError{
+		pod: fmt.Sprintf("pod %s on node %s to be ready: container %s: %s", p.Name, p.Spec.NodeName, status.Name, strings.Join(reasons, "; ")),
+		log: log,
+	}
+}
+
+// log is the end of the log of the last run of a container that failed; empty if it cannot
+// be read.
+func (s *serving) log(ctx context.Context, p *corev1.Pod, status *corev1.ContainerStatus) string {
+	key := fmt.Sprintf("%s/%s/%d", p.UID, status.Name, status.RestartCount)
+	if log, ok := s.logs[key]; ok {
+		return log
+	}
+	text, err := s.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{
+		Container: status.Name, Previous: status.State.Terminated == nil, TailLines: ptr.To(int64(logLines)),
+	}).DoRaw(ctx)
+	if err != nil {
+		return ""
+	}
+	s.logs = map[string]string{key: lastLines(string(text), logLines)}
+	return s.logs[key]
+}
+
+// podError is about a pod that is not ready since a container of it fails.
+type podError struct{ pod, log string }
+
+func (e *podError) Error() string {
+	text := e.pod
+	if e.log != "" {
+		text += "\nlast lines of its log:\n" + indent(e.log)
+	}
+	if remedy := remedyFor(text); remedy != "" {
+		text += "\n" + remedy
+	}
+	return text
+}
+
+// oneLine is the first line of an error, or of one about a pod its reason with the last
+// line of the log.
+func oneLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	if e := (*podError)(nil); errors.As(err, &e) && e.log != "" {
+		return line + ": " + lastLines(e.log, 1)
+	}
+	return line
 }
 
 // controllers checks that kube-proxy, cluster DNS and routes have all the pods that
@@ -125,10 +259,7 @@ func (s *serving) controllers(ctx context.Context) error {
 		return fmt.Errorf("the deployments of kube-system: %w", err)
 	}
 	for _, d := range deployments.Items {
-		want := int32(1)
-		if d.Spec.Replicas != nil {
-			want = *d.Spec.Replicas
-		}
+		want := ptr.Deref(d.Spec.Replicas, 1)
 		if d.Status.ObservedGeneration < d.Generation || d.Status.ReadyReplicas < want {
 			return fmt.Errorf("deployment %s: %d of %d pods are ready", d.Name, d.Status.ReadyReplicas, want)
 		}
@@ -137,28 +268,6 @@ func (s *serving) controllers(ctx context.Context) error {
 		return fmt.Errorf("cluster DNS: kube-system has no deployment")
 	}
 	return nil
-}
-
-func (s *serving) pods(ctx context.Context) error {
-	pods, err := s.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("the pods of kube-system: %w", err)
-	}
-	for _, p := range pods.Items {
-		if p.DeletionTimestamp == nil && !podReady(&p) {
-			return fmt.Errorf("pod %s to be ready: it is %s", p.Name, p.Status.Phase)
-		}
-	}
-	return nil
-}
-
-func podReady(p *corev1.Pod) bool {
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // serviceAccount checks for the account without which no pod is admitted.
@@ -196,12 +305,12 @@ func (s *serving) gatesOf(ctx context.Context, component, path string) error {
 	if err != nil {
 		return fmt.Errorf("the metrics of %s: %w", component, err)
 	}
-	have, err := parseGates(bytes.NewReader(metrics))
+	have, err := gates.Parse(metrics)
 	if err != nil {
 		return fmt.Errorf("%s: %w", component, err)
 	}
-	if err := compareGates(component, s.gates, have); err != nil {
-		return fatal{err}
+	if err := gates.Compare(component, s.gates, have); err != nil {
+		return poll.Stop(err)
 	}
 	return nil
 }

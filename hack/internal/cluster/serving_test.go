@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+
+	"podenv.dev/hack/internal/poll"
 )
 
 // apiServer answers each path with a value, as JSON unless it is a string.
@@ -69,6 +73,7 @@ func servingCluster() apiServer {
 		}}},
 		"/api/v1" + system + "pods":                          corev1.PodList{Items: []corev1.Pod{pod("etcd", corev1.ConditionTrue)}},
 		"/api/v1/namespaces/default/serviceaccounts/default": corev1.ServiceAccount{},
+		"/api/v1" + system + "pods/kube-proxy/log":           "starting\nunable to create watcher: too many open files\n",
 		"/metrics": gateOn,
 		"/api/v1/nodes/podenv-control-plane/proxy/metrics": gateOn,
 		"/api/v1/nodes/podenv-worker/proxy/metrics":        gateOn,
@@ -77,6 +82,19 @@ func servingCluster() apiServer {
 
 func TestServing(t *testing.T) {
 	const system = "/namespaces/kube-system/"
+	unscheduled := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "coredns"}, Status: corev1.PodStatus{Phase: corev1.PodPending,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}
+	kubeProxy := func(ready corev1.ConditionStatus, state corev1.ContainerState) corev1.Pod {
+		p := pod("kube-proxy", ready)
+		p.Namespace, p.Spec.NodeName = metav1.NamespaceSystem, "podenv-worker"
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "kube-proxy", State: state, LastTerminationState: ended, RestartCount: 3}}
+		return p
+	}
+	crashing := kubeProxy(corev1.ConditionFalse, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}})
+	restarted := func(ago time.Duration) corev1.Pod {
+		return kubeProxy(corev1.ConditionTrue, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-ago))}})
+	}
 	leaving := pod("leaving", corev1.ConditionFalse)
 	leaving.DeletionTimestamp = ptr.To(metav1.Now())
 	tests := map[string]struct {
@@ -127,6 +145,26 @@ func TestServing(t *testing.T) {
 			answer: corev1.PodList{Items: []corev1.Pod{pod("etcd", corev1.ConditionFalse)}},
 			waits:  "pod etcd to be ready",
 		},
+		"a pod that cannot be scheduled is shown with the reason": {
+			path:   "/api/v1" + system + "pods",
+			answer: corev1.PodList{Items: []corev1.Pod{unscheduled}},
+			waits:  "pod coredns to be ready: it is Pending: 0/1 nodes are available",
+		},
+		"a container that fails is shown with its log and the remedy": {
+			path:   "/api/v1" + system + "pods",
+			answer: corev1.PodList{Items: []corev1.Pod{crashing}},
+			waits: "pod kube-proxy on node podenv-worker to be ready: container kube-proxy: CrashLoopBackOff: back-off 10s; it ended with exit status 1 (Error) and was restarted 3 times\n" +
+				"last lines of its log:\n  starting\n  unable to create watcher: too many open files\nraise the kernel's limits",
+		},
+		"a container that has just been restarted is waited for, though its pod is ready": {
+			path:   "/api/v1" + system + "pods",
+			answer: corev1.PodList{Items: []corev1.Pod{restarted(time.Second)}},
+			waits:  "container kube-proxy: it ended with exit status 1",
+		},
+		"a container that runs since its restart is not waited for": {
+			path:   "/api/v1" + system + "pods",
+			answer: corev1.PodList{Items: []corev1.Pod{restarted(time.Minute)}},
+		},
 		"a pod that is being deleted is not waited for": {
 			path:   "/api/v1" + system + "pods",
 			answer: corev1.PodList{Items: []corev1.Pod{leaving, pod("etcd", corev1.ConditionTrue)}},
@@ -160,9 +198,21 @@ func TestServing(t *testing.T) {
 			if (err == nil) != (test.waits == "") || err != nil && !strings.Contains(err.Error(), test.waits) {
 				t.Errorf("error %v, want %q", err, test.waits)
 			}
-			if _, isFatal := err.(fatal); isFatal != test.fatal {
+			if _, isFatal := err.(poll.Fatal); isFatal != test.fatal {
 				t.Errorf("error %v is fatal: %t", err, isFatal)
 			}
 		})
+	}
+}
+
+func TestWhatIsWaitedForIsShownInALine(t *testing.T) {
+	tests := map[string]error{
+		"the API server to be ready":                      errors.New("the API server to be ready\nand more"),
+		"pod p to be ready: watcher: too many open files": &podError{pod: "pod p to be ready", log: "starting\nwatcher: too many open files"},
+	}
+	for want, err := range tests {
+		if got := oneLine(err); got != want {
+			t.Errorf("shown %q, want %q", got, want)
+		}
 	}
 }

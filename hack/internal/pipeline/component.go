@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"podenv.dev/hack/internal/build"
-	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
@@ -19,28 +19,35 @@ import (
 // "stock:v1.32" is the release of series v1.32 without patches, "patched:v1.33" the
 // series' tree as it is, edits included, and anything else the path of an executable.
 // Only that component is compiled, and only if it has changed.
-func (p *Pipeline) Component(ctx context.Context, name, component string) (cluster.Build, error) {
+func (p *Pipeline) Component(ctx context.Context, name, component string) (node.Build, error) {
 	kind, minor, isSeries := strings.Cut(name, ":")
 	if !isSeries || strings.Contains(kind, "/") {
 		return p.executable(ctx, name, component)
 	}
 	if kind != "stock" && kind != "patched" {
-		return cluster.Build{}, fmt.Errorf("%q names no build: write stock:MINOR, patched:MINOR or the path of an executable", name)
+		return node.Build{}, fmt.Errorf("%q names no build: write stock:MINOR, patched:MINOR or the path of an executable", name)
 	}
 	s, err := series.Load(p.Layout, minor)
+	if errors.Is(err, series.ErrUnknown) {
+		known, err := series.Names(p.Layout)
+		if err != nil {
+			return node.Build{}, err
+		}
+		return node.Build{}, fmt.Errorf("%w %q in --build %s: choose %s:%s", series.ErrUnknown, minor, name, kind, strings.Join(known, ", "+kind+":"))
+	}
 	if err != nil {
-		return cluster.Build{}, fmt.Errorf("build %q: %w", name, err)
+		return node.Build{}, fmt.Errorf("build %q: %w", name, err)
 	}
 	of := &Pipeline{Layout: p.Layout, Series: s, Reporter: p.Reporter, Stock: kind == "stock"}
 	t, err := of.treeAsItIs(ctx)
 	if err != nil {
-		return cluster.Build{}, err
+		return node.Build{}, err
 	}
 	r, err := of.Binaries(ctx, t, []string{component})
 	if err != nil {
-		return cluster.Build{}, err
+		return node.Build{}, err
 	}
-	b, err := cluster.OpenBuild(ctx, component, r.Binaries[component])
+	b, err := node.OpenBuild(ctx, component, r.Binaries[component])
 	if err != nil || !slices.Contains(build.ImageComponents, component) {
 		return b, err
 	}
@@ -65,12 +72,12 @@ func (p *Pipeline) treeAsItIs(ctx context.Context) (*source.Tree, error) {
 }
 
 // executable is the build in the file at path.
-func (p *Pipeline) executable(ctx context.Context, path, component string) (cluster.Build, error) {
+func (p *Pipeline) executable(ctx context.Context, path, component string) (node.Build, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return cluster.Build{}, err
+		return node.Build{}, err
 	}
-	b, err := cluster.OpenBuild(ctx, component, path)
+	b, err := node.OpenBuild(ctx, component, path)
 	if err != nil || !slices.Contains(build.ImageComponents, component) {
 		return b, err
 	}

@@ -149,20 +149,13 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// Cluster creates the cluster that cfg describes, but for its node image and verbosity,
-// from what r has, or finds it as it should be, loads the test images and waits until
-// it serves.
+// Cluster creates the cluster that cfg describes from the images that r has, or finds it as
+// it should be.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (c *cluster.Cluster, err error) {
-	cfg.NodeImage, cfg.Verbosity = r.Image.Ref, p.Verbosity
+	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image.Ref, p.Verbosity, r.TestImages
 	err = p.step("cluster "+cfg.Name, func(s *progress.Step) error {
 		c, err = cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
-		if err != nil {
-			return err
-		}
-		if err := c.LoadImages(ctx, r.TestImages, s); err != nil {
-			return err
-		}
-		return c.WaitServing(ctx, s)
+		return err
 	})
 	return c, err
 }

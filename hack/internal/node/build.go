@@ -1,0 +1,124 @@
+package node
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+
+	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/run"
+)
+
+// Build is a build of one component that a node can be swapped to.
+type Build struct {
+	Component string
+	// Binary is the absolute path of the executable.
+	Binary string
+	// Image is the archive of an image that has it, for components that run as pods.
+	Image string
+	// Version is what the build says it is, such as "v1.33.13".
+	Version string
+	// SHA256 is that of the executable.
+	SHA256 string
+}
+
+// OpenBuild looks at the executable of a component: whether it is whole and for this
+// machine, and which version it says it is. It does not fill in Image.
+func OpenBuild(ctx context.Context, component, binary string) (Build, error) {
+	fail := func(err error) (Build, error) {
+		return Build{}, fmt.Errorf("%s is no build of %s: %w", binary, component, err)
+	}
+	if err := checkExecutable(binary); err != nil {
+		return fail(err)
+	}
+	sum, err := digest.File(binary)
+	if err != nil {
+		return fail(err)
+	}
+	out, err := run.Command(ctx, binary, "--version").Output()
+	if ctx.Err() != nil {
+		return Build{}, ctx.Err()
+	}
+	if err != nil {
+		return fail(fmt.Errorf("it does not start: build it again: %w", err))
+	}
+	version := componentVersion.FindStringSubmatch(out)
+	if version == nil {
+		return fail(fmt.Errorf("--version printed %q: give the path of a %s", out, component))
+	}
+	return Build{Component: component, Binary: binary, Version: version[1], SHA256: sum}, nil
+}
+
+// NewBuild is a build whose version is known, such as one that was just compiled.
+func NewBuild(component, binary, image, version string) (Build, error) {
+	sum, err := digest.File(binary)
+	if err != nil {
+		return Build{}, fmt.Errorf("%s: %w: build it with `podenv build`", component, err)
+	}
+	return Build{Component: component, Binary: binary, Image: image, Version: version, SHA256: sum}, nil
+}
+
+// start runs the build on this machine.
+func (b Build) start(ctx context.Context, args ...string) error {
+	return run.Command(ctx, b.Binary, args...).Run()
+}
+
+// componentVersion is what Kubernetes' components print for --version.
+var componentVersion = regexp.MustCompile(`^Kubernetes (v\S+)$`)
+
+// machines are the ELF machines of the platforms that Kubernetes is released for.
+var machines = map[string]elf.Machine{
+	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM,
+	"386": elf.EM_386, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390,
+}
+
+// checkExecutable returns an error unless the file is a whole ELF executable for this
+// machine, which is the nodes' as well. The kernel may run one that is cut off until
+// it misses something.
+func checkExecutable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("%w: give the path of a file, stock:MINOR or patched:MINOR", err)
+	}
+	if magic, err := head(path, len(elf.ELFMAG)); err != nil || magic != elf.ELFMAG {
+		return errors.Join(errors.New("it is no executable of Linux: give the path of one, stock:MINOR or patched:MINOR"), err)
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("it is cut off after %d bytes, or damaged: copy or build it again: %w", info.Size(), err)
+	}
+	defer file.Close()
+	if want, ok := machines[runtime.GOARCH]; ok && file.Machine != want {
+		return fmt.Errorf("it is for another machine, %s: build it for %s/%s", file.Machine, runtime.GOOS, runtime.GOARCH)
+	}
+	ends := []uint64{}
+	for _, p := range file.Progs {
+		ends = append(ends, p.Off+p.Filesz)
+	}
+	for _, s := range file.Sections {
+		if s.Type != elf.SHT_NOBITS {
+			ends = append(ends, s.Offset+s.FileSize)
+		}
+	}
+	if end := slices.Max(append(ends, 0)); uint64(info.Size()) < end {
+		return fmt.Errorf("it is cut off after %d of %d bytes: copy or build it again", info.Size(), end)
+	}
+	return nil
+}
+
+// head is what a file begins with, at most n bytes.
+func head(path string, n int) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(n)))
+	return string(data), err
+}

@@ -1,0 +1,263 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/poll"
+	"podenv.dev/hack/internal/progress"
+)
+
+// component is how one kind of component is changed on one node.
+type component interface {
+	// state returns what the component runs as. Only its gates are sure to be known: one
+	// that is down has no version, and perhaps no executable.
+	state(ctx context.Context) (cluster.State, error)
+	// files are those that a change may replace: the build, the configuration.
+	files() []string
+	// put takes the change, which leads to a state, to the node. What runs stays.
+	put(ctx context.Context, ch change, to cluster.State) error
+	// turn makes the change.
+	turn(ctx context.Context) error
+	// serves returns once the component serves as want.
+	serves(ctx context.Context, want cluster.State) error
+	// back takes the change back.
+	back(ctx context.Context) error
+	// log is the end of the component's log.
+	log(ctx context.Context) string
+	// clean removes what put left beside.
+	clean(ctx context.Context) error
+}
+
+var (
+	onEveryNode = []string{"kubelet", "kubeadm", "kubectl", "kube-proxy"}
+	// all are in the order in which they are undone.
+	all = append(slices.Clone(Components), "kube-proxy", "kubeadm", "kubectl")
+)
+
+// target is a component on a node.
+type target struct {
+	*cluster.Cluster
+	client     kubernetes.Interface
+	node, name string
+	step       *progress.Step    // whose log the output of the container engine goes to
+	sums       map[string]string // SHA-256 of executables that were seen to run, by process ID
+}
+
+// component returns the way to change the target.
+func (t *target) component() (component, error) {
+	switch t.name {
+	case "kubelet":
+		return &kubelet{target: t}, nil
+	case "kubeadm", "kubectl":
+		return &executable{t}, nil
+	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd":
+		return &staticPod{target: t}, nil
+	case "kube-proxy":
+		return &daemonSet{target: t}, nil
+	}
+	return nil, fmt.Errorf("%q is not a component of a node: choose %s", t.name, strings.Join(all, ", "))
+}
+
+// exec runs a command on the node.
+func (t *target) exec(ctx context.Context, args ...string) (string, error) {
+	return t.Exec(ctx, t.node, args...)
+}
+
+// start runs the build that the node has now.
+func (t *target) start(ctx context.Context, args ...string) error {
+	exe := binDir + t.name
+	if !slices.Contains(onEveryNode, t.name) {
+		pid, err := t.pid(ctx)
+		if err != nil {
+			return err
+		}
+		exe = "/proc/" + pid + "/exe"
+	}
+	_, err := t.exec(ctx, append([]string{exe}, args...)...)
+	return err
+}
+
+// pid is the one process of the node with the name of the component's executable.
+func (t *target) pid(ctx context.Context) (string, error) {
+	out, err := t.exec(ctx, "pidof", t.name)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s does not run", t.name)
+	}
+	if len(strings.Fields(out)) != 1 {
+		return "", fmt.Errorf("more than one process of %s runs: %s", t.name, out)
+	}
+	return out, nil
+}
+
+// running is the SHA-256 of the executable of the component's process.
+func (t *target) running(ctx context.Context) (string, error) {
+	pid, err := t.pid(ctx)
+	if err != nil {
+		return "", err
+	}
+	return t.sumProcess(ctx, pid)
+}
+
+// sumProcess is the SHA-256 of the executable of a process.
+func (t *target) sumProcess(ctx context.Context, pid string) (string, error) {
+	if sum, ok := t.sums[pid]; ok {
+		return sum, nil
+	}
+	sum, err := t.sum(ctx, "/proc/"+pid+"/exe")
+	if err == nil {
+		t.sums = map[string]string{pid: sum}
+	}
+	return sum, err
+}
+
+// sum is the SHA-256 of a file of the node.
+func (t *target) sum(ctx context.Context, file string) (string, error) {
+	out, err := t.exec(ctx, "sha256sum", file)
+	if err != nil {
+		return "", err
+	}
+	sum, _, _ := strings.Cut(out, " ")
+	if len(sum) != 64 {
+		return "", fmt.Errorf("sha256sum printed %q", out)
+	}
+	return sum, nil
+}
+
+// await returns once the build that is wanted runs and is healthy, and says of itself what
+// it should.
+func (t *target) await(ctx context.Context, want cluster.State, runs func(context.Context, string) error, healthy func(context.Context) error) error {
+	return poll.Until(ctx, serveTime, func(ctx context.Context) error {
+		if err := runs(ctx, want.SHA256); err != nil {
+			return err
+		}
+		if err := healthy(ctx); err != nil {
+			return err
+		}
+		if want.Version == "" || !slices.Contains(Components, t.name) {
+			return nil
+		}
+		r, err := t.read(ctx)
+		if err != nil {
+			return err
+		}
+		return r.compare(t.name, want)
+	})
+}
+
+// serving says whether the component says of itself what the operation wants.
+func (i *instance) serving(ctx context.Context) bool {
+	if !slices.Contains(Components, i.target.name) {
+		return true // what runs was looked at
+	}
+	r, err := i.target.read(ctx)
+	return err == nil && (i.to.Version == "" || r.compare(i.target.name, i.to) == nil)
+}
+
+// What a file that a change replaces has beside it: what is to come, what was there before
+// the change, and what was there before all operations.
+const (
+	asNew      = "new"
+	asOld      = "old"
+	asOriginal = "original"
+)
+
+// beside is the name of a file for a purpose beside the one at file. The kubelet ignores
+// manifests with such a name.
+func beside(file, purpose string) string {
+	dir, base := path.Split(file)
+	return dir + "." + base + "." + purpose
+}
+
+// write makes the file at path on the node from r.
+func (t *target) write(ctx context.Context, r io.Reader, path, mode string) error {
+	return t.Docker(ctx, "exec", "--interactive", t.node, "install", "--mode="+mode, "/dev/stdin", path).Stdin(r).Run()
+}
+
+// link gives a file of the node another name. What a change replaces is renamed over the
+// first one, so that the two part then.
+func (t *target) link(ctx context.Context, file, name string) error {
+	_, err := t.exec(ctx, "ln", "--force", file, name)
+	return err
+}
+
+// moveScript renames $1 to $2. mv refuses if both are one file already.
+const moveScript = `[ "$1" -ef "$2" ] || mv --force "$1" "$2"`
+
+// move renames what files have beside them for a purpose to the files.
+func (t *target) move(ctx context.Context, purpose string, files ...string) error {
+	for _, file := range files {
+		if _, err := t.exec(ctx, "sh", "-c", moveScript, "sh", beside(file, purpose), file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes what files have beside them for purposes.
+func (t *target) remove(ctx context.Context, files []string, purposes ...string) error {
+	args := []string{"rm", "--force"}
+	for _, file := range files {
+		for _, purpose := range purposes {
+			args = append(args, beside(file, purpose))
+		}
+	}
+	if len(args) == 2 {
+		return nil
+	}
+	_, err := t.exec(ctx, args...)
+	return err
+}
+
+// keep keeps files as they are before all operations.
+func (t *target) keep(ctx context.Context, files []string) error {
+	for _, file := range files {
+		if err := t.link(ctx, file, beside(file, asOriginal)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop removes what keep has kept.
+func (t *target) drop(ctx context.Context, files []string) error {
+	return t.remove(ctx, files, asOriginal)
+}
+
+// putOriginal puts what was there before all operations beside files.
+func (t *target) putOriginal(ctx context.Context, files ...string) error {
+	for _, file := range files {
+		if err := t.link(ctx, file, beside(file, asOld)); err != nil {
+			return err
+		}
+		if err := t.link(ctx, beside(file, asOriginal), beside(file, asNew)); err != nil {
+			return fmt.Errorf("what was there before the first operation is gone: make the cluster anew with `podenv up --recreate`: %w", err)
+		}
+	}
+	return nil
+}
+
+// putBinary copies an executable to the node beside the one in use, which it keeps.
+func (t *target) putBinary(ctx context.Context, binary string) error {
+	f, err := os.Open(binary)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	exe := binDir + t.name
+	if err := t.write(ctx, f, beside(exe, asNew), "0755"); err != nil {
+		return err
+	}
+	return t.link(ctx, exe, beside(exe, asOld))
+}

@@ -1,0 +1,101 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"podenv.dev/hack/internal/cluster"
+)
+
+// daemonSet is kube-proxy. Its pods on all nodes change together; that each node asks for
+// the same change does no harm.
+type daemonSet struct {
+	*target
+	before, after string // images
+}
+
+func (d *daemonSet) state(ctx context.Context) (s cluster.State, err error) {
+	set, err := d.get(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, c := range set.Spec.Template.Spec.Containers {
+		if c.Name == d.name {
+			s.Image, d.before = c.Image, c.Image
+		}
+	}
+	if s.SHA256, err = d.running(ctx); err != nil {
+		return s, nil //nolint:nilerr // one that is down is a reason to bring another
+	}
+	pid, err := d.pid(ctx)
+	if err != nil {
+		return s, err
+	}
+	out, err := d.exec(ctx, "/proc/"+pid+"/exe", "--version")
+	s.Version = printedVersion.FindString(out)
+	return s, err
+}
+
+func (d *daemonSet) get(ctx context.Context) (*appsv1.DaemonSet, error) {
+	return d.client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, d.name, metav1.GetOptions{})
+}
+
+func (d *daemonSet) put(ctx context.Context, ch change, to cluster.State) (err error) {
+	switch {
+	case ch.original:
+		d.after = to.Image
+	case ch.image == "":
+		return fmt.Errorf("%s runs as a pod: swapping it takes an image", d.name)
+	default:
+		d.after, err = d.putImage(ctx, ch.image)
+	}
+	return err
+}
+
+func (d *daemonSet) turn(ctx context.Context) error { return d.patch(ctx, d.after) }
+func (d *daemonSet) back(ctx context.Context) error { return d.patch(ctx, d.before) }
+
+func (d *daemonSet) patch(ctx context.Context, image string) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"containers": []any{map[string]string{"name": d.name, "image": image}},
+	}}}})
+	if err != nil {
+		return err
+	}
+	_, err = d.client.AppsV1().DaemonSets(metav1.NamespaceSystem).Patch(ctx, d.name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+func (d *daemonSet) serves(ctx context.Context, want cluster.State) error {
+	return d.await(ctx, want, func(ctx context.Context, sum string) error {
+		have, err := d.running(ctx)
+		if err == nil && have != sum {
+			err = fmt.Errorf("a %s with SHA-256 %s runs, want %s", d.name, have, sum)
+		}
+		return err
+	}, func(ctx context.Context) error {
+		set, err := d.get(ctx)
+		if err != nil {
+			return err
+		}
+		return rolledOut(set)
+	})
+}
+
+// rolledOut checks that all pods of a daemon set are of its newest template and run.
+func rolledOut(set *appsv1.DaemonSet) error {
+	st := set.Status
+	if st.ObservedGeneration < set.Generation || st.UpdatedNumberScheduled < st.DesiredNumberScheduled || st.NumberAvailable < st.DesiredNumberScheduled {
+		return fmt.Errorf("daemon set %s: of %d pods %d are new and %d available", set.Name, st.DesiredNumberScheduled, st.UpdatedNumberScheduled, st.NumberAvailable)
+	}
+	return nil
+}
+
+func (d *daemonSet) log(ctx context.Context) string { return d.containerLog(ctx) }
+func (d *daemonSet) clean(context.Context) error    { return nil }
+func (d *daemonSet) files() []string                { return nil }

@@ -1,0 +1,112 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/drain"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/progress"
+)
+
+// DrainOptions are kubectl drain's, of the same names.
+type DrainOptions struct {
+	// Force also deletes pods that no controller makes anew.
+	Force bool
+	// DeleteEmptyDirData also deletes pods with emptyDir volumes, and what is in these.
+	DeleteEmptyDirData bool
+	// IgnoreDaemonSets leaves pods of daemon sets where they are; without it one is an error.
+	IgnoreDaemonSets bool
+	// GracePeriod is how many seconds a pod has to end; negative for its own time.
+	GracePeriod int
+	// Timeout is how long it may take; 0 means for ever.
+	Timeout time.Duration
+}
+
+// Drain cordons a node and evicts its pods as kubectl drain does. If it cannot, or ctx
+// ends, a node that took pods before takes pods again; those that were evicted stay so.
+func Drain(ctx context.Context, c *cluster.Cluster, node string, o DrainOptions, r *progress.Reporter) error {
+	return schedule(ctx, c, node, "draining", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, step *progress.Step) error {
+		object, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		helper := &drain.Helper{
+			Ctx: ctx, Client: client, Out: step.Log(), ErrOut: step.Log(),
+			Force: o.Force, DeleteEmptyDirData: o.DeleteEmptyDirData, IgnoreAllDaemonSets: o.IgnoreDaemonSets,
+			GracePeriodSeconds: o.GracePeriod, Timeout: o.Timeout,
+		}
+		wasCordoned := object.Spec.Unschedulable
+		if !wasCordoned {
+			if err := c.SaveChanges(ctx, changes.Cordon(node, true)); err != nil {
+				return err
+			}
+		}
+		err = drain.RunCordonOrUncordon(helper, object, true)
+		if err == nil {
+			step.Now("evicting its pods")
+			err = drain.RunNodeDrain(helper, node)
+		}
+		if err == nil || wasCordoned {
+			return err
+		}
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveTime)
+		defer cancel()
+		if failed := errors.Join(setSchedulable(cleanup, client, node), c.SaveChanges(cleanup, changes)); failed != nil {
+			return fmt.Errorf("%w\nthe node could not be uncordoned either: run `podenv node uncordon %s`: %w", err, node, failed)
+		}
+		return fmt.Errorf("%w\nthe node takes pods again", err)
+	})
+}
+
+// Uncordon lets a node take pods again.
+func Uncordon(ctx context.Context, c *cluster.Cluster, node string, r *progress.Reporter) error {
+	return schedule(ctx, c, node, "uncordoning", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, _ *progress.Step) error {
+		if err := setSchedulable(ctx, client, node); err != nil {
+			return err
+		}
+		return c.SaveChanges(context.WithoutCancel(ctx), changes.Cordon(node, false))
+	})
+}
+
+// schedule changes where pods may go, under the cluster's lock.
+func schedule(ctx context.Context, c *cluster.Cluster, node, doing string, r *progress.Reporter,
+	do func(context.Context, kubernetes.Interface, cluster.Changes, *progress.Step) error) error {
+	step := r.Step(node + ": " + doing)
+	err := func() error {
+		unlock, err := c.Lock(ctx, step)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if _, err := find(ctx, c, node); err != nil {
+			return err
+		}
+		changes, err := c.Changes(ctx)
+		if err != nil {
+			return err
+		}
+		client, err := c.Client()
+		if err != nil {
+			return err
+		}
+		if err := do(ctx, client, changes, step); err != nil {
+			return fmt.Errorf("%s node %s: %w", doing, node, err)
+		}
+		return nil
+	}()
+	return step.End(err)
+}
+
+func setSchedulable(ctx context.Context, client kubernetes.Interface, node string) error {
+	object, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: client}, object, false)
+}

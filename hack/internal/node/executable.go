@@ -1,0 +1,52 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"podenv.dev/hack/internal/cluster"
+)
+
+// binDir is where kind's nodes have the kubelet, kubeadm and kubectl.
+const binDir = "/usr/bin/"
+
+// executable is a component that is run when it is needed: kubeadm and kubectl.
+type executable struct{ *target }
+
+// versionArgs make them print their version.
+var versionArgs = map[string][]string{"kubeadm": {"version"}, "kubectl": {"version", "--client"}}
+
+// printedVersion is the first that they print.
+var printedVersion = regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+[-+.0-9A-Za-z]*`)
+
+func (e *executable) state(ctx context.Context) (s cluster.State, err error) {
+	if s.SHA256, err = e.sum(ctx, e.path()); err != nil {
+		return s, err
+	}
+	out, err := e.exec(ctx, append([]string{e.path()}, versionArgs[e.name]...)...)
+	s.Version = printedVersion.FindString(out)
+	return s, err
+}
+
+func (e *executable) path() string                    { return binDir + e.name }
+func (e *executable) files() []string                 { return []string{e.path()} }
+func (e *executable) turn(ctx context.Context) error  { return e.move(ctx, asNew, e.path()) }
+func (e *executable) back(ctx context.Context) error  { return e.move(ctx, asOld, e.path()) }
+func (e *executable) clean(ctx context.Context) error { return e.remove(ctx, e.files(), asNew, asOld) }
+func (e *executable) log(context.Context) string      { return "" }
+
+func (e *executable) put(ctx context.Context, ch change, _ cluster.State) error {
+	if ch.original {
+		return e.putOriginal(ctx, e.path())
+	}
+	return e.putBinary(ctx, ch.binary)
+}
+
+func (e *executable) serves(ctx context.Context, want cluster.State) error {
+	have, err := e.state(ctx)
+	if err == nil && have.SHA256 != want.SHA256 {
+		err = fmt.Errorf("%s has SHA-256 %s, want %s", e.path(), have.SHA256, want.SHA256)
+	}
+	return err
+}

@@ -1,0 +1,217 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/poll"
+)
+
+const (
+	// crashes is the number of restarts after which a component that has just been started
+	// is not waited for any longer.
+	crashes = 3
+	// kubeletConfig is the kubelet's configuration file on kind's nodes.
+	kubeletConfig = "/var/lib/kubelet/config.yaml"
+)
+
+// kubelet is a systemd service.
+type kubelet struct {
+	*target
+	change
+	turned time.Time
+}
+
+func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
+	config, err := k.exec(ctx, "cat", kubeletConfig)
+	if err != nil {
+		return s, err
+	}
+	if s.Gates, err = kubeletGates(config); err != nil {
+		return s, fmt.Errorf("%s: %w", kubeletConfig, err)
+	}
+	unit, err := k.unit(ctx)
+	if err != nil {
+		return s, err
+	}
+	if unit.pid == "0" {
+		// A kubelet that crashes is a reason to bring another.
+		s.SHA256, err = k.sum(ctx, binDir+k.name)
+		return s, err
+	}
+	if s.SHA256, err = k.sumProcess(ctx, unit.pid); err != nil {
+		return s, err
+	}
+	if r, err := k.read(ctx); err == nil {
+		s.Version = r.version
+	}
+	return s, nil
+}
+
+func (k *kubelet) files() []string { return []string{binDir + k.name, kubeletConfig} }
+
+// changed are the files that the change replaces.
+func (k *kubelet) changed() []string {
+	var files []string
+	if k.binary != "" || k.original {
+		files = append(files, binDir+k.name)
+	}
+	if k.gates != nil || k.original {
+		files = append(files, kubeletConfig)
+	}
+	return files
+}
+
+func (k *kubelet) put(ctx context.Context, ch change, _ cluster.State) error {
+	k.change = ch
+	if k.original {
+		return k.putOriginal(ctx, k.changed()...)
+	}
+	if k.binary != "" {
+		if err := k.putBinary(ctx, k.binary); err != nil {
+			return err
+		}
+	}
+	if k.gates == nil {
+		return nil
+	}
+	config, err := k.exec(ctx, "cat", kubeletConfig)
+	if err != nil {
+		return err
+	}
+	if config, err = setKubeletGates(config, k.gates); err != nil {
+		return fmt.Errorf("%s: %w", kubeletConfig, err)
+	}
+	if err := k.write(ctx, strings.NewReader(config), beside(kubeletConfig, asNew), "0644"); err != nil {
+		return err
+	}
+	return k.link(ctx, kubeletConfig, beside(kubeletConfig, asOld))
+}
+
+func (k *kubelet) turn(ctx context.Context) error  { return k.restart(ctx, asNew) }
+func (k *kubelet) back(ctx context.Context) error  { return k.restart(ctx, asOld) }
+func (k *kubelet) clean(ctx context.Context) error { return k.remove(ctx, k.files(), asNew, asOld) }
+
+// restart restarts the kubelet with what its files have beside them for a purpose.
+func (k *kubelet) restart(ctx context.Context, purpose string) error {
+	if err := k.move(ctx, purpose, k.changed()...); err != nil {
+		return err
+	}
+	// The API has heartbeats in whole seconds.
+	k.turned = time.Now().Truncate(time.Second)
+	// What an earlier build did must not count against this one.
+	if _, err := k.exec(ctx, "systemctl", "reset-failed", k.name); err != nil {
+		return err
+	}
+	_, err := k.exec(ctx, "systemctl", "restart", k.name)
+	return err
+}
+
+func (k *kubelet) serves(ctx context.Context, want cluster.State) error {
+	return k.await(ctx, want, k.runs, k.ready)
+}
+
+// runs checks that the node's kubelet is the build with the SHA-256 sum.
+func (k *kubelet) runs(ctx context.Context, sum string) error {
+	unit, err := k.unit(ctx)
+	if err != nil {
+		return err
+	}
+	if unit.restarts >= crashes {
+		return poll.Stop(fmt.Errorf("the kubelet crashes: systemd has restarted it %d times", unit.restarts))
+	}
+	if unit.pid == "0" {
+		return fmt.Errorf("the kubelet does not run")
+	}
+	have, err := k.sumProcess(ctx, unit.pid)
+	if err == nil && have != sum {
+		err = fmt.Errorf("a kubelet with SHA-256 %s runs, want %s", have, sum)
+	}
+	return err
+}
+
+// ready checks that the kubelet answers, and that it has reported the node as ready
+// since it was restarted: the API keeps what the one before it said.
+func (k *kubelet) ready(ctx context.Context) error {
+	_, err := k.client.CoreV1().RESTClient().Get().Resource("nodes").Name(k.node).SubResource("proxy").Suffix("healthz").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("the kubelet to be healthy: %w", err)
+	}
+	n, err := k.client.CoreV1().Nodes().Get(ctx, k.node, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	ready := cluster.NodeReady(n)
+	if ready.LastHeartbeatTime.Time.Before(k.turned) {
+		return fmt.Errorf("the kubelet to report: its last heartbeat is of %s", ready.LastHeartbeatTime.Format(time.TimeOnly))
+	}
+	if ready.Status != corev1.ConditionTrue {
+		return fmt.Errorf("the node to be ready: %s", ready.Message)
+	}
+	return nil
+}
+
+func (k *kubelet) log(ctx context.Context) string {
+	out, err := k.exec(ctx, "journalctl", "--no-pager", "--output=cat", "--unit="+k.name, "--lines="+strconv.Itoa(logLines))
+	if err != nil {
+		return err.Error()
+	}
+	return out
+}
+
+// unit is the state of a systemd service.
+type unit struct {
+	pid      string // "0" if none runs
+	restarts int    // by systemd, since they were last reset
+}
+
+func (k *kubelet) unit(ctx context.Context) (unit, error) {
+	out, err := k.exec(ctx, "systemctl", "show", "--property=MainPID,NRestarts", k.name)
+	if err != nil {
+		return unit{}, err
+	}
+	return parseUnit(out)
+}
+
+// parseUnit reads what systemctl show prints.
+func parseUnit(out string) (u unit, err error) {
+	if _, err = fmt.Sscanf(out, "MainPID=%s\nNRestarts=%d", &u.pid, &u.restarts); err != nil {
+		return unit{}, fmt.Errorf("systemctl show printed %q: want MainPID and NRestarts", out)
+	}
+	return u, nil
+}
+
+// kubeletGates returns the feature gates that a KubeletConfiguration sets.
+func kubeletGates(config string) (map[string]bool, error) {
+	var has struct {
+		FeatureGates map[string]bool `json:"featureGates"`
+	}
+	err := yaml.Unmarshal([]byte(config), &has)
+	return has.FeatureGates, err
+}
+
+// setKubeletGates returns the KubeletConfiguration with these feature gates set and no
+// others, and all else as it was, whatever fields its version has.
+func setKubeletGates(config string, set map[string]bool) (string, error) {
+	var fields map[string]any
+	if err := yaml.Unmarshal([]byte(config), &fields); err != nil {
+		return "", err
+	}
+	if fields["kind"] != "KubeletConfiguration" {
+		return "", fmt.Errorf("it is a %v, not a KubeletConfiguration", fields["kind"])
+	}
+	delete(fields, "featureGates")
+	if len(set) > 0 {
+		fields["featureGates"] = set
+	}
+	out, err := yaml.Marshal(fields)
+	return string(out), err
+}

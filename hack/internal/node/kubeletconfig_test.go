@@ -1,0 +1,49 @@
+package node
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupRoot: /kubelet
+futureField: {kept: [1, "2"]}
+featureGates:
+  EnvFiles: true
+  Other: false
+`
+
+func TestSetKubeletGatesChangesTheGatesAndNothingElse(t *testing.T) {
+	const others = "EnvFiles: true\n  Other: false"
+	for name, test := range map[string]struct {
+		gates map[string]bool
+		want  string
+	}{
+		"other gates": {map[string]bool{"EnvFiles": false}, strings.Replace(kubeletConfiguration, others, "EnvFiles: false", 1)},
+		"no gates":    {map[string]bool{}, strings.Replace(kubeletConfiguration, "featureGates:\n  "+others, "", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := setKubeletGates(kubeletConfiguration, test.gates)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(decoded(t, test.want), decoded(t, got)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if set, err := kubeletGates(got); err != nil || len(set) != len(test.gates) {
+				t.Errorf("the gates that it sets are %v, %v", set, err)
+			}
+		})
+	}
+}
+
+func TestSetKubeletGatesRefusesWhatIsNoKubeletConfiguration(t *testing.T) {
+	for _, config := range []string{"", "{", "kind: Pod"} {
+		if got, err := setKubeletGates(config, nil); err == nil {
+			t.Errorf("%q gave %q", config, got)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/gates"
+	"podenv.dev/hack/internal/jsonout"
+)
+
+// State is what a component of a node is.
+type State struct {
+	Node string `json:"node"`
+	// Status is the node's as kubectl shows it: "Ready", "Ready,SchedulingDisabled".
+	Status    string `json:"status"`
+	Component string `json:"component"`
+	// Version and Gates are what the component says of itself; Gates has those that
+	// differ from the default of its build.
+	Version string          `json:"version,omitempty"`
+	Gates   map[string]bool `json:"gates,omitempty"`
+	// LeftOut are gates asked for that the build does not know.
+	LeftOut []string `json:"leftOut,omitempty"`
+	// Changed says that a push or a node operation has changed the component.
+	Changed bool `json:"changed"`
+	// Problem says why the component cannot be asked.
+	Problem string `json:"problem,omitempty"`
+}
+
+// List asks the components of all nodes, control planes first, what they are. A component
+// that cannot be asked has a Problem and is no error.
+func List(ctx context.Context, c *cluster.Cluster) ([]State, error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := c.Changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := c.Client()
+	if err != nil {
+		return nil, err
+	}
+	var states []State
+	for _, node := range nodes {
+		status := nodeStatus(ctx, client, node.Name)
+		for _, component := range Components {
+			if has(node, component) == nil {
+				states = append(states, State{Node: node.Name, Status: status, Component: component})
+			}
+		}
+	}
+	var g errgroup.Group
+	for i := range states {
+		s := &states[i]
+		g.Go(func() error {
+			recorded, changed := changes.Component(s.Node, s.Component)
+			s.Changed = changed
+			if err := s.read(ctx, &target{Cluster: c, client: client, node: s.Node, name: s.Component}, recorded.Gates); err != nil {
+				s.Problem = err.Error()
+			}
+			return ctx.Err()
+		})
+	}
+	return states, g.Wait()
+}
+
+// read fills in what the component says of itself, where gates were asked for.
+func (s *State) read(ctx context.Context, t *target, asked map[string]bool) error {
+	r, err := t.read(ctx)
+	if err != nil {
+		return err
+	}
+	s.Version, s.Gates = r.version, make(map[string]bool)
+	pid, err := t.pid(ctx)
+	if err != nil {
+		return err
+	}
+	help, err := t.exec(ctx, "/proc/"+pid+"/exe", "--help")
+	if err != nil {
+		return fmt.Errorf("the defaults of %s: %w", s.Component, err)
+	}
+	defaults := helpDefaults(help)
+	for name, on := range r.gates {
+		if byDefault, listed := defaults[name]; listed && on != byDefault {
+			s.Gates[name] = on
+		}
+	}
+	for name := range asked {
+		if _, known := r.gates[name]; !known {
+			s.LeftOut = append(s.LeftOut, name)
+		}
+	}
+	slices.Sort(s.LeftOut)
+	return nil
+}
+
+// nodeStatus is the status of a node as kubectl shows it.
+func nodeStatus(ctx context.Context, client kubernetes.Interface, name string) string {
+	n, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "Unknown"
+	}
+	status := "NotReady"
+	if cluster.NodeReady(n).Status == corev1.ConditionTrue {
+		status = "Ready"
+	}
+	if n.Spec.Unschedulable {
+		status += ",SchedulingDisabled"
+	}
+	return status
+}
+
+// helpGate is how --help of a component lists a gate: "EnvFiles=true|false (ALPHA -
+// default=false)". It leaves out those that are GA, which nobody need set.
+var helpGate = regexp.MustCompile(`\b(\w+)=true\|false \(\w+ - default=(true|false)`)
+
+func helpDefaults(help string) map[string]bool {
+	defaults := make(map[string]bool)
+	for _, m := range helpGate.FindAllStringSubmatch(help, -1) {
+		defaults[m[1]] = m[2] == "true"
+	}
+	return defaults
+}
+
+// WriteTable writes states for a person, with a heading. Each gate has a line of its own,
+// and what is wrong with a component stands below the table: one long cell would make all
+// rows wide.
+func WriteTable(w io.Writer, states []State) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tSTATUS\tCOMPONENT\tVERSION\tCHANGED\tGATES")
+	var problems []string
+	for _, s := range states {
+		version, set := s.Version, gates.List(s.Gates)
+		for _, name := range s.LeftOut {
+			set = append(set, name+" is unknown")
+		}
+		if s.Problem != "" {
+			version = "?"
+			problems = append(problems, fmt.Sprintf("%s of %s: %s", s.Component, s.Node, strings.Join(strings.Fields(s.Problem), " ")))
+		}
+		if len(set) == 0 {
+			set = []string{"-"}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Node, s.Status, s.Component, version, yesNo(s.Changed), set[0])
+		for _, gate := range set[1:] {
+			fmt.Fprintf(t, "\t\t\t\t\t%s\n", gate)
+		}
+	}
+	err := t.Flush()
+	if len(problems) > 0 {
+		fmt.Fprintln(w, "\n"+strings.Join(problems, "\n"))
+	}
+	return err
+}
+
+// WriteTSV writes a line for each state, without a heading: node, status, component,
+// version, gates, gates left out, changed.
+func WriteTSV(w io.Writer, states []State) error {
+	for _, s := range states {
+		version := s.Version
+		if s.Problem != "" {
+			version = strings.Join(strings.Fields(s.Problem), " ")
+		}
+		columns := []string{s.Node, s.Status, s.Component, version, gates.Flag(s.Gates), strings.Join(s.LeftOut, ","), yesNo(s.Changed)}
+		if _, err := fmt.Fprintln(w, strings.Join(columns, "\t")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the states as an array.
+func WriteJSON(w io.Writer, states []State) error { return jsonout.WriteList(w, states) }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,286 @@
+package node
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"podenv.dev/hack/internal/digest"
+)
+
+// broken is a component that says why it does not start.
+const broken = "#!/bin/sh\necho this build is broken >&2\nexit 1\n"
+
+func (l *live) pushKubelet(t *testing.T) {
+	original := l.fetch(t, binDir+"kubelet")
+	l.push(t, "kubelet", variant(t, original), "")
+	if s := l.state(t, worker(), "kubelet"); !s.Changed {
+		t.Errorf("a kubelet that was pushed is %+v", s)
+	}
+	l.undo(t, worker())
+	if sums := l.running(t, "kubelet"); sums[worker()] != mustSum(t, original) || sums[controlPlane()] == sums[worker()] {
+		t.Errorf("after undo on the worker the nodes run %v", sums)
+	}
+	l.push(t, "kubelet", original, "")
+	l.asMade(t)
+}
+
+func (l *live) pushBrokenKubelet(t *testing.T) {
+	before := l.fetch(t, binDir+"kubelet")
+	err := Push(t.Context(), l.cluster, l.build(t, "kubelet", write(t, []byte(broken)), ""), nil)
+	if err == nil || !strings.Contains(err.Error(), "this build is broken") || !strings.Contains(err.Error(), "the old build is back") {
+		t.Fatalf("Push: %v", err)
+	}
+	l.runs(t, "kubelet", mustSum(t, before))
+	l.asMade(t)
+}
+
+func (l *live) pushKubectl(t *testing.T) {
+	original := l.fetch(t, binDir+"kubectl")
+	l.push(t, "kubectl", variant(t, original), "")
+	for _, node := range []string{worker(), controlPlane()} {
+		l.undo(t, node)
+	}
+	l.runs(t, "kubectl", mustSum(t, original))
+	l.asMade(t)
+}
+
+// pushPod returns a test that pushes another build of a component that runs as a pod.
+func (l *live) pushPod(component string) func(*testing.T) {
+	return func(t *testing.T) {
+		binary, path, image := l.fetchImage(t, component)
+		other := variant(t, binary)
+		l.push(t, component, other, l.image(t, image, path, other))
+		if err := l.cluster.WaitServing(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (l *live) pushBrokenAPIServer(t *testing.T) {
+	before := l.running(t, "kube-apiserver")[controlPlane()]
+	_, path, image := l.fetchImage(t, "kube-apiserver")
+	bad := write(t, []byte("not an executable"))
+	err := Push(t.Context(), l.cluster, l.build(t, "kube-apiserver", bad, l.image(t, image, path, bad)), nil)
+	if err == nil || !strings.Contains(err.Error(), "the old build is back") {
+		t.Fatalf("Push: %v", err)
+	}
+	t.Logf("it says: %v", err)
+	l.runs(t, "kube-apiserver", before)
+	if err := l.cluster.WaitServing(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func (l *live) undoPushes(t *testing.T) {
+	undone, changed, err := Undo(t.Context(), l.cluster, controlPlane(), nil)
+	if err != nil || !changed {
+		t.Fatalf("changed %t, %v", changed, err)
+	}
+	t.Logf("undone: %v", undone)
+	l.asMade(t)
+}
+
+// build is one that says nothing of its version.
+func (l *live) build(t *testing.T, component, binary, image string) Build {
+	t.Helper()
+	b, err := NewBuild(component, binary, image, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// push pushes a build and checks on every node that it is what runs.
+func (l *live) push(t *testing.T, component, binary, image string) {
+	t.Helper()
+	timed(t, func(t *testing.T) {
+		if err := Push(t.Context(), l.cluster, l.build(t, component, binary, image), nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	l.runs(t, component, mustSum(t, binary))
+}
+
+// runs checks that every node that has the component runs the build with the
+// SHA-256 sum.
+func (l *live) runs(t *testing.T, component, sum string) {
+	t.Helper()
+	for node, got := range l.running(t, component) {
+		if got != sum {
+			t.Errorf("%s runs the build %s of %s, want %s", node, got, component, sum)
+		}
+	}
+}
+
+// running are the builds of a component that the nodes run.
+func (l *live) running(t *testing.T, component string) map[string]string {
+	t.Helper()
+	nodes, err := l.cluster.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := l.cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := make(map[string]string)
+	for _, node := range nodes {
+		if has(node, component) != nil {
+			continue
+		}
+		c, err := (&target{Cluster: l.cluster, client: client, node: node.Name, name: component}).component()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.state(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[node.Name] = s.SHA256
+	}
+	return sums
+}
+
+// fetch copies a file off the control plane and returns its path here.
+func (l *live) fetch(t *testing.T, path string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := l.engine.Docker(t.Context(), "cp", controlPlane()+":"+path, out).Run(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// fetchImage makes an image of what a component's container on the control plane
+// has, and returns the executable in it, that one's path in the image, and the image.
+// The node's own copy of the image need not have its layers any more.
+func (l *live) fetchImage(t *testing.T, component string) (binary, path string, image v1.Image) {
+	t.Helper()
+	on := func(args ...string) string {
+		t.Helper()
+		out, err := l.cluster.Exec(t.Context(), controlPlane(), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	process := "/proc/" + on("pidof", component)
+	path = on("readlink", process+"/exe")
+	const files = "/kind/files.tar"
+	on("tar", "--create", "--file="+files, "--one-file-system", "--directory="+process+"/root", ".")
+	layer, err := tarball.LayerFromFile(l.fetch(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image, err = mutate.AppendLayers(empty.Image, layer); err != nil {
+		t.Fatal(err)
+	}
+	config := v1.Config{}
+	for variable := range strings.SplitSeq(on("cat", process+"/environ"), "\x00") {
+		if strings.HasPrefix(variable, "PATH=") {
+			config.Env = []string{variable}
+		}
+	}
+	if image, err = mutate.Config(image, config); err != nil {
+		t.Fatal(err)
+	}
+	return extract(t, image, path), path, image
+}
+
+// extract writes the file at path in image to a file here.
+func extract(t *testing.T, image v1.Image, path string) string {
+	t.Helper()
+	files := mutate.Extract(image)
+	defer files.Close()
+	for archive := tar.NewReader(files); ; {
+		header, err := archive.Next()
+		if err != nil {
+			t.Fatalf("looking for %s in the image: %v", path, err)
+		}
+		if filepath.Join("/", header.Name) == path {
+			content, err := io.ReadAll(archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return write(t, content)
+		}
+	}
+}
+
+// image writes the archive of an image like base, with another executable at path.
+func (l *live) image(t *testing.T, base v1.Image, path, binary string) string {
+	t.Helper()
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	if err := w.WriteHeader(&tar.Header{Name: strings.TrimPrefix(path, "/"), Mode: 0o755, Size: int64(len(content))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	top, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := mutate.AppendLayers(base, top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "image.tar")
+	tag, err := name.NewTag("registry.k8s.io/" + filepath.Base(path) + ":test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tarball.WriteToFile(out, tag, image); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// variant makes another build of an executable: what follows an ELF file's sections
+// changes its checksum and nothing else.
+func variant(t *testing.T, binary string) string {
+	t.Helper()
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, append(content, '\n'))
+}
+
+// write writes an executable and returns its path.
+func write(t *testing.T, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "binary")
+	if err := os.WriteFile(path, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func mustSum(t *testing.T, path string) string {
+	t.Helper()
+	sum, err := digest.File(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}

@@ -1,0 +1,214 @@
+// Package node changes what runs on the nodes of a cluster: it swaps builds of components,
+// sets their feature gates, restarts them, drains nodes, and undoes all of that. Upgrades,
+// downgrades and version skew are made of these operations.
+//
+// Every change of a component goes one way: put the new files beside the old ones, turn to
+// them, wait until the component itself says that it serves as wanted, or go back. The
+// record of the cluster has what ran before the first change.
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/gates"
+	"podenv.dev/hack/internal/progress"
+)
+
+// Components are what Swap, SetGates and Restart take.
+var Components = []string{"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// Changed says what an operation has made of a component of a node.
+type Changed struct {
+	Node, Component string
+	// Version is the one that runs now.
+	Version string
+	// LeftOut are the gates asked for that the build does not know. They are set again
+	// when one comes that does.
+	LeftOut []string
+}
+
+// Swap makes a node run another build of a component, and returns once the component
+// itself says that it is that version with the gates asked for, as far as the build
+// knows them. A node that does so already is left alone. Gates are changed with the same
+// restart, as SetGates does it; such gates the build has to know.
+//
+// As with all operations on nodes: if the component does not come up, or ctx ends, the
+// node is made again what it was before the call, and the error says so.
+func Swap(ctx context.Context, c *cluster.Cluster, node string, b Build, changes map[string]*bool, r *progress.Reporter) (Changed, error) {
+	return first(operate(ctx, c, b.Component, []string{node}, node, r, swapTo(b, changes)))
+}
+
+// Push swaps a component on all nodes that have it. A node operation on one of them does
+// not matter: it is recorded with the push.
+func Push(ctx context.Context, c *cluster.Cluster, b Build, r *progress.Reporter) error {
+	if !slices.Contains(all, b.Component) {
+		return fmt.Errorf("%q is not a component that can be pushed: choose %s", b.Component, strings.Join(all, ", "))
+	}
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range nodes {
+		if has(n, b.Component) == nil {
+			names = append(names, n.Name)
+		}
+	}
+	_, err = operate(ctx, c, b.Component, names, "push "+b.Component, r, swapTo(b, nil))
+	return err
+}
+
+// swapTo plans to run another build.
+func swapTo(b Build, changes map[string]*bool) plan {
+	return func(ctx context.Context, i *instance) error {
+		wanted := with(i.recorded.Gates, changes)
+		known, unknown, err := knownGates(ctx, b.start, b.Component, wanted)
+		if err != nil && gates.Refusal(err) != "" {
+			return fmt.Errorf("%s %s no longer takes the gates %s: change them first with `podenv node gate`: %w", b.Component, b.Version, gates.Flag(wanted), err)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s does not start: fix it and try again: %w", b.Component, b.Version, err)
+		}
+		if err := refuseUnknown(b.Component, b.Version, changes, unknown); err != nil {
+			return err
+		}
+		i.to, i.wanted, i.leftOut = cluster.State{SHA256: b.SHA256, Version: b.Version, Gates: known}, wanted, unknown
+		if i.to.SHA256 != i.from.SHA256 {
+			i.binary, i.image = b.Binary, b.Image
+		}
+		if !maps.Equal(known, i.from.Gates) {
+			i.gates = known
+		}
+		return nil
+	}
+}
+
+// SetGates changes gates of a component of a node: to true or false, or, where nil, to
+// the default of the build. It returns once the component says that they are so.
+func SetGates(ctx context.Context, c *cluster.Cluster, node, component string, changes map[string]*bool, r *progress.Reporter) (Changed, error) {
+	return first(operate(ctx, c, component, []string{node}, node, r, func(ctx context.Context, i *instance) error {
+		if i.from.Version == "" {
+			return fmt.Errorf("%s of node %s does not serve, so nobody can say which gates it knows: put back what ran before with `podenv node undo %[2]s`", component, node)
+		}
+		wanted := with(i.recorded.Gates, changes)
+		known, unknown, err := knownGates(ctx, i.target.start, component, wanted)
+		if err != nil {
+			return fmt.Errorf("%s %s refuses the gates %s: %w", component, i.from.Version, gates.Flag(wanted), err)
+		}
+		if err := refuseUnknown(component, i.from.Version, changes, unknown); err != nil {
+			return err
+		}
+		i.to, i.wanted, i.leftOut = i.from, wanted, unknown
+		i.to.Gates = known
+		if !maps.Equal(known, i.from.Gates) {
+			i.gates = known
+		}
+		return nil
+	}))
+}
+
+// refuseUnknown returns an error if gates that are to be changed are unknown.
+func refuseUnknown(component, version string, changes map[string]*bool, unknown []string) error {
+	for _, name := range unknown {
+		if _, asked := changes[name]; asked {
+			return fmt.Errorf("%s %s does not know the gate %s: leave it out, or swap to a build that has it with `podenv node swap`", component, version, name)
+		}
+	}
+	return nil
+}
+
+// Restart restarts a component of a node as it is, and returns once it serves again.
+func Restart(ctx context.Context, c *cluster.Cluster, node, component string, r *progress.Reporter) (Changed, error) {
+	return first(operate(ctx, c, component, []string{node}, node, r, func(_ context.Context, i *instance) error {
+		i.to, i.restart = i.from, true
+		return nil
+	}))
+}
+
+// Undo makes a node what it was before the first operation on it: the builds and the
+// configuration of its components, pushed ones included, and schedulable if Drain has
+// cordoned it. kube-proxy goes back on all nodes. Pods that were evicted do not come back.
+// A node that was never changed is left alone, and changed is false.
+func Undo(ctx context.Context, c *cluster.Cluster, node string, r *progress.Reporter) (undone []Changed, changed bool, err error) {
+	if _, err := find(ctx, c, node); err != nil {
+		return nil, false, err
+	}
+	changes, err := c.Changes(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	// The kubelet first: it runs most of the others.
+	components := slices.SortedFunc(maps.Keys(changes[node].Components), func(a, b string) int {
+		return slices.Index(all, a) - slices.Index(all, b)
+	})
+	for _, component := range components {
+		nodes := []string{node}
+		if component == "kube-proxy" {
+			nodes = slices.Collect(maps.Keys(changes)) // a push has changed it on all
+		}
+		done, err := operate(ctx, c, component, nodes, node, r, func(_ context.Context, i *instance) error {
+			i.to, i.original = i.recorded.Original, true
+			return nil
+		})
+		if err != nil {
+			return undone, true, err
+		}
+		undone = append(undone, done...)
+	}
+	if changes[node].Cordoned {
+		return undone, true, Uncordon(ctx, c, node, r)
+	}
+	return undone, len(undone) > 0, nil
+}
+
+// Has returns an error unless node is one of the cluster and runs component.
+func Has(ctx context.Context, c *cluster.Cluster, node, component string) error {
+	if !slices.Contains(Components, component) {
+		return fmt.Errorf("%q is not a component that node operations take: choose %s", component, strings.Join(Components, ", "))
+	}
+	n, err := find(ctx, c, node)
+	if err != nil {
+		return err
+	}
+	return has(n, component)
+}
+
+// has returns an error unless the node runs component.
+func has(n cluster.Node, component string) error {
+	if !slices.Contains(onEveryNode, component) && n.Role != "control-plane" {
+		return fmt.Errorf("node %s is a %s and runs no %s: name a control plane", n.Name, n.Role, component)
+	}
+	return nil
+}
+
+// find returns the node of the cluster that is called name.
+func find(ctx context.Context, c *cluster.Cluster, name string) (cluster.Node, error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return cluster.Node{}, err
+	}
+	return choose(nodes, name, c.Name())
+}
+
+func choose(nodes []cluster.Node, name, of string) (cluster.Node, error) {
+	var names []string
+	for _, n := range nodes {
+		if n.Name == name {
+			return n, nil
+		}
+		names = append(names, n.Name)
+	}
+	return cluster.Node{}, fmt.Errorf("%w: %s is no node of cluster %s: choose one of %s, or another cluster with --name", cluster.ErrNotOurs, name, of, strings.Join(names, ", "))
+}
+
+func first(changed []Changed, err error) (Changed, error) {
+	if err != nil || len(changed) == 0 {
+		return Changed{}, err
+	}
+	return changed[0], nil
+}

@@ -1,0 +1,333 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/progress"
+)
+
+// serveTime is how long a component may take to serve after a change.
+const serveTime = time.Minute
+
+// change is what an operation brings to a component. Its zero value restarts it.
+type change struct {
+	binary   string          // file with the new build; empty for the build that is there
+	image    string          // archive of the image that has it, for components that run as pods
+	gates    map[string]bool // to be set, and no others; nil for those that are set
+	original bool            // what was there before all operations, in place of all of the above
+}
+
+// instance is a component on one node, and what an operation does to it.
+type instance struct {
+	component
+	target *target
+	change
+	from, to cluster.State
+	// recorded is what the record has of it; without a record, what it is.
+	recorded cluster.ComponentChange
+	wanted   map[string]bool // gates asked for, those included that the build does not know
+	leftOut  []string
+	restart  bool // also where nothing differs; nothing is recorded of it
+}
+
+// plan says what shall become of an instance.
+type plan func(context.Context, *instance) error
+
+// operation changes one component on one or more nodes, on all of them or on none.
+type operation struct {
+	cluster   recorder
+	component string
+	instances []*instance
+	steps     *steps
+	// What is recorded before, while and after this is done, and what is recorded now.
+	before, during, after, saved cluster.Changes
+}
+
+// recorder is what an operation needs of a cluster beside its nodes.
+type recorder interface {
+	Name() string
+	SaveChanges(context.Context, cluster.Changes) error
+}
+
+// operate has plan say what shall become of a component on nodes, and makes that so.
+func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []string, prefix string, r *progress.Reporter, p plan) ([]Changed, error) {
+	s := &steps{reporter: r, prefix: prefix + ": "}
+	s.next(nil, "looking at %s", component)
+	changed, err := func() ([]Changed, error) {
+		unlock, err := c.Lock(ctx, s.step)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+		o := &operation{cluster: c, component: component, steps: s}
+		if err := o.look(ctx, c, nodes, p); err != nil {
+			return nil, err
+		}
+		if err := o.run(ctx); err != nil {
+			return nil, fmt.Errorf("%s of node %s: %w", component, strings.Join(nodes, ", "), err)
+		}
+		return o.changed(), nil
+	}()
+	return changed, s.end(err)
+}
+
+// look finds out what the component is now on each node, and plans.
+func (o *operation) look(ctx context.Context, c *cluster.Cluster, nodes []string, p plan) (err error) {
+	if o.before, err = c.Changes(ctx); err != nil {
+		return err
+	}
+	o.saved = o.before
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	all, err := c.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		n, err := choose(all, node, c.Name())
+		if err == nil {
+			err = has(n, o.component)
+		}
+		if err != nil {
+			return err
+		}
+		t := &target{Cluster: c, client: client, node: node, name: o.component, step: o.steps.step}
+		i := &instance{target: t}
+		if i.component, err = t.component(); err != nil {
+			return err
+		}
+		o.instances = append(o.instances, i)
+	}
+	return o.each(ctx, func(ctx context.Context, i *instance) error { return o.plan(ctx, i, p) })
+}
+
+// plan finds out what an instance is now and what it shall become.
+func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
+	if i.from, err = i.state(ctx); err != nil {
+		return err
+	}
+	var known bool
+	if i.recorded, known = o.before.Component(i.target.node, o.component); !known {
+		i.recorded = cluster.ComponentChange{Original: i.from, Gates: i.from.Gates}
+	}
+	i.wanted = i.recorded.Gates
+	if err := p(ctx, i); err != nil {
+		return err
+	}
+	if known && i.differs() && !i.restart && i.isOriginal() {
+		i.change, i.to = change{original: true}, i.recorded.Original
+	}
+	return nil
+}
+
+// isOriginal says whether the instance is to become what it was before all operations.
+func (i *instance) isOriginal() bool {
+	return i.to.SHA256 == i.recorded.Original.SHA256 && maps.Equal(i.wanted, i.recorded.Original.Gates)
+}
+
+// changed is the result of the operation.
+func (o *operation) changed() []Changed {
+	var out []Changed
+	for _, i := range o.instances {
+		out = append(out, Changed{Node: i.target.node, Component: o.component, Version: i.to.Version, LeftOut: i.leftOut})
+	}
+	return out
+}
+
+// run makes the change on all instances, or takes it back.
+func (o *operation) run(ctx context.Context) error {
+	o.instances = slices.DeleteFunc(o.instances, func(i *instance) bool { return !i.differs() && i.serving(ctx) })
+	if len(o.instances) == 0 {
+		o.steps.step.Cached("as it is")
+		return nil
+	}
+	o.record()
+	o.steps.next(nil, "%s", o.preparing())
+	if err := o.prepare(ctx); err != nil {
+		clean := context.WithoutCancel(ctx)
+		return errors.Join(err, o.dropOriginals(clean, o.before), o.each(clean, clearUp))
+	}
+	o.steps.next(nil, "restarting %s", o.component)
+	err := o.each(ctx, func(ctx context.Context, i *instance) error { return i.turn(ctx) })
+	if err == nil {
+		o.steps.next(nil, "waiting for %s to serve", o.component)
+		err = o.each(ctx, func(ctx context.Context, i *instance) error { return i.serves(ctx, i.to) })
+	}
+	if err != nil {
+		return o.revert(ctx, err)
+	}
+	// The change is made: too late to be interrupted.
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(o.save(ctx, o.after), o.dropOriginals(ctx, o.after), o.each(ctx, clearUp))
+}
+
+// differs says whether an instance has to be changed, whatever it says of itself.
+func (i *instance) differs() bool {
+	return i.original || i.restart || i.binary != "" || i.gates != nil || !maps.Equal(i.wanted, i.recorded.Gates)
+}
+
+func clearUp(ctx context.Context, i *instance) error { return i.clean(ctx) }
+
+// record decides what is recorded. A node that a killed run leaves with a mix of builds
+// must not pass for one that was never changed, and keeps a way back.
+func (o *operation) record() {
+	o.during, o.after = o.before, o.before
+	for _, i := range o.instances {
+		node := i.target.node
+		switch {
+		case i.original:
+			o.after = o.after.With(node, o.component, nil)
+		case !i.restart:
+			recorded := &cluster.ComponentChange{Original: i.recorded.Original, Gates: i.wanted}
+			o.during = o.during.With(node, o.component, recorded)
+			o.after = o.after.With(node, o.component, recorded)
+		}
+	}
+}
+
+// prepare keeps the originals, takes the change to the nodes and records it, all without
+// a change to what runs.
+func (o *operation) prepare(ctx context.Context) error {
+	err := o.each(ctx, func(ctx context.Context, i *instance) error {
+		_, changed := o.before.Component(i.target.node, o.component)
+		if _, changes := o.during.Component(i.target.node, o.component); changes && !changed {
+			if err := i.target.keep(ctx, i.files()); err != nil {
+				return fmt.Errorf("keeping what there is, for `podenv node undo`: %w", err)
+			}
+		}
+		return i.put(ctx, i.change, i.to)
+	})
+	if err != nil {
+		return err
+	}
+	return o.save(ctx, o.during)
+}
+
+func (o *operation) save(ctx context.Context, changes cluster.Changes) error {
+	if reflect.DeepEqual(o.saved, changes) {
+		return nil
+	}
+	o.saved = changes
+	return o.cluster.SaveChanges(ctx, changes)
+}
+
+// dropOriginals removes the originals of those that are not in changes.
+func (o *operation) dropOriginals(ctx context.Context, changes cluster.Changes) error {
+	return o.each(ctx, func(ctx context.Context, i *instance) error {
+		if _, changed := changes.Component(i.target.node, o.component); changed {
+			return nil
+		}
+		return i.target.drop(ctx, i.files())
+	})
+}
+
+// preparing says what prepare does.
+func (o *operation) preparing() string {
+	switch i := o.instances[0]; {
+	case i.binary != "" && len(o.instances) == 1:
+		return "copying " + o.component
+	case i.binary != "":
+		return fmt.Sprintf("copying %s to %d nodes", o.component, len(o.instances))
+	case i.gates != nil:
+		return "writing the gates of " + o.component
+	}
+	return "preparing " + o.component
+}
+
+// errNotBack is in the chain of an error that leaves a node with neither the new nor the
+// old at work.
+var errNotBack = errors.New("what was there before could not be put back either")
+
+// revert takes the change back after the component did not come up with it, but failed
+// with err.
+func (o *operation) revert(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		failed := o.instances[0]
+		if at := (*instanceError)(nil); errors.As(err, &at) {
+			failed = at.instance
+		}
+		if log := failed.log(ctx); log != "" {
+			err = fmt.Errorf("%w\nlast lines of its log on %s:\n  %s", err, failed.target.node, strings.ReplaceAll(log, "\n", "\n  "))
+		}
+	}
+	o.steps.next(err, "putting the old %s back", o.component)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*serveTime)
+	defer cancel()
+	failed := o.each(ctx, func(ctx context.Context, i *instance) error { return i.back(ctx) })
+	if failed == nil {
+		failed = o.each(ctx, func(ctx context.Context, i *instance) error { return i.serves(ctx, i.from) })
+	}
+	if failed != nil {
+		return fmt.Errorf("%w\n%w: make the cluster anew with `podenv up --recreate --name %s`: %w", err, errNotBack, o.cluster.Name(), failed)
+	}
+	if failed := errors.Join(o.save(ctx, o.before), o.dropOriginals(ctx, o.before), o.each(ctx, clearUp)); failed != nil {
+		return errors.Join(err, failed)
+	}
+	what := "build"
+	if o.instances[0].binary == "" {
+		what = "configuration"
+	}
+	return fmt.Errorf("%w\nthe old %s is back and serves: fix the new one and try again", err, what)
+}
+
+// instanceError is an error of one instance.
+type instanceError struct {
+	instance *instance
+	err      error
+}
+
+func (e *instanceError) Error() string {
+	return fmt.Sprintf("node %s: %v", e.instance.target.node, e.err)
+}
+func (e *instanceError) Unwrap() error { return e.err }
+
+// each runs f for all instances at once.
+func (o *operation) each(ctx context.Context, f func(context.Context, *instance) error) error {
+	g, gctx := errgroup.WithContext(ctx)
+	for _, i := range o.instances {
+		g.Go(func() error {
+			if err := f(gctx, i); err != nil {
+				return &instanceError{i, err}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// steps shows the phases of an operation, each as a step with its time.
+type steps struct {
+	reporter *progress.Reporter
+	prefix   string
+	step     *progress.Step
+	failed   bool
+}
+
+// next ends the step that runs and begins another. An err is of the one that ends.
+func (s *steps) next(err error, format string, args ...any) {
+	s.step.End(err) //nolint:errcheck // the operation's error has it
+	s.failed = s.failed || err != nil
+	s.step = s.reporter.Step(s.prefix + fmt.Sprintf(format, args...))
+}
+
+// end ends the last step of an operation that ends with err. After a step that failed,
+// the last one put back what there was before.
+func (s *steps) end(err error) error {
+	if s.failed && !errors.Is(err, errNotBack) {
+		s.step.End(nil) //nolint:errcheck // see above
+		return err
+	}
+	return s.step.End(err)
+}

@@ -1,0 +1,306 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/progress"
+)
+
+// fakeComponent runs a build and remembers what is done with it.
+type fakeComponent struct {
+	runs, old, new string
+	done           []string
+	failAt         string
+	fail           error
+	stop           func() // called where it fails
+	badOld         bool
+}
+
+func (f *fakeComponent) do(what string) error {
+	f.done = append(f.done, what)
+	if what == f.failAt {
+		if f.stop != nil {
+			f.stop()
+		}
+		return f.fail
+	}
+	return nil
+}
+
+func (f *fakeComponent) state(context.Context) (cluster.State, error) {
+	return cluster.State{SHA256: f.runs, Version: "v1.33.13+podenv.24", Gates: map[string]bool{"EnvFiles": true}}, nil
+}
+
+func (f *fakeComponent) put(_ context.Context, ch change, _ cluster.State) error {
+	if ch.original {
+		return f.do("put-original")
+	}
+	return f.do("put")
+}
+func (f *fakeComponent) clean(context.Context) error { return f.do("clean") }
+func (f *fakeComponent) log(context.Context) string  { return "panic: the new kubelet" }
+func (f *fakeComponent) turn(context.Context) error  { f.runs = f.new; return f.do("turn") }
+func (f *fakeComponent) back(context.Context) error  { f.runs = f.old; return f.do("back") }
+func (f *fakeComponent) files() []string             { return nil }
+
+func (f *fakeComponent) serves(ctx context.Context, want cluster.State) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if f.runs != want.SHA256 || f.badOld && want.SHA256 == f.old {
+		return fmt.Errorf("%s runs, not %s", f.runs, want.SHA256)
+	}
+	return f.do("serves-" + want.SHA256)
+}
+
+// fakeRecord is the record of a cluster; it remembers what was saved.
+type fakeRecord struct{ saved []cluster.Changes }
+
+func (*fakeRecord) Name() string { return "podenv" }
+
+func (r *fakeRecord) SaveChanges(_ context.Context, changes cluster.Changes) error {
+	r.saved = append(r.saved, changes)
+	return nil
+}
+
+// kubeletMetrics is an API server whose kubelets print these metrics.
+func kubeletMetrics(t *testing.T, metrics string) kubernetes.Interface {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte(metrics)) //nolint:errcheck // the client notices
+	}))
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+var (
+	originalState = cluster.State{SHA256: "old", Version: "v1.33.13+podenv.24", Gates: map[string]bool{"EnvFiles": true}}
+	// changedRecord is that of a node that runs another build than the original.
+	changedRecord = cluster.Changes(nil).With("podenv-worker", "kubelet", &cluster.ComponentChange{Original: originalState, Gates: originalState.Gates})
+)
+
+// toNew plans to swap to the build new, which knows no gate.
+func toNew(_ context.Context, i *instance) error {
+	i.to, i.binary, i.gates = cluster.State{SHA256: "new", Version: "v1.32.13"}, "file", map[string]bool{}
+	return nil
+}
+
+func asItIs(_ context.Context, i *instance) error { i.to = i.from; return nil }
+
+func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
+	broken := errors.New("it crashes")
+	tests := map[string]struct {
+		component fakeComponent
+		before    cluster.Changes
+		plan      plan
+		cancelled bool
+		did       string
+		says      []string
+		recorded  bool // at the end
+	}{
+		"a node that is as wanted is left alone": {plan: asItIs},
+		"a gate that is asked for but unknown is recorded": {
+			plan: func(_ context.Context, i *instance) error {
+				i.to, i.wanted = i.from, map[string]bool{"EnvFiles": true, "Other": true}
+				return nil
+			},
+			did: "put turn serves-old clean", recorded: true,
+		},
+		"a component that does not say what it should is restarted": {
+			plan: func(_ context.Context, i *instance) error {
+				i.to = i.from
+				i.to.Version = "v1.33.13+podenv.25"
+				return nil
+			},
+			did: "put turn serves-old clean", recorded: true,
+		},
+		"a swap is made and recorded": {
+			plan: toNew, did: "put turn serves-new clean", recorded: true,
+		},
+		"a restart is made and not recorded": {
+			plan: func(_ context.Context, i *instance) error { i.to, i.restart = i.from, true; return nil },
+			did:  "put turn serves-old clean",
+		},
+		"a build that does not serve is taken back, with its log": {
+			component: fakeComponent{failAt: "serves-new", fail: broken}, plan: toNew,
+			did:  "put turn serves-new back serves-old clean",
+			says: []string{"it crashes", "last lines of its log on podenv-worker:\n  panic: the new kubelet", "the old build is back"},
+		},
+		"an interrupted swap is taken back": {
+			component: fakeComponent{failAt: "turn", fail: context.Canceled}, plan: toNew, cancelled: true,
+			did: "put turn back serves-old clean", says: []string{"context canceled", "the old build is back"},
+		},
+		"a build that does not reach the node changes nothing": {
+			component: fakeComponent{failAt: "put", fail: broken}, plan: toNew,
+			did: "put clean", says: []string{"it crashes"},
+		},
+		"a build that does not come back either stays recorded": {
+			component: fakeComponent{failAt: "serves-new", fail: broken, badOld: true}, plan: toNew,
+			did: "put turn serves-new back", says: []string{"could not be put back", "podenv up --recreate"}, recorded: true,
+		},
+		"the original, swapped to again, is put back as undo does it": {
+			component: fakeComponent{runs: "new", old: "new", new: "old"}, before: changedRecord,
+			plan: func(_ context.Context, i *instance) error { i.to, i.binary = originalState, "file"; return nil },
+			did:  "put-original turn serves-old clean",
+		},
+		"an undo is forgotten once the original serves": {
+			component: fakeComponent{runs: "new", old: "new", new: "old"}, before: changedRecord,
+			plan: func(_ context.Context, i *instance) error {
+				i.to, i.original = i.recorded.Original, true
+				return nil
+			},
+			did: "put-original turn serves-old clean",
+		},
+		"an undo to an original that does not serve is taken back": {
+			component: fakeComponent{runs: "new", old: "new", new: "old", failAt: "serves-old", fail: broken}, before: changedRecord,
+			plan: func(_ context.Context, i *instance) error {
+				i.to, i.original = i.recorded.Original, true
+				return nil
+			},
+			did: "put-original turn serves-old back serves-new clean", says: []string{"it crashes"}, recorded: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			f, record := test.component, &fakeRecord{}
+			if f.runs == "" {
+				f.runs, f.old, f.new = "old", "old", "new"
+			}
+			if test.cancelled {
+				f.stop = cancel
+			}
+			o := &operation{cluster: record, component: "kubelet", before: test.before, saved: test.before, steps: new(steps)}
+			i := &instance{component: &f, target: &target{node: "podenv-worker", name: "kubelet", client: kubeletMetrics(t, buildInfo+gateOn)}}
+			if err := o.plan(ctx, i, test.plan); err != nil {
+				t.Fatal(err)
+			}
+			if !i.differs() || i.to.SHA256 == "old" && f.new == "new" {
+				f.new = f.old // the change keeps the build
+			}
+			o.instances = []*instance{i}
+			err := o.run(ctx)
+			if (err == nil) != (test.says == nil) {
+				t.Fatalf("error %v", err)
+			}
+			for _, want := range test.says {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error does not have %q:\n%v", want, err)
+				}
+			}
+			if got := strings.Join(f.done, " "); got != test.did {
+				t.Errorf("did %q, want %q", got, test.did)
+			}
+			change, recorded := o.saved.Component("podenv-worker", "kubelet")
+			if recorded != test.recorded {
+				t.Errorf("recorded: %t, want %t", recorded, test.recorded)
+			}
+			if recorded && (!cmp.Equal(change.Original, originalState) || test.before == nil && !cmp.Equal(change.Gates, i.wanted)) {
+				t.Errorf("recorded %+v", change)
+			}
+			if len(record.saved) > 0 && !cmp.Equal(record.saved[len(record.saved)-1], o.saved) {
+				t.Errorf("saved %v last, want %v", record.saved, o.saved)
+			}
+		})
+	}
+}
+
+// A push is made on all nodes or on none.
+func TestAnOperationOnSeveralNodesIsTakenBackOnAll(t *testing.T) {
+	good := fakeComponent{runs: "old", old: "old", new: "new"}
+	bad := good
+	bad.failAt, bad.fail = "serves-new", errors.New("it crashes")
+	record := &fakeRecord{}
+	o := &operation{cluster: record, component: "kubelet", steps: &steps{reporter: progress.New(new(strings.Builder), false, 0, t.TempDir())}}
+	for node, f := range map[string]*fakeComponent{"a": &good, "b": &bad} {
+		i := &instance{component: f, target: &target{node: node, name: "kubelet"}}
+		if err := o.plan(t.Context(), i, toNew); err != nil {
+			t.Fatal(err)
+		}
+		o.instances = append(o.instances, i)
+	}
+	err := o.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "node b: it crashes") || !strings.Contains(err.Error(), "log on b") {
+		t.Errorf("error %v", err)
+	}
+	if good.runs != "old" || bad.runs != "old" || len(o.saved) != 0 || len(record.saved) != 2 {
+		t.Errorf("nodes run %s and %s, recorded %v", good.runs, bad.runs, record.saved)
+	}
+	if during := record.saved[0]; len(during) != 2 {
+		t.Errorf("while the nodes changed, only %v was recorded", during)
+	}
+}
+
+func TestOperationsRefuseNodesAndComponentsThatAreNotThere(t *testing.T) {
+	nodes := []cluster.Node{{Name: "podenv-control-plane", Role: "control-plane"}, {Name: "podenv-worker", Role: "worker"}}
+	tests := map[string]struct{ node, component, says string }{
+		"a node of another cluster":  {"other-worker", "kubelet", "choose one of podenv-control-plane, podenv-worker"},
+		"an API server on a worker":  {"podenv-worker", "kube-apiserver", "name a control plane"},
+		"a kubelet on a worker":      {"podenv-worker", "kubelet", ""},
+		"an etcd on a control plane": {"podenv-control-plane", "etcd", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			n, err := choose(nodes, test.node, "podenv")
+			if err == nil {
+				err = has(n, test.component)
+			}
+			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error %v, want one with %q", err, test.says)
+			}
+		})
+	}
+	if _, err := choose(nodes, "other-worker", "podenv"); !errors.Is(err, cluster.ErrNotOurs) {
+		t.Errorf("a node that is not the cluster's: %v", err)
+	}
+	if err := Push(t.Context(), nil, Build{Component: "etcd"}, nil); err == nil || !strings.Contains(err.Error(), "choose kubelet, kube-apiserver") {
+		t.Errorf("a push of etcd: %v", err)
+	}
+	if err := Has(t.Context(), nil, "podenv-worker", "kubectl"); err == nil || !strings.Contains(err.Error(), "choose kubelet, kube-apiserver") {
+		t.Errorf("a swap of kubectl: %v", err)
+	}
+}
+
+func TestPodsAreSwappedByImage(t *testing.T) {
+	for _, c := range []component{&staticPod{target: &target{name: "kube-scheduler"}}, &daemonSet{target: &target{name: "kube-proxy"}}} {
+		if err := c.put(t.Context(), change{binary: "file"}, cluster.State{}); err == nil || !strings.Contains(err.Error(), "takes an image") {
+			t.Errorf("%T: %v", c, err)
+		}
+	}
+}
+
+func TestNewestLog(t *testing.T) {
+	for names, want := range map[string]int{"": 0, "0.log\n": 1, "9.log\n10.log\n10.log.20261121-013000\n": 11, "previous\n": 0} {
+		if got := newestLog(names); got != want {
+			t.Errorf("newestLog(%q) = %d, want %d", names, got, want)
+		}
+	}
+}
+
+func TestParseUnit(t *testing.T) {
+	got, err := parseUnit("MainPID=4711\nNRestarts=2\n")
+	if want := (unit{pid: "4711", restarts: 2}); err != nil || got != want {
+		t.Errorf("parseUnit: %+v, %v", got, err)
+	}
+	for _, out := range []string{"", "Failed to connect to bus", "MainPID=1\nNRestarts=many"} {
+		if u, err := parseUnit(out); err == nil {
+			t.Errorf("parseUnit(%q) = %+v", out, u)
+		}
+	}
+}

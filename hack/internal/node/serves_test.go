@@ -1,0 +1,84 @@
+package node
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
+	turned := time.Date(2026, 11, 21, 1, 30, 0, 0, time.UTC)
+	reported := func(at time.Time, ready corev1.ConditionStatus) corev1.Node {
+		return corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "podenv-worker"},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeReady, Status: ready, Message: "the CNI says so", LastHeartbeatTime: metav1.NewTime(at)},
+			}},
+		}
+	}
+	tests := map[string]struct {
+		answers bool // the kubelet
+		node    corev1.Node
+		waits   string
+	}{
+		"one that has reported the node as ready":      {true, reported(turned.Add(time.Second), corev1.ConditionTrue), ""},
+		"one that reported in the second of its start": {true, reported(turned, corev1.ConditionTrue), ""},
+		"one before which another reported":            {true, reported(turned.Add(-time.Second), corev1.ConditionTrue), "last heartbeat is of"},
+		"one whose node is not ready":                  {true, reported(turned.Add(time.Second), corev1.ConditionFalse), "the CNI says so"},
+		"one that does not answer":                     {false, reported(turned.Add(time.Second), corev1.ConditionTrue), "to be healthy"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/api/v1/nodes/podenv-worker":
+					w.Header().Set("Content-Type", "application/json")
+					json.NewEncoder(w).Encode(test.node) //nolint:errcheck // the client notices
+				case !test.answers:
+					http.NotFound(w, r)
+				}
+			}))
+			defer server.Close()
+			client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := &kubelet{target: &target{node: "podenv-worker", client: client}, turned: turned}
+			err = k.ready(t.Context())
+			if (err == nil) != (test.waits == "") || err != nil && !strings.Contains(err.Error(), test.waits) {
+				t.Errorf("error %v, want %q", err, test.waits)
+			}
+		})
+	}
+}
+
+func TestRolledOut(t *testing.T) {
+	whole := appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 2}
+	tests := map[string]struct {
+		change func(*appsv1.DaemonSetStatus)
+		done   bool
+	}{
+		"all pods are new and run":    {func(*appsv1.DaemonSetStatus) {}, true},
+		"the change was not seen yet": {func(s *appsv1.DaemonSetStatus) { s.ObservedGeneration = 1 }, false},
+		"a pod is old":                {func(s *appsv1.DaemonSetStatus) { s.UpdatedNumberScheduled = 1 }, false},
+		"a pod does not run":          {func(s *appsv1.DaemonSetStatus) { s.NumberAvailable = 1 }, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy", Generation: 2}, Status: whole}
+			test.change(&set.Status)
+			if err := rolledOut(set); (err == nil) != test.done {
+				t.Errorf("rolledOut: %v", err)
+			}
+		})
+	}
+}
