@@ -58,8 +58,12 @@ func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
 }
 
 func TestFollowerNeedsNoStep(t *testing.T) {
-	if n, err := (&follower{}).Write([]byte(output)); err != nil || n != len(output) {
+	f := &follower{}
+	if n, err := f.Write([]byte(output)); err != nil || n != len(output) {
 		t.Error(n, err)
+	}
+	if f.planned != "3" || f.done != 3 || f.failed != 1 {
+		t.Errorf("followed %d of %q specs, %d failed; want 3 of 3 and 1", f.done, f.planned, f.failed)
 	}
 }
 
