@@ -1,0 +1,75 @@
+package proof
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var sample = flag.String("podenv.sample", "", "run the sample checks of TestChecks")
+
+// TestSample has checks that end in every way.
+func TestSample(t *testing.T) {
+	if *sample == "" {
+		t.Skip("without -podenv.sample: TestChecks runs it")
+	}
+	l := newLane(t)
+	nothing := func(*check) {}
+	broken := &fixture[int]{name: "the fixture", make: func(context.Context) (int, error) { return 0, errors.New("no fixture") }}
+	l.check("passes", "lint", nothing, func(c *check) error {
+		c.part("a part", func() error { return nil })
+		c.part("a skipped part", func() error { return skipped("why not") })
+		return nil
+	})
+	l.check("of another group", "unit", nothing, func(*check) error { return errors.New("was not asked for") })
+	l.check("has a failed part", "lint", nothing, func(c *check) error {
+		c.part("bad part", func() error { return errors.New("one\ntwo") })
+		return nil
+	})
+	l.check("fails", "lint", nothing, func(*check) error { return errors.New("as a whole") })
+	l.check("makes the fixture", "lint", broken.need, func(*check) error { return nil })
+	l.check("needs the fixture, too", "lint", broken.need, func(*check) error { return nil })
+	l.check("is interrupted", "lint", nothing, func(c *check) error {
+		syscall.Kill(os.Getpid(), syscall.SIGTERM) //nolint:errcheck // the test fails then
+		<-c.ctx.Done()
+		return fmt.Errorf("stopping: %w", c.ctx.Err())
+	})
+	l.check("comes after", "lint", nothing, func(*check) error { return errors.New("ran after Ctrl-C") })
+}
+
+func TestChecks(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v=test2json", "-test.run=^TestSample$", "-podenv.sample=yes", "-podenv.series=v1.33", "-podenv.only=lint")
+	var results, progress bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &results, &progress
+	if err := cmd.Run(); err == nil {
+		t.Error("failed checks, and no error")
+	}
+	for _, want := range []string{
+		"--- PASS: TestSample/passes ", "--- PASS: TestSample/passes/a_part", "--- SKIP: TestSample/passes/a_skipped_part", "why not",
+		"--- FAIL: TestSample/has_a_failed_part/bad_part", "--- FAIL: TestSample/has_a_failed_part ",
+		"--- FAIL: TestSample/fails", "--- FAIL: TestSample/makes_the_fixture", "no fixture",
+		"--- SKIP: TestSample/needs_the_fixture,_too", "needs the fixture, which failed",
+		"--- SKIP: TestSample/is_interrupted", "--- SKIP: TestSample/comes_after",
+	} {
+		if !strings.Contains(results.String(), want) {
+			t.Errorf("the results lack %q:\n%s", want, results.String())
+		}
+	}
+	for _, want := range []string{
+		"  ok    passes", "  FAIL  has a failed part", "        bad part: one two\n", "        full log: ", "  FAIL  fails", "        as a whole", "  stop  is interrupted",
+	} {
+		if !strings.Contains(progress.String(), want) {
+			t.Errorf("what was shown lacks %q:\n%s", want, progress.String())
+		}
+	}
+	if strings.Contains(results.String()+progress.String(), "another") {
+		t.Error("a check of another group ran")
+	}
+}
