@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,50 +161,20 @@ func (b *harness) nodeImage() error {
 	return step.End(err)
 }
 
-// addedError is a line with an error that a patch adds; the first group ends where its
-// text begins.
-var addedError = regexp.MustCompile(`(?m)^(\+.*fmt\.Errorf\(").*$`)
-
-// upAfterEditedPatch edits a patch of the kubelet as a reviewer's remark would make
-// one do, and goes up again.
+// upAfterEditedPatch edits a new file that a patch brings to the kubelet, and goes up again.
 func (b *harness) upAfterEditedPatch() error {
-	if err := editKubeletPatch(b.p.Series, time.Now()); err != nil {
-		return err
-	}
-	return b.up()
-}
-
-// editKubeletPatch changes the text of an error that a patch of the series adds to the
-// kubelet, in a line that no other patch has: these apply as before.
-func editKubeletPatch(s series.Series, now time.Time) error {
-	files, err := s.Patches()
+	files, err := filepath.Glob(filepath.Join(b.layout.Root, "patches/new/pkg/kubelet/*.go"))
 	if err != nil {
 		return err
 	}
-	patches := make([]string, len(files))
-	for i, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		patches[i] = string(data)
+	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	if len(files) == 0 {
+		return errors.New("no patch brings a new file to pkg/kubelet: find another one to edit")
 	}
-	all := strings.Join(patches, "")
-	for i, text := range patches {
-		from := strings.Index(text, "+++ b/pkg/kubelet/")
-		if from < 0 {
-			continue
-		}
-		for _, at := range addedError.FindAllStringSubmatchIndex(text[from:], -1) {
-			if strings.Count(all, text[from+at[0]+1:from+at[1]]) > 1 {
-				continue
-			}
-			end := from + at[3]
-			edited := fmt.Sprintf("%sat %d: %s", text[:end], now.UnixNano(), text[end:])
-			return os.WriteFile(files[i], []byte(edited), 0o644)
-		}
+	if err := appendTo(files[0], fmt.Sprintf("\nvar benchEdit = %d\n", time.Now().UnixNano())); err != nil {
+		return err
 	}
-	return errors.New("no patch adds an error to the kubelet that the others leave alone")
+	return b.up()
 }
 
 // pushAfterEdit adds a line to the kubelet in the tree and pushes it.
@@ -213,12 +183,8 @@ func (b *harness) pushAfterEdit() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(t.Dir, "pkg/kubelet/kubelet_pods.go"), os.O_APPEND|os.O_WRONLY, 0)
+	err = appendTo(filepath.Join(t.Dir, "pkg/kubelet/kubelet_pods.go"), fmt.Sprintf("\nfunc init() { klog.InfoS(\"podenv bench\", \"at\", %d) }\n", time.Now().UnixNano()))
 	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "\nfunc init() { klog.InfoS(\"podenv bench\", \"at\", %d) }\n", time.Now().UnixNano())
-	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	r, err := b.p.Binaries(b.ctx, t, []string{"kubelet"})
@@ -230,6 +196,15 @@ func (b *harness) pushAfterEdit() error {
 		return err
 	}
 	return node.Push(b.ctx, b.cluster, kubelet, b.p.Reporter)
+}
+
+func appendTo(file, text string) error {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // clean deletes the cluster and the copy, also after Ctrl-C.
