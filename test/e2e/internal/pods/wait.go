@@ -3,6 +3,8 @@ package pods
 import (
 	"context"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 )
@@ -37,7 +40,27 @@ func Create(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
 func TryCreate(ctx context.Context, f *framework.Framework, pod *v1.Pod) (*v1.Pod, error) {
 	pod = pod.DeepCopy()
 	Quick(&pod.Spec)
+	for _, container := range pod.Spec.Containers {
+		if err := misleading(container); err != nil {
+			return nil, err
+		}
+	}
 	return f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
+}
+
+// printsEnv finds env and printenv as words of a shell script.
+var printsEnv = regexp.MustCompile(`(^|[\s;&|(])(env|printenv)($|[\s;&|)])`)
+
+// misleading returns an error for a container that prints its environment through a shell,
+// and may have a name that is no identifier: the shell of Busybox drops such a variable,
+// which the container has all the same.
+func misleading(c v1.Container) error {
+	shell := len(c.Command) > 2 && path.Base(c.Command[0]) == "sh" && printsEnv.MatchString(strings.Join(c.Command[2:], " "))
+	special := len(c.EnvFrom) > 0 || slices.ContainsFunc(c.Env, func(env v1.EnvVar) bool { return len(validation.IsCIdentifier(env.Name)) > 0 })
+	if shell && special {
+		return fmt.Errorf("container %s prints its environment through a shell, which drops names that are no identifiers: use the image %s", c.Name, Envdump)
+	}
+	return nil
 }
 
 // Quick gives spec what makes a test pod start and end quickly.

@@ -57,6 +57,34 @@ func TestStuckIsNoContainerThatTheKubeletStartsByItself(t *testing.T) {
 	}
 }
 
+func TestShellThatDropsNamesIsRefused(t *testing.T) {
+	shell := func(script, name string) v1.Container {
+		return v1.Container{Name: "c", Command: []string{"/bin/sh", "-c", script}, Env: []v1.EnvVar{{Name: name}}}
+	}
+	from := shell("echo $A", "A")
+	from.EnvFrom = []v1.EnvFromSource{{}}
+	fromAndPrints := shell("env | sort", "A")
+	fromAndPrints.EnvFrom = []v1.EnvFromSource{{}}
+	for name, test := range map[string]struct {
+		container v1.Container
+		refused   bool
+	}{
+		"a shell that prints a special name":             {shell("env", "a:b"), true},
+		"a shell that prints it after something else":    {shell("true; printenv 'a:b'", "a:b"), true},
+		"a shell that prints what comes through envFrom": {fromAndPrints, true},
+		"a shell that prints identifiers":                {shell("env", "A"), false},
+		"a shell that does something else":               {shell("cat /data/config.env", "a:b"), false},
+		"a shell that uses envFrom":                      {from, false},
+		"no shell":                                       {v1.Container{Command: []string{"env"}, Env: []v1.EnvVar{{Name: "a:b"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := misleading(test.container); (err != nil) != test.refused {
+				t.Errorf("error %v, want one: %t", err, test.refused)
+			}
+		})
+	}
+}
+
 func TestStatusFindsContainersOfEveryKind(t *testing.T) {
 	pod := &v1.Pod{Status: v1.PodStatus{
 		InitContainerStatuses:      []v1.ContainerStatus{{Name: "init", RestartCount: 1}},
