@@ -5,6 +5,7 @@ import (
 
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
@@ -64,4 +65,28 @@ var _ = describe("with optional: true", func(f *framework.Framework) {
 		event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)
 		gomega.Expect(event.Message).To(gomega.ContainSubstring("line 2"))
 	})
+})
+
+var _ = describe("against other sources of the same name,", func(f *framework.Framework) {
+	for _, c := range []struct{ text, key, want string }{
+		{"the file wins over envFrom and an earlier variable", "A", "of the file"},
+		{"an optional key that is missing leaves what envFrom or an earlier variable has set", "NONE", "as it was"},
+	} {
+		f.It(c.text, func(ctx context.Context) {
+			_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: "source"}, Data: map[string]string{"FROM": "as it was"}}, metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+			container := pods.Dumps(consumer, v1.EnvVar{Name: "EARLIER", Value: "as it was"},
+				optional(from("FROM", "config.env", c.key)), optional(from("EARLIER", "config.env", c.key)),
+				v1.EnvVar{Name: "REFERENCES", Value: "$(FROM), $(EARLIER)"})
+			container.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "source"}}}}
+			pod := newPod("precedence", writes("config.env", "A=of the file\n"), container)
+			pods.RunToEnd(ctx, f, pod)
+
+			env := pods.Env(ctx, f, pod.Name, consumer)
+			gomega.Expect(env).To(gomega.HaveKeyWithValue("FROM", c.want))
+			gomega.Expect(env).To(gomega.HaveKeyWithValue("EARLIER", c.want))
+			gomega.Expect(env).To(gomega.HaveKeyWithValue("REFERENCES", c.want+", "+c.want))
+		})
+	}
 })
