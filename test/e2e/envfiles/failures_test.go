@@ -94,8 +94,8 @@ var _ = describe("row 5, the container waits, an event says why,", func(f *frame
 func expectNamed(event *v1.Event, variable, path, key string) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(event.InvolvedObject.FieldPath).To(gomega.Equal("spec.containers{" + consumer + "}"))
-	for _, name := range []string{consumer, variable, volume, path, key} {
-		gomega.Expect(event.Message).To(gomega.MatchRegexp(`(^|[^\w/])%s($|[^\w/])`, name))
+	for what, name := range map[string]string{"container": consumer, "variable": variable, "volume": volume, "env file": path, "key": key} {
+		gomega.Expect(event.Message).To(gomega.ContainSubstring("%s %q", what, name))
 	}
 	gomega.Expect(event.Message).NotTo(gomega.ContainSubstring("/var/lib"))
 	gomega.Expect(event.Message).NotTo(gomega.ContainSubstring("kubernetes.io~empty-dir"))
