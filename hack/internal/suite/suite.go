@@ -17,7 +17,6 @@ import (
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -69,15 +68,15 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	if err := reach(ctx, o.Kubeconfig, o.Context); err != nil {
 		return Result{}, err
 	}
-	binary, err := build(ctx, l, o.Suite, step)
+	dir, err := os.MkdirTemp("", "podenv-e2e-")
 	if err != nil {
 		return Result{}, err
 	}
-	unlock, err := lockfile.Share(ctx, filepath.Join(filepath.Dir(binary), inUse), "that removes old suites", step)
+	defer os.RemoveAll(dir)
+	binary, err := build(ctx, l, o.Suite, dir, step)
 	if err != nil {
 		return Result{}, err
 	}
-	defer unlock()
 	// An old file must not pass for the result of a run that never wrote one.
 	for _, file := range []string{o.JUnit, o.report()} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
