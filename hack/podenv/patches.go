@@ -38,7 +38,7 @@ are printed.`,
 	}
 }
 
-// printWritten prints the files that were written, each after prefix, and what a person may
+// printWritten prints the files that were written, each after prefix, and what the user may
 // not expect of them.
 func (a *app) printWritten(w *source.Written, prefix string) {
 	for _, file := range w.Files {

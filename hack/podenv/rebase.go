@@ -28,14 +28,14 @@ func newRebase(a *app) *cobra.Command {
 		Use:   "rebase",
 		Short: "Carry the patches of one series to another Kubernetes minor",
 		Long: `rebase merges the patches of one series into the release of another and writes
-them to its patches/<minor>; a series that there is not yet is made, on the
+them to its patches/<minor>; a series that does not exist yet is made, on the
 newest release of the minor unless --release names one. At a patch that conflicts
 it stops, as git am -3 does: resolve the conflict where it says and go on with
 --continue. Then it assembles the tree, generated code included.
 
 A patch that has not changed since it was carried is not carried again: what was
 adapted then stays. So after a change of one series the same command brings the
-next one up to date. What becomes of each patch is printed; "applied anew" is one
+next one up to date. What is done with each patch is printed; "applied anew" is one
 that was adapted before, has changed since and applies without a conflict: look
 whether it has to be adapted again.`,
 		Example: `  podenv rebase --from v1.33 --to v1.32 --release v1.32.13

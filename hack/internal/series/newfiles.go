@@ -67,7 +67,7 @@ func JoinMessage(patch []byte, newFiles []string) []byte {
 	return slices.Concat(patch[:at], []byte(trailers), patch[at:])
 }
 
-// HasTrailer tells whether a commit's message has a line that only a patch file may have.
+// HasTrailer reports whether a commit's message has a line that only a patch file may have.
 func HasTrailer(message string) bool {
 	return strings.HasPrefix(message, newFileTrailer) || strings.Contains(message, "\n"+newFileTrailer)
 }

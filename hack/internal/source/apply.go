@@ -220,7 +220,7 @@ func findHunk(patch []byte, file string, start int) (header string, line int) {
 	return "", 0
 }
 
-// canMerge tells whether git can merge the patch 3-way: the repository has the files
+// canMerge reports whether git can merge the patch 3-way: the repository has the files
 // that the patch was made from, and the patch applies to those. It does not where a
 // person edited its old lines by hand.
 func (r repo) canMerge(ctx context.Context, patch patchFile) bool {

@@ -14,7 +14,7 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// treeBranch is the branch that assembly moves. Branches of a person's stay.
+// treeBranch is the branch that assembly moves. Branches that the user made stay.
 const treeBranch = "podenv"
 
 // assembly is one run of Assemble.
@@ -83,7 +83,7 @@ func (a *assembly) lock(ctx context.Context) (unlock func(), err error) {
 	return lockfile.Lock(ctx, filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.dir)+".lock"), "that works on "+a.tree.dir, a.step)
 }
 
-// current tells whether the tree that find has found clean is what the inputs give.
+// current reports whether the tree that find has found clean is what the inputs give.
 func (a *assembly) current(ctx context.Context) bool {
 	if a.state.Key != a.key {
 		return false
@@ -198,7 +198,7 @@ func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// `git diff release` is what a person types.
+	// `git diff release` is what the user types.
 	return commit, a.tree.git(ctx, "update-ref", releaseBranch, commit)
 }
 

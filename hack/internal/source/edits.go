@@ -11,7 +11,7 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// ErrEdited is returned where going on would overwrite what a person did in a tree.
+// ErrEdited is returned where going on would overwrite what the user did in a tree.
 var ErrEdited = errors.New("the tree has edits")
 
 // Where what assembly drops stays to be found.
@@ -20,7 +20,7 @@ const (
 	writtenRef = "refs/podenv/written" // the last commit that WritePatches wrote
 )
 
-// find looks at the tree that is there, and tells whether there is one. It returns only
+// find looks at the tree that is there, and reports whether there is one. It returns only
 // a tree whose content may be replaced.
 func (a *assembly) find(ctx context.Context) (bool, error) {
 	st, err := readState(a.tree.dir)
@@ -70,7 +70,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// inProgress tells whether a `git am` or `git rebase` waits to be continued.
+// inProgress reports whether a `git am` or `git rebase` waits to be continued.
 func (r repo) inProgress() bool {
 	for _, name := range []string{"rebase-apply", "rebase-merge"} {
 		if _, err := os.Stat(r.gitPath(name)); err == nil {
@@ -135,7 +135,7 @@ func (a *assembly) discard(ctx context.Context, dirty []string) error {
 }
 
 // recover makes way for assembly after one that was interrupted. Commits by someone else
-// since are not its to drop. Changed files may be a half-applied patch or a person's; they
+// since are not its to drop. Changed files may be a half-applied patch or an edit; they
 // are kept aside.
 func (a *assembly) recover(ctx context.Context, head string, dirty []string) error {
 	others, err := a.tree.lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.commits()...)...)

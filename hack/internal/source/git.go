@@ -27,7 +27,7 @@ type repo struct {
 }
 
 // hermetic is the configuration of every git command. A tree may belong to another user
-// than the one who runs podenv (sudo, a bind mount), hence safe.directory.
+// than the one who runs podenv (sudo, a bind mount): that is what safe.directory is for.
 var hermetic = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 	"GIT_CONFIG_COUNT=3",
@@ -39,7 +39,7 @@ var hermetic = []string{
 	"GIT_AUTHOR_NAME=" + authorName, "GIT_AUTHOR_EMAIL=" + authorEmail,
 }
 
-// cmd prepares a git command. The repository is named in full, for podenv may run
+// cmd prepares a git command. The repository is named in full, because podenv may run
 // in a hook of another one, whose GIT_DIR is in the environment.
 func (r repo) cmd(ctx context.Context, args ...string) *run.Cmd {
 	c := run.Command(ctx, "git", args...).Dir(r.dir).Env(hermetic...)
@@ -186,7 +186,7 @@ func (r repo) cloneOf(ctx context.Context, release repo) (string, error) {
 }
 
 // moveTo checks out commit on the tree's branch, drops what differs from it and ends a
-// `git am` in progress. Whoever calls it has made sure that nothing of a person's is lost.
+// `git am` in progress. The caller has made sure that no edit is lost.
 func (r repo) moveTo(ctx context.Context, commit string) error {
 	for _, operation := range []string{"rebase-apply", "rebase-merge"} {
 		if err := os.RemoveAll(r.gitPath(operation)); err != nil {

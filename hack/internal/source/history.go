@@ -42,7 +42,7 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 		parents, text, _ := strings.Cut(about, "\n")
 		c.parents, c.message, c.kind = strings.Fields(parents), text, kindOf(text)
 		if c.kind == kindRelease {
-			commits = nil // a person has rebased onto another release
+			commits = nil // the user has rebased onto another release
 		} else if c.paths, err = r.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", id); err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 	return commits, nil
 }
 
-// ownership tells where a path of the tree is kept: with the new files of this module, as
+// ownership says where a path of the tree is kept: with the new files of this module, as
 // generated code nowhere, or in a patch.
 type ownership struct {
 	gen      generator
@@ -87,8 +87,8 @@ func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership,
 	return o, nil
 }
 
-// isNewFile tells whether the path belongs to this module: as a file that came from it, or
-// as one that a person has added to a folder of its.
+// isNewFile reports whether the path belongs to this module: as a file that came from it, or
+// as one that the user has added to a folder of its.
 func (o *ownership) isNewFile(p string) bool {
 	return o.newFiles[p] || o.isNewFolder(path.Dir(p))
 }

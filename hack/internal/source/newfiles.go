@@ -110,7 +110,7 @@ func readIfThere(root, path string) (*newFile, error) {
 	return &f, err
 }
 
-// checkImports refuses a Go file that imports from this module, for in a tree its packages
+// checkImports refuses a Go file that imports from this module, because in a tree its packages
 // have other import paths.
 func (f newFile) checkImports() error {
 	if !strings.HasSuffix(f.path, ".go") {
@@ -130,7 +130,7 @@ func (f newFile) checkImports() error {
 	return nil
 }
 
-// canStandAlone tells whether a patch can bring the file by its name: it is text at a path
+// canStandAlone reports whether a patch can bring the file by its name: it is text at a path
 // that git writes without quotes.
 func (f newFile) canStandAlone() bool {
 	plain := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }

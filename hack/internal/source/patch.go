@@ -209,7 +209,7 @@ func (f newFile) section() []byte {
 //     change with every edit: --no-numbered, --no-stat;
 //   - --full-index: abbreviated blob ids get longer as a repository grows, and whole ones
 //     are what `git am --3way` looks up;
-//   - every default of the diff spelled out, for it may change between git versions;
+//   - every default of the diff spelled out, because it may change between git versions;
 //   - --no-renames: a reader without the old file can still read it all.
 var formatFlags = []string{
 	"format-patch", "--zero-commit", "--no-signature", "--no-numbered", "--no-stat",
@@ -247,7 +247,7 @@ func patchNames(dir string) ([]string, error) {
 	return files, err
 }
 
-// sameContent tells whether the file at path holds data.
+// sameContent reports whether the file at path holds data.
 func sameContent(path string, data []byte) bool {
 	old, err := os.ReadFile(path)
 	return err == nil && string(old) == string(data)

@@ -19,28 +19,28 @@ type RebaseOptions struct {
 	Skip bool
 }
 
-// Rebased says what became of one patch.
+// Rebased says what was done with one patch.
 type Rebased struct {
 	Title string
 	// How is what Rebase did: one of the constants below.
 	How string
 }
 
-// What becomes of a patch in a rebase.
+// What is done with a patch in a rebase.
 const (
 	RebasedKept     = "kept"          // carried before and the same since, or the series' own
 	RebasedApplied  = "applied"       // git am could do it, by a 3-way merge if need be
 	RebasedAnew     = "applied anew"  // as applied, but the earlier carry was adapted: that may be lost
-	RebasedResolved = "resolved"      // a person resolved conflicts
+	RebasedResolved = "resolved"      // the user resolved conflicts
 	RebasedSkipped  = "skipped"       // left out with RebaseOptions.Skip
 	RebasedThere    = "already there" // the release has all of it
 )
 
 // Rebase carries the patches of one series to the release that another stands on, and
 // writes them to the other's patch files. The work is done in a repository of its own
-// under _output/rebase, where git has both releases and can merge; what a person adapted in
+// under _output/rebase, where git has both releases and can merge; what the user adapted in
 // an earlier carry stays as long as the patch that it was carried from does. It returns
-// what became of each patch, and the files that it wrote; no patches at all where there
+// what was done with each patch, and the files that it wrote; no patches at all where there
 // was nothing to do.
 //
 // At a conflict the error is a *RebaseConflictError. The next call goes on from there,
@@ -218,7 +218,7 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 	return true, err
 }
 
-// refuseEdits refuses to write patches that the tree of the series, with a person's edits
+// refuseEdits refuses to write patches that the tree of the series, with edits
 // in it, would then not be made from.
 func (r *rebase) refuseEdits(ctx context.Context) error {
 	a := newAssembly(r.layout, r.series, Options{}, r.step)
@@ -232,7 +232,7 @@ func (r *rebase) refuseEdits(ctx context.Context) error {
 	return err
 }
 
-// borrow lets git read the objects of other repositories, those that there are, as if they
+// borrow lets git read the objects of other repositories, those that exist, as if they
 // were r's. r is gone before anybody deletes them.
 func (r repo) borrow(trees ...string) error {
 	var text string

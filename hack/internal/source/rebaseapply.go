@@ -22,11 +22,11 @@ type rebaseState struct {
 	// Carried is what patches/<minor>/carried will say.
 	Carried []carriedLine `json:"carried"`
 	Patches []rebaseStep  `json:"patches"`
-	// Done is what became of the first of Patches.
+	// Done is what was done with the first of Patches.
 	Done []Rebased `json:"done,omitempty"`
 	// Head is the commit of the last patch that is done.
 	Head string `json:"head"`
-	// Stopped is set while the next patch waits for a person.
+	// Stopped is set while the next patch waits for the user.
 	Stopped bool `json:"stopped,omitempty"`
 }
 
@@ -44,7 +44,7 @@ type rebaseStep struct {
 	Message string `json:"message,omitempty"`
 	// Before is the patch's file in the series that is written, from an earlier carry.
 	Before string `json:"before,omitempty"`
-	// Adapted says that a person adapted that one.
+	// Adapted says that the user adapted that one.
 	Adapted bool `json:"adapted,omitempty"`
 }
 
@@ -139,7 +139,7 @@ func (r *rebase) resume(ctx context.Context) error {
 		}
 		return r.done(ctx, RebasedSkipped)
 	case r.rebased.Stopped && moved:
-		return r.done(ctx, RebasedResolved) // with a `git am --continue` of a person's
+		return r.done(ctx, RebasedResolved) // the user ran `git am --continue`
 	case r.rebased.Stopped && r.tree.inProgress():
 		return r.goOn(ctx)
 	}
@@ -150,7 +150,7 @@ func (r *rebase) resume(ctx context.Context) error {
 	return r.tree.moveTo(ctx, r.rebased.Head)
 }
 
-// goOn commits what a person has resolved.
+// goOn commits what the user has resolved.
 func (r *rebase) goOn(ctx context.Context) error {
 	conflict, err := r.unresolved(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *rebase) goOn(ctx context.Context) error {
 	return r.done(ctx, RebasedResolved)
 }
 
-// done notes what became of the next patch.
+// done notes what was done with the next patch.
 func (r *rebase) done(ctx context.Context, how string) error {
 	head, err := r.tree.head(ctx)
 	if err != nil {

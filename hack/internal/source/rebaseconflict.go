@@ -13,7 +13,7 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// RebaseConflictError says at which patch a rebase has stopped, and what a person does next.
+// RebaseConflictError says at which patch a rebase has stopped, and what the user does next.
 type RebaseConflictError struct {
 	// From is the series that the patch is of, To the one that is written.
 	From, To string
@@ -28,7 +28,7 @@ type RebaseConflictError struct {
 	Gone []string
 	// Unmerged is set where git could not merge, and Files are those of the patch.
 	Unmerged bool
-	// Remaining is set where a person has asked to go on, and Files are not resolved yet.
+	// Remaining is set where the user has asked to go on, and Files are not resolved yet.
 	Remaining bool
 	// Before is the patch file that an earlier carry of the patch gave; empty if none did.
 	Before string

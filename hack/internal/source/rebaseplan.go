@@ -28,7 +28,7 @@ type planned struct {
 	// before is the name of the patch file that an earlier carry of the same patch gave.
 	before string
 	// adapted says that the earlier carry changes something else than the patch did then:
-	// a person adapted it.
+	// the user adapted it.
 	adapted bool
 }
 
@@ -89,7 +89,7 @@ func after(result []planned, to []patchFile, p patchFile) int {
 	return 0
 }
 
-// isDone tells whether the series to is as planned.
+// isDone reports whether the series to is as planned.
 func isDone(plan []planned, to []patchFile) bool {
 	return slices.EqualFunc(plan, to, func(p planned, q patchFile) bool {
 		return !p.carry && p.message == "" && p.path == q.path
@@ -97,7 +97,7 @@ func isDone(plan []planned, to []patchFile) bool {
 }
 
 // changesHash is a hash of the lines that the patch adds to and removes from existing files,
-// which is what a person adapts to another release. What stands around them, and where, is the
+// which is what the user adapts to another release. What stands around them, and where, is the
 // release's. Of its new files the names count: both series have the same ones.
 func changesHash(p patchFile) string {
 	h := newHash("changes")
@@ -202,7 +202,7 @@ func readCarried(s series.Series) (carried, error) {
 	return c, nil
 }
 
-// writeCarried writes what was carried to s, and tells whether that is news.
+// writeCarried writes what was carried to s, and reports whether that is news.
 func writeCarried(s series.Series, c carried) (changed bool, err error) {
 	path := filepath.Join(s.Dir, carriedName)
 	if sameContent(path, c.format()) {

@@ -187,7 +187,7 @@ const samplePrefix = "k8s.io/sample-"
 // stagingDir is where a release keeps a staging module.
 func stagingDir(module string) string { return "./staging/src/" + module }
 
-// moduleEdit fits a release's go.mod and go.work to the modules that there are.
+// moduleEdit fits a release's go.mod and go.work to the modules that exist.
 type moduleEdit struct {
 	series series.Series
 	pinned map[string]bool

@@ -22,7 +22,7 @@ type state struct {
 	Busy bool `json:"busy,omitempty"`
 	// Steps are the commits that assembly made, in order, the release's first.
 	Steps []stateStep `json:"steps"`
-	// Written is the commit of a person's whose content WritePatches saved.
+	// Written is the user's commit whose content WritePatches saved.
 	Written string `json:"written,omitempty"`
 	// Patches are the hashes of the patch files that the tree was last made from or written
 	// to. WritePatches replaces no other file.
@@ -54,7 +54,7 @@ func (s *state) take(path string, f *newFile) {
 // last is the latest commit that assembly made.
 func (s *state) last() string { return s.Steps[len(s.Steps)-1].Commit }
 
-// made tells whether assembly made commit.
+// made reports whether assembly made commit.
 func (s *state) made(commit string) bool {
 	for _, step := range s.Steps {
 		if step.Commit == commit {
@@ -64,7 +64,7 @@ func (s *state) made(commit string) bool {
 	return false
 }
 
-// known tells whether dropping commit loses nothing.
+// known reports whether dropping commit loses nothing.
 func (s *state) known(commit string) bool { return commit == s.Written || s.made(commit) }
 
 // commits are the ids of the commits whose content is elsewhere.

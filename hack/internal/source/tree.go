@@ -2,8 +2,8 @@
 // cache, then our new files, the patches and the generators' output, laid out as
 // kubernetes/kubernetes is.
 //
-// The tree is a git repository with one commit for each of these, so that a person
-// edits it with git and WritePatches takes the edits back. What a person has done
+// The tree is a git repository with one commit for each of these, so that the user
+// edits it with git and WritePatches takes the edits back. What the user has done
 // there is never overwritten.
 package source
 
@@ -31,7 +31,7 @@ type Tree struct {
 	// Stock is set for a release without new files and patches.
 	Stock bool
 	// Key is a hash of all that went into the tree when it was assembled. It says
-	// nothing of a person's edits since.
+	// nothing about edits since.
 	Key string
 }
 
@@ -118,10 +118,10 @@ func Packages(files []string) []string {
 type Options struct {
 	// Stock leaves out the new files, the patches and the generators.
 	Stock bool
-	// KeepEdits returns a tree with a person's edits as it is where its inputs have not changed,
+	// KeepEdits returns a tree with edits as it is where its inputs have not changed,
 	// instead of ErrEdited.
 	KeepEdits bool
-	// Discard drops a person's edits of the tree. They stay in the tree's repository,
+	// Discard drops edits of the tree. They stay in the tree's repository,
 	// under refs/podenv/saved.
 	Discard bool
 }
@@ -133,7 +133,7 @@ var ErrNoTree = errors.New("no assembled tree")
 // input that changed is done again. An unchanged tree costs a hash of the inputs and
 // a git status.
 //
-// A tree that a person has edited is left alone, with ErrEdited unless Options.KeepEdits says
+// A tree that the user has edited is left alone, with ErrEdited unless Options.KeepEdits says
 // otherwise. A patch that does not
 // apply is a *ConflictError, and the tree is left where `git am` stopped. After any
 // other error, and after a crash, the next call goes on from a consistent state.
@@ -165,7 +165,7 @@ func newTree(dir string, s series.Series, stock bool, st *state) *Tree {
 	return &Tree{Dir: dir, Series: s, Stock: stock, Key: sum(newHash("key", st.Key, st.Generated))}
 }
 
-// treeCommand is what a person types to get the tree.
+// treeCommand is what the user types to get the tree.
 func treeCommand(s series.Series, stock bool) string {
 	line := "`podenv tree --series " + s.Name
 	if stock {
@@ -201,7 +201,7 @@ type Commit struct {
 	Subject string
 	// Kind is "new-files", "patch" or "generated".
 	Kind string
-	// InSeries is set for a commit that assembly made; the others are a person's.
+	// InSeries is set for a commit that assembly made; the others are the user's.
 	InSeries bool
 }
 

@@ -28,11 +28,11 @@ var ErrNewerPatches = errors.New("patch files have changed since the tree was ma
 type Written struct {
 	// Files were written or deleted, relative to the repository's root.
 	Files []string
-	// Notes say in a line each what a person may not expect.
+	// Notes say in a line each what the user may not expect.
 	Notes []string
 }
 
-// WritePatches writes the commits of the tree of s, a person's on top included, back to
+// WritePatches writes the commits of the tree of s, the user's on top included, back to
 // the series' patch files, and new files to where they stand in this repository. Generated
 // code is left out. The same commits give the same bytes.
 //
@@ -243,7 +243,7 @@ func (a *assembly) refuseNewer(made string) error {
 		ErrNewerPatches, some(newer), treeCommand(a.series, false))
 }
 
-// relative is path as a person at the root of the repository writes it.
+// relative is path as the user at the root of the repository writes it.
 func (a *assembly) relative(path string) string {
 	if rel, err := filepath.Rel(a.layout.Root, path); err == nil {
 		return rel

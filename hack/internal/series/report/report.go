@@ -26,7 +26,7 @@ type Report struct {
 	// Touched is what the patches change in existing files, NewFiles what they bring.
 	Touched  Touched  `json:"touched"`
 	NewFiles NewFiles `json:"newFiles"`
-	// Built tells whether the series' binaries are there to be asked for gates.
+	// Built reports whether the series' binaries are there to be asked for gates.
 	Built bool `json:"built"`
 	// Gates are those of featuregates/ for the minor, sorted by name.
 	Gates []Gate `json:"gates"`
@@ -70,7 +70,7 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 	return r, err
 }
 
-// isBuilt tells whether the folder binaries has the components that are asked.
+// isBuilt reports whether the folder binaries has the components that are asked.
 func isBuilt(binaries string, states []featuregates.State) (bool, error) {
 	for _, component := range append(components(states), metricsComponent) {
 		_, err := os.Stat(filepath.Join(binaries, component))
@@ -94,7 +94,7 @@ func components(states []featuregates.State) []string {
 	return slices.Compact(names)
 }
 
-// ask puts what the binaries tell in the place of what featuregates/ says.
+// ask puts what the binaries report in place of what featuregates/ says.
 func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.State) error {
 	served, err := metricsGates(ctx, filepath.Join(binaries, metricsComponent))
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.S
 	return nil
 }
 
-// Disagree tells whether any gate is another one than featuregates/ says. It decides the
+// Disagree reports whether any gate is another one than featuregates/ says. It decides the
 // exit status of podenv series.
 func Disagree(reports []Report) bool {
 	return slices.ContainsFunc(reports, func(r Report) bool {

@@ -20,7 +20,7 @@ type Verified struct {
 	Report Report
 }
 
-// WriteVerified writes a table for a person, a series a line.
+// WriteVerified writes a table for the user, a series a line.
 func WriteVerified(w io.Writer, rows []Verified) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tAPPLY, GENERATE\tCOMPILE\tTESTS\tGATES")

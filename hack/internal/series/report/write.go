@@ -9,7 +9,7 @@ import (
 	"podenv.dev/hack/internal/jsonout"
 )
 
-// WriteTable writes the reports for a person.
+// WriteTable writes the reports for the user.
 func WriteTable(w io.Writer, reports []Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tLINES IN EXISTING FILES\tNEW FILES\tGATE\tSTAGE\tDEFAULT\t")
