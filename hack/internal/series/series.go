@@ -34,7 +34,7 @@ type Series struct {
 // ErrUnknown is in the chain of the error for a name that patches/ does not have.
 func Load(l layout.Layout, name string) (Series, error) {
 	dir := l.Patches(name)
-	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	mod, err := Series{Dir: dir}.GoMod()
 	if errors.Is(err, os.ErrNotExist) || name != filepath.Base(dir) {
 		known, listErr := Names(l)
 		if listErr != nil {
@@ -42,10 +42,6 @@ func Load(l layout.Layout, name string) (Series, error) {
 		}
 		return Series{}, fmt.Errorf("%w %q: choose one of %s with --series", ErrUnknown, name, strings.Join(known, ", "))
 	}
-	if err != nil {
-		return Series{}, err
-	}
-	mod, err := modfile.Parse(filepath.Join(dir, "go.mod"), data, nil)
 	if err != nil {
 		return Series{}, fmt.Errorf("reading the release of series %s: %w", name, err)
 	}
@@ -60,15 +56,20 @@ func Load(l layout.Layout, name string) (Series, error) {
 	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series stands on", dir, kubernetes)
 }
 
-// Replaced lists the modules of the release that are there at another version, as in
-// "k8s.io/cri-client v0.33.13": those that the series' go.mod replaces.
-func (s Series) Replaced() ([]string, error) {
+// GoMod reads the series' go.mod, which pins the modules of the release.
+func (s Series) GoMod() (*modfile.File, error) {
 	path := filepath.Join(s.Dir, "go.mod")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	mod, err := modfile.Parse(path, data, nil)
+	return modfile.Parse(path, data, nil)
+}
+
+// Replaced lists the modules of the release that are there at another version, as in
+// "k8s.io/cri-client v0.33.13": those that the series' go.mod replaces.
+func (s Series) Replaced() ([]string, error) {
+	mod, err := s.GoMod()
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
 
@@ -129,7 +128,7 @@ func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]st
 // readPins lists the modules that the series' go.mod requires. A staging module that cannot
 // be had at the release's version may be replaced there by another version of itself.
 func readPins(s series.Series) ([]module.Version, error) {
-	f, err := readGoMod(s)
+	f, err := s.GoMod()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +152,7 @@ func readPins(s series.Series) ([]module.Version, error) {
 
 // readLanguage is the Go version that the series' go.mod, as the release's, says.
 func readLanguage(s series.Series) (string, error) {
-	f, err := readGoMod(s)
+	f, err := s.GoMod()
 	if err != nil {
 		return "", err
 	}
@@ -161,15 +160,6 @@ func readLanguage(s series.Series) (string, error) {
 		return "", fmt.Errorf("%s has no go line: add that of the go.mod of %s", f.Syntax.Name, s.Release)
 	}
 	return f.Go.Version, nil
-}
-
-func readGoMod(s series.Series) (*modfile.File, error) {
-	path := filepath.Join(s.Dir, "go.mod")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return modfile.Parse(path, data, nil)
 }
 
 // readSums reads the checksums of module content from the series' go.sum.

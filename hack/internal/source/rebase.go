@@ -250,7 +250,7 @@ func (r *rebase) finish(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return written, err
 	}
-	news, err := writeCarried(r.series, r.rebased.carried())
+	news, err := writeCarried(r.series, carried{from: r.rebased.From, patches: r.rebased.Carried})
 	if err != nil {
 		return written, err
 	}

@@ -2,15 +2,12 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/series"
 )
@@ -20,8 +17,8 @@ import (
 type rebaseState struct {
 	From string `json:"from"`
 	// Carried is what patches/<minor>/carried will say.
-	Carried []carriedLine `json:"carried"`
-	Patches []rebaseStep  `json:"patches"`
+	Carried []carriedPatch `json:"carried"`
+	Patches []rebaseStep   `json:"patches"`
 	// Done is what was done with the first of Patches.
 	Done []Rebased `json:"done,omitempty"`
 	// Head is the commit of the last patch that is done.
@@ -29,8 +26,6 @@ type rebaseState struct {
 	// Stopped is set while the next patch waits for the user.
 	Stopped bool `json:"stopped,omitempty"`
 }
-
-type carriedLine struct{ Title, Changes, Message string }
 
 // rebaseStep is a patch that is applied.
 type rebaseStep struct {
@@ -51,10 +46,7 @@ type rebaseStep struct {
 func rebaseFolder(dir string) string { return filepath.Join(dir, ".git", "podenv", "rebase") }
 
 func newRebaseState(dir string, from series.Series, patches []planned, c carried, head string) (*rebaseState, error) {
-	st := &rebaseState{From: from.Name, Head: head}
-	for _, p := range c.patches {
-		st.Carried = append(st.Carried, carriedLine{p.title, p.changes, p.message})
-	}
+	st := &rebaseState{From: from.Name, Carried: c.patches, Head: head}
 	if err := os.MkdirAll(rebaseFolder(dir), 0o755); err != nil {
 		return nil, err
 	}
@@ -74,33 +66,15 @@ func newRebaseState(dir string, from series.Series, patches []planned, c carried
 	return st, st.write(dir)
 }
 
-// carried is what the patches that the rebase carries were when it began.
-func (st *rebaseState) carried() carried {
-	c := carried{from: st.From}
-	for _, line := range st.Carried {
-		c.patches = append(c.patches, carriedPatch{line.Title, line.Changes, line.Message})
-	}
-	return c
-}
+func rebaseStateFile(dir string) string { return filepath.Join(rebaseFolder(dir), "state.json") }
 
-func (st *rebaseState) write(dir string) error {
-	data, err := json.MarshalIndent(st, "", "  ")
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(filepath.Join(rebaseFolder(dir), "state.json"), append(data, '\n'), 0o644)
-}
+func (st *rebaseState) write(dir string) error { return writeJSON(rebaseStateFile(dir), st) }
 
 // readRebaseState returns an error that is os.ErrNotExist where no rebase has begun.
 func readRebaseState(dir string) (*rebaseState, error) {
-	path := filepath.Join(rebaseFolder(dir), "state.json")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	var st rebaseState
-	if err := json.Unmarshal(data, &st); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w): save what you need from %s and delete it", path, err, dir)
+	if err := readJSON(rebaseStateFile(dir), dir, &st); err != nil {
+		return nil, err
 	}
 	return &st, nil
 }

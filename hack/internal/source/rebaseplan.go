@@ -55,15 +55,15 @@ func plan(from, to []patchFile, earlier carried) []planned {
 		own, has := take(p.header.Title)
 		last, wasCarried := earlier.of(p.header.Title)
 		switch {
-		case wasCarried && last.changes == changesHash(p) && !has:
-		case wasCarried && last.changes == changesHash(p):
+		case wasCarried && last.Changes == changesHash(p) && !has:
+		case wasCarried && last.Changes == changesHash(p):
 			kept := planned{patchFile: own}
-			if last.message != messageHash(p) {
+			if last.Message != messageHash(p) {
 				kept.message = p.header.Message()
 			}
 			result = append(result, kept)
 		default:
-			adapted := has && wasCarried && changesHash(own) != last.changes
+			adapted := has && wasCarried && changesHash(own) != last.Changes
 			result = append(result, planned{patchFile: p, carry: true, before: own.nameIfAny(), adapted: adapted})
 		}
 	}
@@ -140,11 +140,11 @@ type carried struct {
 	patches []carriedPatch
 }
 
-type carriedPatch struct{ title, changes, message string }
+type carriedPatch struct{ Title, Changes, Message string }
 
 func (c carried) of(title string) (carriedPatch, bool) {
 	for _, p := range c.patches {
-		if p.title == title {
+		if p.Title == title {
 			return p, true
 		}
 	}
@@ -155,7 +155,7 @@ func (c carried) of(title string) (carriedPatch, bool) {
 func carriedFrom(from series.Series, patches []patchFile) carried {
 	c := carried{from: from.Name}
 	for _, p := range patches {
-		c.patches = append(c.patches, carriedPatch{title: p.header.Title, changes: changesHash(p), message: messageHash(p)})
+		c.patches = append(c.patches, carriedPatch{Title: p.header.Title, Changes: changesHash(p), Message: messageHash(p)})
 	}
 	return c
 }
@@ -169,7 +169,7 @@ func (c carried) format() []byte {
 		"# carried again.\n")
 	fmt.Fprintf(&b, "from %s\n", c.from)
 	for _, p := range c.patches {
-		fmt.Fprintf(&b, "%s %s %s\n", p.changes, p.message, p.title)
+		fmt.Fprintf(&b, "%s %s %s\n", p.Changes, p.Message, p.Title)
 	}
 	return b.Bytes()
 }
@@ -194,7 +194,7 @@ func readCarried(s series.Series) (carried, error) {
 		case len(fields) == 2 && fields[0] == "from":
 			c.from = fields[1]
 		case len(fields) == 3:
-			c.patches = append(c.patches, carriedPatch{changes: fields[0], message: fields[1], title: fields[2]})
+			c.patches = append(c.patches, carriedPatch{Changes: fields[0], Message: fields[1], Title: fields[2]})
 		default:
 			return carried{}, fmt.Errorf("%s: cannot read the line %q: restore the file with git, or delete it to carry every patch anew", path, line)
 		}

@@ -83,17 +83,12 @@ func stateFile(tree string) string { return filepath.Join(tree, ".git", "podenv"
 
 // readState returns an error that is os.ErrNotExist where tree is not one.
 func readState(tree string) (*state, error) {
-	data, err := os.ReadFile(stateFile(tree))
-	if err != nil {
+	var s state
+	if err := readJSON(stateFile(tree), tree, &s); err != nil {
 		return nil, err
 	}
-	var s state
-	err = json.Unmarshal(data, &s)
-	if err == nil && len(s.Steps) == 0 {
-		err = errors.New("it names no commit")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w): save what you need from %s and delete it", stateFile(tree), err, tree)
+	if len(s.Steps) == 0 {
+		return nil, damaged(stateFile(tree), tree, errors.New("it names no commit"))
 	}
 	if s.Conflict != nil {
 		s.Conflict.Dir = tree
@@ -101,15 +96,33 @@ func readState(tree string) (*state, error) {
 	return &s, nil
 }
 
-func writeState(tree string, s *state) error {
-	data, err := json.MarshalIndent(s, "", "  ")
+func writeState(tree string, s *state) error { return writeJSON(stateFile(tree), s) }
+
+// readJSON reads the file at path, which describes the repository dir, into v.
+func readJSON(path, dir string, v any) error {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(stateFile(tree)), 0o755); err != nil {
+	if err := json.Unmarshal(data, v); err != nil {
+		return damaged(path, dir, err)
+	}
+	return nil
+}
+
+func damaged(path, dir string, err error) error {
+	return fmt.Errorf("%s is damaged (%w): save what you need from %s and delete it", path, err, dir)
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(stateFile(tree), append(data, '\n'), 0o644)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, append(data, '\n'), 0o644)
 }
 
 // kind says what a commit of a tree is. All but a patch carry it in their message, where
