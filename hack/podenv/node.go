@@ -59,6 +59,17 @@ func (a *app) cluster(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Find(ctx, a.layout, e, a.name)
 }
 
+// onCluster runs f on the cluster that --name says.
+func (a *app) onCluster(f func(context.Context, *cluster.Cluster, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.cluster(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return f(cmd.Context(), c, args)
+	}
+}
+
 func newNodeList(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
@@ -104,13 +115,9 @@ func newNodeDrain(a *app) *cobra.Command {
 node that took pods takes pods again. podenv node uncordon ends it.`,
 		Example: `  podenv node drain podenv-worker --delete-emptydir-data --force`,
 		Args:    nodeArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.cluster(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return node.Drain(cmd.Context(), c, args[0], o, a.reporter())
-		},
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
+			return node.Drain(ctx, c, args[0], o, a.reporter())
+		}),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.Force, "force", false, "also delete pods that no controller makes anew")
@@ -127,13 +134,9 @@ func newNodeUncordon(a *app) *cobra.Command {
 		Short:   "Let a node take pods again",
 		Example: `  podenv node uncordon podenv-worker`,
 		Args:    nodeArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.cluster(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return node.Uncordon(cmd.Context(), c, args[0], a.reporter())
-		},
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
+			return node.Uncordon(ctx, c, args[0], a.reporter())
+		}),
 	}
 }
 
@@ -206,22 +209,18 @@ what the build has as its default. Other gates stay as they are.`,
 			}
 			return componentArg(args[1])
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			gates, err := node.ParseGateChanges(args[2:])
 			if err != nil {
 				return err
 			}
-			c, err := a.cluster(cmd.Context())
-			if err != nil {
-				return err
-			}
-			changed, err := node.SetGates(cmd.Context(), c, args[0], args[1], gates, a.reporter())
+			changed, err := node.SetGates(ctx, c, args[0], args[1], gates, a.reporter())
 			if err != nil {
 				return err
 			}
 			a.printChanged(changed)
 			return nil
-		},
+		}),
 	}
 }
 
@@ -232,14 +231,10 @@ func newNodeRestart(a *app) *cobra.Command {
 		Example: `  podenv node restart podenv-worker kubelet
   podenv node restart podenv-control-plane etcd`,
 		Args: nodeArgs(2, "etcd"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.cluster(cmd.Context())
-			if err != nil {
-				return err
-			}
-			_, err = node.Restart(cmd.Context(), c, args[0], args[1], a.reporter())
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
+			_, err := node.Restart(ctx, c, args[0], args[1], a.reporter())
 			return err
-		},
+		}),
 	}
 }
 
@@ -252,12 +247,8 @@ that podenv push has brought, and lets it take pods again if podenv node has dra
 kube-proxy goes back on all nodes. Evicted pods do not come back.`,
 		Example: `  podenv node undo podenv-worker`,
 		Args:    nodeArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.cluster(cmd.Context())
-			if err != nil {
-				return err
-			}
-			undone, changed, err := node.Undo(cmd.Context(), c, args[0], a.reporter())
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
+			undone, changed, err := node.Undo(ctx, c, args[0], a.reporter())
 			for _, c := range undone {
 				a.printChanged(c)
 			}
@@ -265,7 +256,7 @@ kube-proxy goes back on all nodes. Evicted pods do not come back.`,
 				fmt.Fprintf(a.out, "%s is as it was made: there is nothing to undo\n", args[0])
 			}
 			return err
-		},
+		}),
 	}
 }
 

@@ -15,12 +15,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// poll is how often the API server is asked about a pod. A variable, so that unit tests
+// poll is the time between two requests about a pod. A variable, so that unit tests
 // need not wait.
 var poll = 300 * time.Millisecond
 
-// tell runs pod to its end and returns what its main container saw.
-func tell(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, keep bool) (*Story, error) {
+// runPod runs pod to its end and returns what its main container saw.
+func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, keep bool) (*Story, error) {
 	if err := remove(ctx, pods, pod.Name); err != nil {
 		return nil, err
 	}

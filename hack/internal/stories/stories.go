@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options, step *progress.Step) ([]Story, error) {
 
 func run(ctx context.Context, client kubernetes.Interface, keep bool, step *progress.Step) ([]Story, error) {
 	step.Now("running %s", strings.Join(manifests.Stories, " and "))
-	told := make([]Story, len(manifests.Stories))
+	shown := make([]Story, len(manifests.Stories))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, manifest := range manifests.Stories {
 		group.Go(func() error {
@@ -65,19 +65,19 @@ func run(ctx context.Context, client kubernetes.Interface, keep bool, step *prog
 			if err != nil {
 				return err
 			}
-			story, err := tell(ctx, client.CoreV1().Pods(metav1.NamespaceDefault), pod, keep)
+			story, err := runPod(ctx, client.CoreV1().Pods(metav1.NamespaceDefault), pod, keep)
 			if err != nil {
 				return fmt.Errorf("test/manifests/%s: %w", manifest, err)
 			}
 			story.Manifest = manifest
-			told[i] = *story
+			shown[i] = *story
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return told, nil
+	return shown, nil
 }
 
 // describe is what pod's manifest says about its story.

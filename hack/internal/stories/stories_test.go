@@ -27,7 +27,7 @@ func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = tell(t.Context(), client.CoreV1().Pods("default"), pod, false)
+	_, err = runPod(t.Context(), client.CoreV1().Pods("default"), pod, false)
 	if err == nil || !strings.Contains(err.Error(), "did not see CONFIG_VAR") {
 		t.Fatalf("want an error that names the missing variable, got %v", err)
 	}
@@ -47,7 +47,7 @@ func TestKeepLeavesThePod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = tell(t.Context(), client.CoreV1().Pods("default"), pod, true)
+	_, _ = runPod(t.Context(), client.CoreV1().Pods("default"), pod, true)
 	if _, err := client.CoreV1().Pods("default").Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
 		t.Errorf("the pod is gone: %v", err)
 	}
