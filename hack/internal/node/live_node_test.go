@@ -47,8 +47,9 @@ func (l *live) setAPIServerGate(t *testing.T) {
 func (l *live) setGate(t *testing.T, node, component, gate string) {
 	off := map[string]*bool{gate: ptr.To(false)}
 	for range 2 {
-		if _, err := SetGates(t.Context(), l.cluster, node, component, off, nil); err != nil {
-			t.Fatal(err)
+		changed, err := SetGates(t.Context(), l.cluster, node, component, off, nil)
+		if err != nil || changed.Node != node || changed.Component != component || changed.Version == "" {
+			t.Fatalf("SetGates: %+v, %v", changed, err)
 		}
 		s := l.state(t, node, component)
 		if on, differs := s.Gates[gate]; !differs || on || !s.Changed {

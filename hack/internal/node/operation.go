@@ -73,10 +73,11 @@ func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []
 		if err := o.look(ctx, c, nodes, p); err != nil {
 			return nil, err
 		}
+		changed := o.changed()
 		if err := o.run(ctx); err != nil {
-			return nil, fmt.Errorf("%s of node %s: %w", component, strings.Join(nodes, ", "), err)
+			return nil, fmt.Errorf("%s: %w", component, err)
 		}
-		return o.changed(), nil
+		return changed, nil
 	}()
 	return changed, s.end(err)
 }
@@ -137,7 +138,7 @@ func (i *instance) isOriginal() bool {
 	return i.to.SHA256 == i.recorded.Original.SHA256 && maps.Equal(i.wanted, i.recorded.Original.Gates)
 }
 
-// changed is the result of the operation.
+// changed is the result of the operation, those included that are as wanted already.
 func (o *operation) changed() []Changed {
 	var out []Changed
 	for _, i := range o.instances {
