@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/test/e2e/framework"
+	"k8s.io/utils/ptr"
 
+	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/manifests"
 )
 
@@ -33,12 +35,12 @@ var _ = describe("where the policy strict-env-names chooses a namespace,", func(
 			framework.ExpectNoError(err)
 			for _, special := range []string{story, "1ST", " ", `say "hi"`} {
 				for _, spec := range []v1.PodSpec{named(special), prefixed(special)} {
-					expectRefused(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, spec), consumer, special)
-					framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, other.Name, spec), "%q", special)
+					expectRefused(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, spec), consumer, special)
+					framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, other.Name, spec), "%q", special)
 				}
 			}
 			for _, plain := range []string{"PLAIN", "a.b-C_1", ".a", "-"} {
-				framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named(plain)), "%q", plain)
+				framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(plain)), "%q", plain)
 			}
 		})
 	}
@@ -66,6 +68,37 @@ var _ = describe("where the policy strict-env-names chooses a namespace,", func(
 		strict.Spec.Template.Spec = special.Spec.Template.Spec
 		_, err = client.Update(ctx, strict, metav1.UpdateOptions{})
 		expectRefused(err, consumer, story)
+	})
+})
+
+var _ = describe("where the policy strict-env-names comes to choose a namespace in use,", func(f *framework.Framework) {
+	f.It("pods with special names go on, and their controllers cannot replace one that is deleted, until the label is gone", func(ctx context.Context) {
+		chosen := applyPolicy(ctx, f)
+		deployment := deploymentOf(named(story))
+		pods.Quick(&deployment.Spec.Template.Spec)
+		deployment.Spec.Template.Spec.Containers[0].Args = []string{"serve"}
+		deployment.Spec.Replicas = ptr.To(int32(2))
+		_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, deployment, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		running := awaitRunning(ctx, f, 2)
+		choose(ctx, f, f.Namespace.Name, chosen)
+
+		ginkgo.By("deleting one of two pods")
+		framework.ExpectNoError(f.ClientSet.CoreV1().Pods(f.Namespace.Name).Delete(ctx, running[0].Name, metav1.DeleteOptions{}))
+		owner := metav1.GetControllerOf(&running[0]).Name
+		gomega.Eventually(ctx, func(ctx context.Context) []v1.Event { return eventsOf(ctx, f, owner) }).
+			WithTimeout(f.Timeouts.PodStart).Should(gomega.ContainElement(gomega.And(
+			gomega.HaveField("Reason", "FailedCreate"),
+			gomega.HaveField("Message", gomega.ContainSubstring("container '%s': '%s' is no name", consumer, story)))))
+		gomega.Expect(awaitRunning(ctx, f, 1)[0].UID).To(gomega.Equal(running[1].UID), "the pod that was not deleted")
+
+		ginkgo.By("taking the label away")
+		for key := range chosen {
+			_, err := f.ClientSet.CoreV1().Namespaces().Patch(ctx, f.Namespace.Name, types.MergePatchType,
+				fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, key), metav1.PatchOptions{})
+			framework.ExpectNoError(err)
+		}
+		awaitRunning(ctx, f, 2)
 	})
 })
 
@@ -123,7 +156,7 @@ func choose(ctx context.Context, f *framework.Framework, namespace string, label
 		framework.ExpectNoError(err)
 	}
 	gomega.Eventually(ctx, func(ctx context.Context) error {
-		return kinds[0].dryRun(ctx, f.ClientSet, namespace, named(story))
+		return kinds[0].dryRun(ctx, f.DynamicClient, namespace, named(story))
 	}).WithTimeout(f.Timeouts.PodStartShort).Should(gomega.MatchError(gomega.ContainSubstring(story)), "the policy to be in force")
 }
 
