@@ -40,7 +40,8 @@ var _ = describe("through envFrom", func(f *framework.Framework) {
 			pods.RunToEnd(ctx, f, pod)
 
 			gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(want))
-			gomega.Expect(eventsOf(ctx, f, pod.Name)).NotTo(gomega.ContainElement(gomega.HaveField("Reason", invalidNames)))
+			// The kubelet sends its events in the order in which it raises them.
+			gomega.Expect(eventsUntilStart(ctx, f, pod.Name)).NotTo(gomega.ContainElement(gomega.HaveField("Reason", invalidNames)))
 		})
 
 		f.It("a prefix with any printable character stands before the keys of "+of.name, func(ctx context.Context) {
@@ -64,6 +65,23 @@ var _ = describe("through envFrom", func(f *framework.Framework) {
 	}
 })
 
+var _ = describe("through envFrom, in an ephemeral container,", func(f *framework.Framework) {
+	f.It("every key of a ConfigMap becomes a variable, with a prefix of any printable characters", func(ctx context.Context) {
+		createKeys(ctx, f, map[string]string{"1ST": "first", "a.b": "second"}, nil)
+		prefixed := fromConfigMap()
+		prefixed.Prefix = "Logging: "
+		framework.ExpectNoError(debugFrom(ctx, f, fromConfigMap(), prefixed))
+		pods.Await(ctx, f, "debugged", "the ephemeral container to end", func(pod *v1.Pod) bool {
+			return pods.Status(pod, "debug").State.Terminated != nil
+		})
+
+		env := pods.Env(ctx, f, "debugged", "debug")
+		for name, value := range map[string]string{"1ST": "first", "a.b": "second", "Logging: 1ST": "first", "Logging: a.b": "second"} {
+			gomega.Expect(env).To(gomega.HaveKeyWithValue(name, value))
+		}
+	})
+})
+
 // createKeys creates a ConfigMap and a Secret, both with the name source.
 func createKeys(ctx context.Context, f *framework.Framework, configMap, secret map[string]string) {
 	ginkgo.GinkgoHelper()
@@ -80,6 +98,18 @@ func fromConfigMap() v1.EnvFromSource {
 
 func fromSecret() v1.EnvFromSource {
 	return v1.EnvFromSource{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: source}}}
+}
+
+// eventsUntilStart waits for the event that the pod's consumer was started, and returns all
+// events that are on the pod then.
+func eventsUntilStart(ctx context.Context, f *framework.Framework, pod string) (events []v1.Event) {
+	ginkgo.GinkgoHelper()
+	gomega.Eventually(ctx, func(ctx context.Context) []v1.Event {
+		events = eventsOf(ctx, f, pod)
+		return events
+	}).WithTimeout(f.Timeouts.PodStart).Should(gomega.ContainElement(gomega.And(
+		gomega.HaveField("Reason", "Started"), gomega.HaveField("InvolvedObject.FieldPath", "spec.containers{"+consumer+"}"))))
+	return events
 }
 
 // eventsOf are the events on the object called name.

@@ -50,13 +50,23 @@ func dumps(env ...v1.EnvVar) v1.Container {
 // env, to it.
 func debug(ctx context.Context, f *framework.Framework, env ...v1.EnvVar) error {
 	ginkgo.GinkgoHelper()
+	return debugWith(ctx, f, v1.EphemeralContainerCommon{Env: env})
+}
+
+// debugFrom is debug with envFrom.
+func debugFrom(ctx context.Context, f *framework.Framework, from ...v1.EnvFromSource) error {
+	ginkgo.GinkgoHelper()
+	return debugWith(ctx, f, v1.EphemeralContainerCommon{EnvFrom: from})
+}
+
+func debugWith(ctx context.Context, f *framework.Framework, container v1.EphemeralContainerCommon) error {
+	ginkgo.GinkgoHelper()
+	container.Name, container.Image, container.ImagePullPolicy = "debug", pods.Envdump, v1.PullNever
 	serving := dumps()
 	serving.Args = []string{"serve"}
 	pod := pods.Create(ctx, f, pods.Once("debugged", serving))
 	pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
-	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
-		Name: "debug", Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: env,
-	}}}
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: container}}
 	_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).UpdateEphemeralContainers(ctx, pod.Name, pod, metav1.UpdateOptions{})
 	return err
 }

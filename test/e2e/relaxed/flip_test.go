@@ -58,7 +58,7 @@ var _ = describe("when the API server's gate goes off and on again", func(f *fra
 		}), "spec.template.spec.containers[0].env[2].name")
 		for _, kind := range kinds {
 			if kind.path != "" {
-				expectInvalid(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named(story)), kind.path+".containers[0].env[1].name")
+				expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(story)), kind.path+".containers[0].env[1].name")
 			}
 		}
 
@@ -144,7 +144,7 @@ func findAPIServer(ctx context.Context, f *framework.Framework) apiServer {
 	return server
 }
 
-// hurry ends the API server that the kubelet has told to end. It would wait for its watches
+// hurry ends the API server that the kubelet asks to end. It would wait for its watches
 // to end first, for as long as the kubelet lets it, 30 seconds; and the longer it is away,
 // the later do clients come back.
 const hurry = "(sleep 2; pkill -KILL --full '^kube-apiserver ') > /dev/null 2>&1 &"

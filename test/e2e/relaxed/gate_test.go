@@ -16,7 +16,7 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// What becomes of objects that were stored while the gate was on is in flip_test.go.
+// flip_test.go is about objects that were stored while the gate was on.
 var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *framework.Framework) {
 	for _, kind := range kinds {
 		if kind.path == "" {
@@ -24,24 +24,26 @@ var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *frame
 		}
 		f.It("a new "+kind.name+" with a special name or prefix is refused, as on every Kubernetes before", func(ctx context.Context) {
 			for _, special := range []string{story, "1ST", " ", `"`, "..", "A\x7f"} {
-				expectInvalid(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named(special)), kind.path+".containers[0].env[1].name")
-				expectInvalid(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, prefixed(special)), kind.path+".containers[0].envFrom[0].prefix")
+				expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(special)), kind.path+".containers[0].env[1].name")
+				expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(special)), kind.path+".containers[0].envFrom[0].prefix")
 			}
-			framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named("a.b-C_1")))
+			framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named("a.b-C_1")))
 		})
 	}
 
-	f.It("a special name cannot be brought into a strict Deployment", func(ctx context.Context) {
-		client := f.ClientSet.AppsV1().Deployments(f.Namespace.Name)
-		deployment, err := client.Create(ctx, deploymentOf(named("OTHER")), metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		deployment.ResourceVersion = "" // whatever its controller wrote meanwhile
-		container := &deployment.Spec.Template.Spec.Containers[0]
-		container.Env = append(container.Env, literal(story))
-		_, err = client.Update(ctx, deployment, metav1.UpdateOptions{})
-
-		expectInvalid(err, "spec.template.spec.containers[0].env[2].name")
-	})
+	for _, kind := range kinds {
+		if kind.path == "" || kind.fixed {
+			continue
+		}
+		f.It("a special name cannot be brought into a strict "+kind.name, func(ctx context.Context) {
+			_, err := kind.create(ctx, f.DynamicClient, f.Namespace.Name, gated(named("OTHER")), metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+			_, err = kind.patch(ctx, f.DynamicClient, f.Namespace.Name, []v1.EnvVar{literal("PLAIN"), literal("OTHER"), literal(story)})
+			expectInvalid(err, kind.path+".containers[0].env[2].name")
+			_, err = kind.patch(ctx, f.DynamicClient, f.Namespace.Name, []v1.EnvVar{literal("PLAIN"), literal("OTHER"), literal("a.b-C_1")})
+			framework.ExpectNoError(err)
+		})
+	}
 
 	// What the KEP says of a rollout: the template is there, and its pods are refused.
 	f.It("a StatefulSet with a special name makes no pod, and an event says why", func(ctx context.Context) {
@@ -61,7 +63,9 @@ var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *frame
 	f.It("an ephemeral container with a special name is refused", func(ctx context.Context) {
 		expectInvalid(debug(ctx, f, literal(story)), "spec.ephemeralContainers[0].env[0].name")
 	})
+})
 
+var _ = describeIf(components.RequireGateOffInKubelets, "with the gate off in kubelets", func(f *framework.Framework) {
 	f.It("the kubelet leaves out keys that the strict rule refuses, and an event names them", func(ctx context.Context) {
 		createKeys(ctx, f, map[string]string{"1ST": "left out", "KEPT": "kept"}, map[string]string{"2ND": "left out", "a.b": "kept"})
 		container := dumps()

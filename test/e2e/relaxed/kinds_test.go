@@ -2,23 +2,36 @@ package relaxed
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
 )
 
 // kind is a kind of the API that is, or has a template of, a pod.
 type kind struct {
-	name string
-	path string // of the pod's spec; empty where the API server does not validate it
-	// dryRun has the API server validate and admit an object of the kind, and store nothing.
-	dryRun func(ctx context.Context, client kubernetes.Interface, namespace string, spec v1.PodSpec) error
+	name     string
+	path     string // of the pod's spec; empty where the API server does not validate it
+	resource schema.GroupVersionResource
+	// object is one with spec for its pod.
+	object func(spec v1.PodSpec) runtime.Object
+	// fixed says that the variables cannot be changed once the object is stored.
+	fixed bool
 }
 
 // Where the pod's spec is.
@@ -38,49 +51,67 @@ var (
 
 // kinds are all kinds of Kubernetes' own. Pod stands first.
 var kinds = []kind{
-	{"Pod", inPod, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.CoreV1().Pods(ns).Create(ctx, &v1.Pod{ObjectMeta: objectMeta, Spec: spec}, dryRun)
-		return err
-	}},
-	{"PodTemplate", inPodTemplate, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.CoreV1().PodTemplates(ns).Create(ctx, &v1.PodTemplate{ObjectMeta: objectMeta, Template: templateOf(spec)}, dryRun)
-		return err
-	}},
-	{"ReplicationController", inTemplate, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
+	{"Pod", inPod, v1.SchemeGroupVersion.WithResource("pods"), func(spec v1.PodSpec) runtime.Object {
+		return &v1.Pod{ObjectMeta: objectMeta, Spec: spec}
+	}, true},
+	{"PodTemplate", inPodTemplate, v1.SchemeGroupVersion.WithResource("podtemplates"), func(spec v1.PodSpec) runtime.Object {
+		return &v1.PodTemplate{ObjectMeta: objectMeta, Template: templateOf(spec)}
+	}, false},
+	{"ReplicationController", inTemplate, v1.SchemeGroupVersion.WithResource("replicationcontrollers"), func(spec v1.PodSpec) runtime.Object {
 		template := templateOf(spec)
-		_, err := client.CoreV1().ReplicationControllers(ns).Create(ctx, &v1.ReplicationController{ObjectMeta: objectMeta,
-			Spec: v1.ReplicationControllerSpec{Selector: labels, Template: &template}}, dryRun)
-		return err
-	}},
-	{"Deployment", inTemplate, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.AppsV1().Deployments(ns).Create(ctx, deploymentOf(spec), dryRun)
-		return err
-	}},
-	{"ReplicaSet", inTemplate, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.AppsV1().ReplicaSets(ns).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: objectMeta,
-			Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: templateOf(spec)}}, dryRun)
-		return err
-	}},
+		return &v1.ReplicationController{ObjectMeta: objectMeta, Spec: v1.ReplicationControllerSpec{Selector: labels, Template: &template}}
+	}, false},
+	{"Deployment", inTemplate, appsv1.SchemeGroupVersion.WithResource("deployments"), func(spec v1.PodSpec) runtime.Object {
+		return deploymentOf(spec)
+	}, false},
+	{"ReplicaSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("replicasets"), func(spec v1.PodSpec) runtime.Object {
+		return &appsv1.ReplicaSet{ObjectMeta: objectMeta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: templateOf(spec)}}
+	}, false},
 	// From v1.29 to v1.33 no API server looks into a StatefulSet's containers: they are
 	// validated in its pods.
-	{"StatefulSet", "", func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.AppsV1().StatefulSets(ns).Create(ctx, statefulSetOf(spec), dryRun)
-		return err
-	}},
-	{"DaemonSet", inTemplate, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.AppsV1().DaemonSets(ns).Create(ctx, &appsv1.DaemonSet{ObjectMeta: objectMeta,
-			Spec: appsv1.DaemonSetSpec{Selector: selector, Template: templateOf(spec)}}, dryRun)
-		return err
-	}},
-	{"Job", inTemplate, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.BatchV1().Jobs(ns).Create(ctx, &batchv1.Job{ObjectMeta: objectMeta, Spec: jobOf(spec)}, dryRun)
-		return err
-	}},
-	{"CronJob", inJobTemplate, func(ctx context.Context, client kubernetes.Interface, ns string, spec v1.PodSpec) error {
-		_, err := client.BatchV1().CronJobs(ns).Create(ctx, &batchv1.CronJob{ObjectMeta: objectMeta,
-			Spec: batchv1.CronJobSpec{Schedule: "@yearly", JobTemplate: batchv1.JobTemplateSpec{Spec: jobOf(spec)}}}, dryRun)
-		return err
-	}},
+	{"StatefulSet", "", appsv1.SchemeGroupVersion.WithResource("statefulsets"), func(spec v1.PodSpec) runtime.Object {
+		return statefulSetOf(spec)
+	}, false},
+	{"DaemonSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("daemonsets"), func(spec v1.PodSpec) runtime.Object {
+		return &appsv1.DaemonSet{ObjectMeta: objectMeta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: templateOf(spec)}}
+	}, false},
+	{"Job", inTemplate, batchv1.SchemeGroupVersion.WithResource("jobs"), func(spec v1.PodSpec) runtime.Object {
+		return &batchv1.Job{ObjectMeta: objectMeta, Spec: jobOf(spec)}
+	}, true},
+	{"CronJob", inJobTemplate, batchv1.SchemeGroupVersion.WithResource("cronjobs"), func(spec v1.PodSpec) runtime.Object {
+		return &batchv1.CronJob{ObjectMeta: objectMeta, Spec: batchv1.CronJobSpec{Schedule: "@yearly", JobTemplate: batchv1.JobTemplateSpec{Spec: jobOf(spec)}}}
+	}, false},
+}
+
+// dryRun has the API server validate and admit an object of the kind, and store nothing.
+func (k kind) dryRun(ctx context.Context, client dynamic.Interface, namespace string, spec v1.PodSpec) error {
+	_, err := k.create(ctx, client, namespace, spec, dryRun)
+	return err
+}
+
+func (k kind) create(ctx context.Context, client dynamic.Interface, namespace string, spec v1.PodSpec, options metav1.CreateOptions) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(k.object(spec))
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetAPIVersion(k.resource.GroupVersion().String())
+	object.SetKind(k.name)
+	return client.Resource(k.resource).Namespace(namespace).Create(ctx, object, options)
+}
+
+// patch changes a stored object of the kind: its labels, and its variables unless env is nil.
+func (k kind) patch(ctx context.Context, client dynamic.Interface, namespace string, env []v1.EnvVar) (*unstructured.Unstructured, error) {
+	patch := []map[string]any{{"op": "add", "path": "/metadata/labels", "value": map[string]string{"updated": "true"}}}
+	if env != nil {
+		at := "/" + strings.ReplaceAll(k.path, ".", "/") + "/containers/0/env"
+		patch = append(patch, map[string]any{"op": "replace", "path": at, "value": env})
+	}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return nil, err
+	}
+	return client.Resource(k.resource).Namespace(namespace).Patch(ctx, objectMeta.Name, types.JSONPatchType, text, metav1.PatchOptions{})
 }
 
 func templateOf(spec v1.PodSpec) v1.PodTemplateSpec {
@@ -121,20 +152,20 @@ func prefixed(prefix string) v1.PodSpec {
 
 var _ = describe("the API server accepts special names and prefixes in", func(f *framework.Framework) {
 	for _, kind := range kinds {
+		if kind.path == "" {
+			continue // it accepts anything
+		}
 		f.It("a "+kind.name, func(ctx context.Context) {
 			for _, special := range []string{story, "1ST", " ", `"`} {
-				framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named(special)), "name %q", special)
-				framework.ExpectNoError(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, prefixed(special)), "prefix %q", special)
+				framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(special)), "name %q", special)
+				framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(special)), "prefix %q", special)
 			}
 		})
 
-		if kind.path == "" {
-			continue
-		}
 		ginkgo.DescribeTable("a "+kind.name+", but refuses", func(ctx context.Context, name string) {
-			expectInvalid(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, named(name)), kind.path+".containers[0].env[1].name")
+			expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(name)), kind.path+".containers[0].env[1].name")
 			if name != "" { // no prefix at all
-				expectInvalid(kind.dryRun(ctx, f.ClientSet, f.Namespace.Name, prefixed(name)), kind.path+".containers[0].envFrom[0].prefix")
+				expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(name)), kind.path+".containers[0].envFrom[0].prefix")
 			}
 		},
 			ginkgo.Entry("an empty name", ""),
@@ -145,6 +176,63 @@ var _ = describe("the API server accepts special names and prefixes in", func(f 
 		)
 	}
 })
+
+var _ = describe("the API server accepts updates", func(f *framework.Framework) {
+	for _, kind := range kinds {
+		if kind.path == "" {
+			continue // it accepts anything
+		}
+		f.It("of a "+kind.name+" that has special names, and that get some", func(ctx context.Context) {
+			_, err := kind.create(ctx, f.DynamicClient, f.Namespace.Name, gated(named(story)), metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+			_, err = kind.patch(ctx, f.DynamicClient, f.Namespace.Name, nil)
+			framework.ExpectNoError(err, "labels")
+			if kind.fixed {
+				return
+			}
+			want := []v1.EnvVar{literal("PLAIN"), literal("1ST"), literal("another special name")}
+			updated, err := kind.patch(ctx, f.DynamicClient, f.Namespace.Name, want)
+			framework.ExpectNoError(err, "variables")
+			containers, _, err := unstructured.NestedSlice(updated.Object, append(strings.Split(kind.path, "."), "containers")...)
+			framework.ExpectNoError(err)
+			var container v1.Container
+			framework.ExpectNoError(runtime.DefaultUnstructuredConverter.FromUnstructured(containers[0].(map[string]any), &container))
+			gomega.Expect(container.Env).To(gomega.Equal(want))
+		})
+	}
+
+	f.It("of the resources of a running pod that has special names", func(ctx context.Context) {
+		requireResize(f)
+		serving := dumps(literal(story))
+		serving.Args = []string{"serve"}
+		serving.Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2m")}
+		pods.Create(ctx, f, pods.Once("resized", serving))
+		pods.Await(ctx, f, "resized", "its container to run", func(pod *v1.Pod) bool { return pods.Status(pod, consumer).State.Running != nil })
+		patch := `{"spec":{"containers":[{"name":"` + consumer + `","resources":{"requests":{"cpu":"3m"}}}]}}`
+		resized, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, "resized", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "resize")
+		framework.ExpectNoError(err)
+		gomega.Expect(resized.Spec.Containers[0].Resources.Requests.Cpu().String()).To(gomega.Equal("3m"))
+		gomega.Expect(resized.Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{literal(story)}))
+	})
+})
+
+// gated is spec for pods that are never scheduled.
+func gated(spec v1.PodSpec) v1.PodSpec {
+	spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
+	pods.Quick(&spec)
+	return spec
+}
+
+// requireResize skips the spec where the API server has no pods/resize, which is there
+// from v1.32 on, and served from v1.33 on.
+func requireResize(f *framework.Framework) {
+	ginkgo.GinkgoHelper()
+	list, err := f.ClientSet.Discovery().ServerResourcesForGroupVersion("v1")
+	framework.ExpectNoError(err)
+	if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" }) {
+		ginkgo.Skip("the API server does not serve pods/resize")
+	}
+}
 
 // expectInvalid checks that err is the API server's answer with an error on field, and
 // on no other.

@@ -48,6 +48,17 @@ var _ = describe("kubectl warns of a special name and lets the API server decide
 		framework.ExpectNoError(err)
 		gomega.Expect(configMap.Data).To(gomega.Equal(map[string]string{"1ST": "first", "PLAIN": "plain"}))
 	})
+
+	f.It("create secret generic --from-env-file", func(ctx context.Context) {
+		file := filepath.Join(ginkgo.GinkgoT().TempDir(), "file.env")
+		framework.ExpectNoError(os.WriteFile(file, []byte("1ST=first\nPLAIN=plain\n"), 0o600))
+
+		text := suite.RunKubectl(ctx, "create", "secret", "generic", source, "--namespace", f.Namespace.Name, "--from-env-file", file)
+		gomega.Expect(text).To(gomega.And(warnOf("1ST"), gomega.Not(warnOf("PLAIN"))))
+		secret, err := f.ClientSet.CoreV1().Secrets(f.Namespace.Name).Get(ctx, source, metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(secret.Data).To(gomega.Equal(map[string][]byte{"1ST": []byte("first"), "PLAIN": []byte("plain")}))
+	})
 })
 
 var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *framework.Framework) {
