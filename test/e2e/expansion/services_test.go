@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
@@ -12,6 +13,19 @@ import (
 
 	"podenv.dev/test/e2e/internal/pods"
 )
+
+var _ = describeIf(whateverTheGate, "with enableServiceLinks: false", func(f *framework.Framework) {
+	f.It("there are the variables of the API server's service alone, and a reference to those of another stays", func(ctx context.Context) {
+		_, node := createService(ctx, f, "db", "DB_SERVICE_HOST")
+		pod := pods.Once("no-links", dumps(literal("DB", "$(DB_SERVICE_HOST)"), literal("API", "$(KUBERNETES_SERVICE_PORT)")))
+		pod.Spec.NodeName = node
+		pod.Spec.EnableServiceLinks = ptr.To(false)
+		pods.RunToEnd(ctx, f, pod)
+
+		gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.Equal(map[string]string{"DB": "$(DB_SERVICE_HOST)", "API": "443"}))
+		gomega.Expect(pods.Env(ctx, f, pod.Name, consumer)).To(gomega.HaveKey("KUBERNETES_SERVICE_HOST"))
+	})
+})
 
 // createService creates a Service on port 8080, and returns it with a node whose
 // kubelet knows it: a container that starts there has its variables, of which
