@@ -61,7 +61,7 @@ func upgrades(c *check) error {
 	}
 	return c.suite(suite.Options{
 		Suite: "upgrade", RequireGates: suite.Gates("upgrade"), LabelFilter: filter, Procs: 1, Timeout: time.Hour,
-		Podenv: *podenv, Cluster: testCluster, Minor: steps.Series.Name, Older: older,
+		Cluster: testCluster, Minor: steps.Series.Name, Older: older,
 	})
 }
 
@@ -93,7 +93,7 @@ func gatesOff(c *check) error {
 
 // suite counts the specs that ran or were to run; a spec that a filter leaves out is neither.
 func (c *check) suite(o suite.Options) error {
-	o.Kubeconfig, o.Kubectl = gatesOn.value.Kubeconfig(), built.value.Build.Binaries["kubectl"]
+	o.Podenv, o.Kubeconfig, o.Kubectl = *podenv, gatesOn.value.Kubeconfig(), built.value.Build.Binaries["kubectl"]
 	result, err := suite.Run(c.ctx, repo, o, c.step)
 	if result.JUnit == "" {
 		return err
