@@ -73,8 +73,8 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 			return nil, err
 		}
 	}
-	g := &goBuild{tree: t, dir: dir, linkerFlags: stamp.linkerFlags(), first: len(m) == 0}
-	if err := g.run(ctx, stale, step); err != nil {
+	compile := &compilation{tree: t, dir: dir, linkerFlags: stamp.linkerFlags(), first: len(m) == 0}
+	if err := compile.run(ctx, stale, step); err != nil {
 		return nil, err
 	}
 	return r, m.add(r, key, stale)

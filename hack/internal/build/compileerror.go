@@ -25,7 +25,8 @@ type CompileError struct {
 	Dir   string   // the tree
 	Lines []string // the compiler's first lines, packages included
 	More  int      // how many lines were left out
-	// Touched says for each file named in Lines by whom it was changed since the release.
+	// Touched has a sentence for each file in Lines that was changed since the release: by
+	// which patches, commits and edits.
 	Touched []string
 }
 
@@ -45,8 +46,8 @@ func (e *CompileError) Error() string {
 	return b.String()
 }
 
-// newCompileError returns what messages say about files of the tree t, or nil if they
-// name no line of a file.
+// newCompileError returns the error that messages are about, or nil if they name no line of
+// a file of the tree t.
 func newCompileError(ctx context.Context, t *source.Tree, messages []string) *CompileError {
 	e := &CompileError{Dir: t.Dir}
 	var files []string
@@ -99,8 +100,8 @@ func patchSubjects(t *source.Tree) map[string]string {
 	return subjects
 }
 
-// touchedBy says which patches, other commits and edits changed file since the release;
-// nothing if none did, or if git cannot tell.
+// touchedBy lists the patches, other commits and edits that changed file since the release.
+// It is empty if there are none, or if git fails.
 func touchedBy(ctx context.Context, t *source.Tree, file string, subjects map[string]string) string {
 	var by []string
 	if dirty, err := git(ctx, t.Dir, "status", "--porcelain", "--", file).Output(); err == nil && dirty != "" {

@@ -95,8 +95,8 @@ func TestExplainSaysWhatToDo(t *testing.T) {
 		{"anything else", "something else", "something else"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g := &goBuild{tree: tree}
-			err := g.explain(t.Context(), failed, []string{tc.said})
+			c := &compilation{tree: tree}
+			err := c.explain(t.Context(), failed, []string{tc.said})
 			if !errors.Is(err, failed) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.said) {
 				t.Errorf("explain = %v, want %q in it", err, tc.want)
 			}

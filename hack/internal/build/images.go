@@ -17,7 +17,7 @@ import (
 )
 
 // registry is where kubeadm expects the images of the control plane to come from.
-// Nothing is pulled from there: nodes find the images already loaded.
+// Nothing is pulled from there: the images are loaded into the nodes.
 const registry = "registry.k8s.io"
 
 // imageFormat is part of every image's key. Count it up when the packing changes.

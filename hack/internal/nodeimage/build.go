@@ -108,7 +108,7 @@ func nodeFiles(r *build.Result) ([]image.File, error) {
 	for _, component := range nodeBinaries {
 		bin := r.Binaries[component]
 		if bin == "" {
-			return nil, fmt.Errorf("there is no %s: build all components first", component)
+			return nil, fmt.Errorf("%s is missing: build all components first", component)
 		}
 		files = append(files, image.File{Path: "/usr/bin/" + component, Mode: 0o755, Source: bin})
 	}

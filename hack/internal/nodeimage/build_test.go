@@ -47,7 +47,7 @@ const PauseVersion = "3.9"
 `)
 	r := &build.Result{Version: "v1.33.13", Tree: &source.Tree{Dir: tree}, Binaries: map[string]string{"kubeadm": "/k", "kubectl": "/k"}}
 	_, err := nodeFiles(r)
-	checkError(t, err, "there is no kubelet: build all components first")
+	checkError(t, err, "kubelet is missing: build all components first")
 	r.Binaries["kubelet"] = "/k"
 	files, err := nodeFiles(r)
 	if err != nil {

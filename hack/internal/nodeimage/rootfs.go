@@ -19,8 +19,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// unpacked are paths that dpkg leaves out: nobody reads documentation in a node.
-var unpacked = []string{
+// excluded are paths that dpkg does not unpack: a node needs no documentation.
+var excluded = []string{
 	"/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*",
 }
 
@@ -46,7 +46,7 @@ func rootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, 
 
 // rootFSFile is where the root file system with the packages of p is kept.
 func rootFSFile(l layout.Layout, p pins) string {
-	key := keyOf(suite, runtime.GOARCH, p.String(), strings.Join(p.include(), ","), strings.Join(unpacked, ","), specHook)
+	key := keyOf(suite, runtime.GOARCH, p.String(), strings.Join(p.include(), ","), strings.Join(excluded, ","), specHook)
 	return filepath.Join(l.Cache("rootfs"), key+".tar")
 }
 
@@ -64,7 +64,7 @@ func (p pins) include() []string {
 func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
 	old, err := readPins(lockFile(l))
 	if err != nil {
-		old = pins{} // none, or one that is no use: that is why it is written anew
+		old = pins{} // missing or broken: it is written anew
 	}
 	unlock, err := lockFolder(ctx, l.Cache("rootfs"), step)
 	if err != nil {
@@ -123,7 +123,7 @@ func debootstrap(ctx context.Context, packages []string, out string, step *progr
 		"--customize-hook=" + specHook,
 		"--customize-hook=download /var/lib/dpkg/status " + filepath.Join(scratch, "status"),
 	}
-	for _, path := range unpacked {
+	for _, path := range excluded {
 		args = append(args, "--dpkgopt=path-exclude="+path)
 	}
 	for _, proxy := range proxies {

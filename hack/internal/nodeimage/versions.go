@@ -11,7 +11,7 @@ import (
 // kubeadmConstants is where a release says which support images its control plane runs.
 const kubeadmConstants = "cmd/kubeadm/app/constants/constants.go"
 
-// registry is where kubeadm takes images from unless it is told otherwise.
+// registry is where kubeadm takes images from by default.
 const registry = "registry.k8s.io"
 
 // versions are the tags of the images that a control plane runs beside Kubernetes' own.

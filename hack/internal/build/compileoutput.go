@@ -15,14 +15,14 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// maxMessages is how many lines of messages a goOutput keeps.
+// maxMessages is how many lines of messages a compileOutput keeps.
 const maxMessages = 500
 
 // importPath matches a line of `go build -v`: a package that is being compiled.
 var importPath = regexp.MustCompile(`^[\w.~-]+(/[\w.~+-]+)*$`)
 
-// goOutput reads the output of `go build -v` and shows in a step how far it is.
-type goOutput struct {
+// compileOutput reads the output of `go build -v` and shows in a step how far it is.
+type compileOutput struct {
 	bin        string // where the binaries are written
 	components []string
 	before     map[string]time.Time // when each component in bin was written
@@ -37,8 +37,8 @@ type goOutput struct {
 	mains    []string // components whose main package was compiled: they are linked next
 }
 
-func newGoOutput(components []string, bin string, step *progress.Step) *goOutput {
-	o := &goOutput{bin: bin, components: components, before: map[string]time.Time{}, step: step}
+func newCompileOutput(components []string, bin string, step *progress.Step) *compileOutput {
+	o := &compileOutput{bin: bin, components: components, before: map[string]time.Time{}, step: step}
 	for _, c := range components {
 		o.before[c] = o.written(c)
 	}
@@ -46,7 +46,7 @@ func newGoOutput(components []string, bin string, step *progress.Step) *goOutput
 }
 
 // report updates the step once a second until the returned function is called.
-func (o *goOutput) report() (stop func()) {
+func (o *compileOutput) report() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -65,14 +65,14 @@ func (o *goOutput) report() (stop func()) {
 }
 
 // Write takes output of the go command.
-func (o *goOutput) Write(p []byte) (int, error) {
+func (o *compileOutput) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.partial = run.EachLine(append(o.partial, p...), o.line)
 	return len(p), nil
 }
 
-func (o *goOutput) line(line string) {
+func (o *compileOutput) line(line string) {
 	if !importPath.MatchString(line) {
 		// The first line is run's own: the command.
 		if len(o.messages) < maxMessages && !strings.HasPrefix(line, "+ ") {
@@ -87,21 +87,21 @@ func (o *goOutput) line(line string) {
 	}
 }
 
-func (o *goOutput) setTotal(n int) {
+func (o *compileOutput) setTotal(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.of = n
 }
 
 // lines returns the messages, without the packages.
-func (o *goOutput) lines() []string {
+func (o *compileOutput) lines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.messages)
 }
 
 // now says what the go command is doing, as far as it shows.
-func (o *goOutput) now() string {
+func (o *compileOutput) now() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var linked, linking []string
@@ -138,11 +138,11 @@ func (o *goOutput) now() string {
 
 // linked reports whether component was linked, or found up to date, since the start: the go
 // command sets the time of both.
-func (o *goOutput) linked(component string) bool {
+func (o *compileOutput) linked(component string) bool {
 	return !o.written(component).Equal(o.before[component])
 }
 
-func (o *goOutput) written(component string) time.Time {
+func (o *compileOutput) written(component string) time.Time {
 	info, err := os.Stat(filepath.Join(o.bin, component))
 	if err != nil {
 		return time.Time{}

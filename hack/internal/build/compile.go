@@ -23,8 +23,8 @@ var (
 	goFlags = []string{"-mod=mod", "-trimpath", "-buildvcs=false"}
 )
 
-// goBuild is a call of `go build` in a tree.
-type goBuild struct {
+// compilation is a call of `go build` in a tree.
+type compilation struct {
 	tree        *source.Tree
 	dir         string // the build's folder
 	linkerFlags string
@@ -33,10 +33,10 @@ type goBuild struct {
 
 // run brings components in the folder bin up to date, in one call. The go command links
 // only what is out of date, and replaces a binary by renaming the new one.
-func (g *goBuild) run(ctx context.Context, components []string, step *progress.Step) error {
+func (c *compilation) run(ctx context.Context, components []string, step *progress.Step) error {
 	// An interrupted go command leaves its folder behind, a gigabyte at times. A folder on
 	// the same file system as bin also lets it rename, where copying could be cut short.
-	bin, tmp := filepath.Join(g.dir, "bin"), filepath.Join(g.dir, "work", "tmp")
+	bin, tmp := filepath.Join(c.dir, "bin"), filepath.Join(c.dir, "work", "tmp")
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
@@ -47,14 +47,14 @@ func (g *goBuild) run(ctx context.Context, components []string, step *progress.S
 		}
 	}
 
-	output := newGoOutput(components, bin, step)
-	if g.first {
-		go g.countPackages(ctx, components, output)
+	output := newCompileOutput(components, bin, step)
+	if c.first {
+		go c.countPackages(ctx, components, output)
 	}
 	defer output.report()()
-	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", g.linkerFlags}, goFlags...)
+	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", c.linkerFlags}, goFlags...)
 	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
-		Dir(g.tree.Dir).Env(goEnv...).Env("GOTMPDIR=" + tmp).
+		Dir(c.tree.Dir).Env(goEnv...).Env("GOTMPDIR=" + tmp).
 		Log(io.MultiWriter(step.Log(), output)).Run()
 	if err == nil {
 		return nil
@@ -62,12 +62,12 @@ func (g *goBuild) run(ctx context.Context, components []string, step *progress.S
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return g.explain(ctx, err, output.lines())
+	return c.explain(ctx, err, output.lines())
 }
 
 // explain turns a failed build's output into what a person can act on.
-func (g *goBuild) explain(ctx context.Context, err error, lines []string) error {
-	if e := newCompileError(ctx, g.tree, lines); e != nil {
+func (c *compilation) explain(ctx context.Context, err error, lines []string) error {
+	if e := newCompileError(ctx, c.tree, lines); e != nil {
 		return e
 	}
 	var failed *run.Error
@@ -84,10 +84,10 @@ func (g *goBuild) explain(ctx context.Context, err error, lines []string) error 
 	return err
 }
 
-// countPackages tells output how many packages components consist of.
-func (g *goBuild) countPackages(ctx context.Context, components []string, output *goOutput) {
+// countPackages reports to output how many packages components consist of.
+func (c *compilation) countPackages(ctx context.Context, components []string, output *compileOutput) {
 	args := append(append([]string{"list", "-deps"}, goFlags...), mainPackages(components)...)
-	out, err := run.Command(ctx, "go", args...).Dir(g.tree.Dir).Env(goEnv...).Output()
+	out, err := run.Command(ctx, "go", args...).Dir(c.tree.Dir).Env(goEnv...).Output()
 	if err == nil { // without the number the progress is only less exact
 		output.setTotal(strings.Count(out, "\n") + 1)
 	}
@@ -95,8 +95,8 @@ func (g *goBuild) countPackages(ctx context.Context, components []string, output
 
 func mainPackages(components []string) []string {
 	packages := make([]string, len(components))
-	for i, c := range components {
-		packages[i] = "./cmd/" + c
+	for i, component := range components {
+		packages[i] = "./cmd/" + component
 	}
 	return packages
 }

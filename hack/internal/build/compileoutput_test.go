@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-func TestGoOutputSaysWhatTheGoToolDoes(t *testing.T) {
+func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 	bin := t.TempDir()
-	o := newGoOutput([]string{"kubelet", "kubectl"}, bin, nil)
+	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
 	says := func(want string) {
 		t.Helper()
 		if got := o.now(); got != want {
@@ -41,9 +41,9 @@ func TestGoOutputSaysWhatTheGoToolDoes(t *testing.T) {
 	}
 }
 
-func TestGoOutputSeesLinkingWithoutCompiling(t *testing.T) {
+func TestCompileOutputSeesLinkingWithoutCompiling(t *testing.T) {
 	bin := t.TempDir()
-	o := newGoOutput([]string{"kubelet", "kubectl"}, bin, nil)
+	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
 	write(t, filepath.Join(bin, "kubectl"), "linked")
 	if got, want := o.now(), "linking (1 of 2 done)"; got != want {
 		t.Errorf("now = %q, want %q", got, want)
