@@ -8,7 +8,6 @@ import (
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/ociruntime"
 )
 
 // docker examines the engine itself. One that does not serve is only a warning where
@@ -59,20 +58,14 @@ func capabilities() Finding {
 	return bounded(missing)
 }
 
-func bounded(missing []ociruntime.Capability) Finding {
+func bounded(missing []string) Finding {
 	const check = "capabilities"
 	if len(missing) == 0 {
 		return ok(check, "all can be granted")
 	}
-	var list, vital []string
-	for _, c := range missing {
-		list = append(list, c.String())
-		if slices.Contains(needed, c.String()) {
-			vital = append(vital, c.String())
-		}
-	}
+	vital := slices.DeleteFunc(slices.Clone(missing), func(c string) bool { return !slices.Contains(needed, c) })
 	if len(vital) > 0 {
 		return fail(check, "the bounding set lacks "+strings.Join(vital, ", "), "start this machine or container with them: nodes cannot do without")
 	}
-	return ok(check, "the bounding set lacks %s; podenv copes", strings.Join(list, ", "))
+	return ok(check, "the bounding set lacks %s; podenv copes", strings.Join(missing, ", "))
 }

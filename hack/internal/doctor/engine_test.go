@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/engine"
-	"podenv.dev/hack/internal/ociruntime"
 )
 
 func TestEngineThatDoesNotServe(t *testing.T) {
@@ -69,13 +68,12 @@ esac`, "go": `while test "$1" != -o; do shift; done; : > "$2"`})
 
 func TestCapabilities(t *testing.T) {
 	for name, test := range map[string]struct {
-		missing               []ociruntime.Capability
+		missing               []string
 		status, found, remedy string
 	}{
-		"of a full host":              {nil, OK, "all", ""},
-		"of a bounded host":           {[]ociruntime.Capability{24}, OK, "lacks CAP_SYS_RESOURCE; podenv copes", ""},
-		"that nodes cannot miss":      {[]ociruntime.Capability{21, 24}, Fail, "lacks CAP_SYS_ADMIN", "start this machine"},
-		"of a kernel that we know no": {[]ociruntime.Capability{41}, OK, "lacks CAP_41", ""},
+		"of a full host":         {nil, OK, "all", ""},
+		"of a bounded host":      {[]string{"CAP_SYS_RESOURCE"}, OK, "lacks CAP_SYS_RESOURCE; podenv copes", ""},
+		"that nodes cannot miss": {[]string{"CAP_SYS_ADMIN", "CAP_SYS_RESOURCE"}, Fail, "lacks CAP_SYS_ADMIN", "start this machine"},
 	} {
 		t.Run(name, func(t *testing.T) { bounded(test.missing).want(t, test.status, test.found, test.remedy) })
 	}

@@ -1,7 +1,7 @@
 // Package engine makes sure that there is a container engine which runs
 // privileged containers, the kind that kind's nodes are. The engine is Docker: the
-// one that serves already, or one that this package installs and starts, with the
-// help of package ociruntime where the host cannot grant every capability.
+// one that serves already, or one that this package installs and starts, with
+// hack/podenv-oci-runtime as its runtime where the host cannot grant every capability.
 //
 //	serves? ── no ─► packages ─► start (systemd, or dockerd in its own session)
 //	   │ yes                        │

@@ -10,10 +10,7 @@ import (
 )
 
 // Engine is a container engine that serves and runs privileged containers.
-type Engine struct {
-	info    Info
-	bounded bool
-}
+type Engine struct{ info Info }
 
 // Ensure returns the container engine of this host. It installs Docker where it is
 // missing, and starts it where it does not serve; it keeps running after this
@@ -28,40 +25,30 @@ func Ensure(ctx context.Context, l layout.Layout, step *progress.Step) (*Engine,
 	if err := h.restoreRuntime(ctx, l, info); err != nil {
 		return nil, err
 	}
-	report, cached, err := cachedProbe(ctx, l, h.daemonKey(info), step)
+	cached, err := cachedProbe(ctx, l, h.daemonKey(info), step)
 	if err != nil {
 		return nil, Explain(h.explainRefusal(info, err, h.offerRuntime(ctx, l, info)))
 	}
 	if cached && !started {
 		step.Cached("Docker " + info.ServerVersion + " serves")
 	}
-	return &Engine{info: info, bounded: report.bounded()}, nil
+	return &Engine{info}, nil
 }
 
-// Find returns the container engine that serves now. It installs and starts
-// nothing, and tries nothing: Bounded is what this host's processes may do.
-// ErrNoEngine is in the chain of its errors.
+// Find returns the container engine that serves now. It installs, starts and tries
+// nothing. ErrNoEngine is in the chain of its errors.
 func Find(ctx context.Context) (*Engine, error) {
 	info, err := queryInfo(ctx)
 	if err != nil {
 		return nil, err
 	}
-	missing, err := MissingCapabilities()
-	if err != nil {
-		return nil, err
-	}
-	return &Engine{info: info, bounded: len(missing) > 0}, nil
+	return &Engine{info}, nil
 }
 
 // Docker prepares the docker command with args.
 func (e *Engine) Docker(ctx context.Context, args ...string) *run.Cmd {
 	return run.Command(ctx, "docker", args...)
 }
-
-// Bounded reports whether the host keeps capabilities from containers that even
-// privileged ones expect, CAP_SYS_RESOURCE above all: a node's containerd then needs
-// restrict_oom_score_adj, because it cannot lower a process's oom_score_adj.
-func (e *Engine) Bounded() bool { return e.bounded }
 
 // Info is what the engine said about itself.
 func (e *Engine) Info() Info { return e.info }
@@ -70,12 +57,7 @@ func (e *Engine) Info() Info { return e.info }
 // does, and returns an error with ErrPrivileged in its chain where one fails.
 // Nothing stays behind in the engine.
 func (e *Engine) Privileged(ctx context.Context, l layout.Layout) error {
-	report, err := probe(ctx, l, nil)
-	if err != nil {
-		return Explain(thisHost().explainRefusal(e.info, err, ""))
-	}
-	e.bounded = report.bounded()
-	return nil
+	return Explain(thisHost().explainRefusal(e.info, probe(ctx, l, nil), ""))
 }
 
 // ensure makes the engine serve, and reports whether it had to start it.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/ociruntime"
 )
 
 // fake is a host whose commands are shell scripts in the folder bin, which is all of
@@ -38,7 +37,7 @@ func newFake(t *testing.T) *fake {
 		startTimeout: 20 * time.Second,
 		lockTimeout:  20 * time.Second,
 		lockPoll:     time.Millisecond,
-		missing:      func(int) ([]ociruntime.Capability, error) { return nil, nil },
+		missing:      func(int) ([]string, error) { return nil, nil },
 	}
 	for _, dir := range []string{f.run, filepath.Join(f.dir, "bin")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -131,5 +130,5 @@ func (f *fake) stopDaemon() {
 
 // bound takes CAP_SYS_RESOURCE from the host.
 func (f *fake) bound() {
-	f.missing = func(int) ([]ociruntime.Capability, error) { return []ociruntime.Capability{24}, nil }
+	f.missing = func(int) ([]string, error) { return []string{"CAP_SYS_RESOURCE"}, nil }
 }

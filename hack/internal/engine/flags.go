@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"podenv.dev/hack/internal/layout"
 )
@@ -33,7 +34,7 @@ func (h *host) daemonFlags(ctx context.Context, l layout.Layout) ([]string, erro
 	}
 	return nil, &HostError{
 		fmt.Errorf("%w: this host lacks %s, so that dockerd needs %s as its default runtime, but %s configures runtimes of its own, to which no flag can add",
-			ErrPrivileged, join(missing), path, h.config),
+			ErrPrivileged, strings.Join(missing, ", "), path, h.config),
 		h.remedyConfig(path),
 	}
 }

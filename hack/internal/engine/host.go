@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"podenv.dev/hack/internal/ociruntime"
+	"github.com/moby/sys/capability"
 )
 
 // host is what this package needs to know about the machine; tests have their own.
@@ -22,7 +22,7 @@ type host struct {
 	startTimeout time.Duration
 	lockTimeout  time.Duration // how long another apt may hold its lock
 	lockPoll     time.Duration // how often apt is tried meanwhile
-	missing      func(pid int) ([]ociruntime.Capability, error)
+	missing      func(pid int) ([]string, error)
 }
 
 func thisHost() *host {
@@ -69,35 +69,28 @@ func (h *host) asRoot(args ...string) []string {
 // MissingCapabilities lists the capabilities that the kernel knows and that no
 // container can be given here, because the bounding set lacks them: the daemon's
 // where it runs on this host, else that of this process.
-func MissingCapabilities() ([]ociruntime.Capability, error) {
+func MissingCapabilities() ([]string, error) {
 	return missingOf(thisHost().daemonPID())
 }
 
 // missingOf is MissingCapabilities of one process; 0 is this one.
-func missingOf(pid int) ([]ociruntime.Capability, error) {
-	path := "/proc/self/status"
-	if pid > 0 {
-		path = fmt.Sprintf("/proc/%d/status", pid)
-	}
-	status, err := os.ReadFile(path)
+func missingOf(pid int) ([]string, error) {
+	process, err := capability.NewPid2(pid)
 	if err != nil {
 		return nil, err
 	}
-	set, err := ociruntime.BoundingSet(status)
+	if err := process.Load(); err != nil {
+		return nil, fmt.Errorf("reading the capability bounding set: %w", err)
+	}
+	all, err := capability.ListSupported()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading which capabilities the kernel knows: %w", err)
 	}
-	last, err := ociruntime.LastCapability()
-	if err != nil {
-		return nil, err
+	var missing []string
+	for _, c := range all {
+		if !process.Get(capability.BOUNDING, c) {
+			missing = append(missing, "CAP_"+strings.ToUpper(c.String()))
+		}
 	}
-	return set.Missing(last), nil
-}
-
-func join(capabilities []ociruntime.Capability) string {
-	names := make([]string, len(capabilities))
-	for i, c := range capabilities {
-		names[i] = c.String()
-	}
-	return strings.Join(names, ", ")
+	return missing, nil
 }

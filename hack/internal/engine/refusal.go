@@ -25,7 +25,7 @@ func (h *host) explainRefusal(info Info, err error, runtime string) error {
 	if missingErr != nil || len(missing) == 0 {
 		return &HostError{err, "use a host, or a Docker, that allows privileged containers: kind's nodes are such"}
 	}
-	err = fmt.Errorf("%w\n  this host lacks %s", err, join(missing))
+	err = fmt.Errorf("%w\n  this host lacks %s", err, strings.Join(missing, ", "))
 	if info.DefaultRuntime == runtimeName {
 		return &HostError{err, "see what dockerd says, in " + filepath.Join(h.state, "dockerd.log") + " where podenv started it"}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// runtimeName is what dockerd calls the runtime of package ociruntime.
+	// runtimeName is what dockerd calls the runtime hack/podenv-oci-runtime.
 	runtimeName = "podenv"
 	// runtimeFile is its name in the state folder: the same for every checkout,
 	// since a daemon.json may name it.
