@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -46,7 +46,7 @@ func Main() int {
 		return found
 	default:
 		// A full disk or a port in use can end any step; this adds what to do.
-		fmt.Fprintf(os.Stderr, "podenv: %v\n", engine.Explain(err))
+		fmt.Fprintf(os.Stderr, "podenv: %v\n", remedy.Explain(err))
 		return 1
 	}
 }

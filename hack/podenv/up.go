@@ -13,6 +13,7 @@ import (
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/stories"
 )
 
@@ -74,7 +75,7 @@ and only --recreate makes it anew.`,
 // checkPort refuses a port of the API server's before anything is built.
 func checkPort(ctx context.Context, want cluster.Config) error {
 	err := cluster.CheckPort(ctx, want.Name, want.APIServerPort)
-	if err != nil && !errors.Is(err, engine.ErrPortInUse) {
+	if err != nil && !errors.Is(err, remedy.ErrPortInUse) {
 		return &usageError{fmt.Errorf("--api-server-port: %w", err)}
 	}
 	return err

@@ -30,7 +30,7 @@ const (
 // A cluster that exists and was made from the same is used as it is; its nodes are started
 // if they were stopped. One that differs or does not serve is made anew if nothing runs on
 // it or cfg.Recreate is set, and else ErrInUse is in the chain of the error. Others are
-// ErrNotOurs for a cluster of somebody else, and engine.ErrPortInUse.
+// ErrNotOurs for a cluster of somebody else, and remedy.ErrPortInUse.
 //
 // If it fails to make a cluster, or ctx ends, no node is left; the logs of the nodes of a
 // failed cluster are kept below _output/logs.

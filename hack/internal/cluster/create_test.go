@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/poll"
+	"podenv.dev/hack/internal/remedy"
 )
 
 func podenvConfig() Config {
@@ -74,7 +74,7 @@ func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
 		},
 		"a port that is taken": {
 			change: func(t *testing.T, _ fakeDocker, cfg *Config) { cfg.APIServerPort = takenPort(t) },
-			is:     engine.ErrPortInUse,
+			is:     remedy.ErrPortInUse,
 			wants:  []string{"something listens on 127.0.0.1:", "ss -ltnp", "--api-server-port"},
 		},
 		"a port that was taken since it was chosen": {

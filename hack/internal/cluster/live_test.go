@@ -27,6 +27,7 @@ import (
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/remedy"
 )
 
 const (
@@ -226,7 +227,7 @@ func (l *live) portInUse(t *testing.T) {
 	cfg := l.config
 	cfg.APIServerPort = takenPort(t)
 	_, err := l.create(t, cfg)
-	if !errors.Is(err, engine.ErrPortInUse) {
+	if !errors.Is(err, remedy.ErrPortInUse) {
 		t.Errorf("Create: %v, want ErrPortInUse", err)
 	}
 	t.Logf("Create says: %v", err)
@@ -238,9 +239,9 @@ func (l *live) portInUse(t *testing.T) {
 	if err = c.make(t.Context(), &cfg, nil); err == nil {
 		t.Error("two processes listen on one port")
 	} else {
-		err = engine.Explain(c.undo(t.Context(), err, nil))
+		err = remedy.Explain(c.undo(t.Context(), err, nil))
 	}
-	if !errors.Is(err, engine.ErrPortInUse) || !strings.Contains(err.Error(), "run it again") {
+	if !errors.Is(err, remedy.ErrPortInUse) || !strings.Contains(err.Error(), "run it again") {
 		t.Errorf("creating: %v, want ErrPortInUse and what to do", err)
 	}
 	t.Logf("the engine says: %v", err)

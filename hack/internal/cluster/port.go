@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/remedy"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 
 // CheckPort says, before anything is built, what Create would say of an API server's
 // port: that it is none, or that another process listens there, in which case
-// engine.ErrPortInUse is in the error's chain. Nodes that the cluster called name has
+// remedy.ErrPortInUse is in the error's chain. Nodes that the cluster called name has
 // already may hold it.
 func CheckPort(ctx context.Context, name string, port int) error {
 	if err := validatePort(port); err != nil {
@@ -53,10 +54,10 @@ func portFree(port int) error {
 	listener, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return &engine.HostError{
-			Err:    fmt.Errorf("%w: something listens on %s, where the API server was to be", engine.ErrPortInUse, address),
-			Remedy: "see what with `ss -ltnp`, and stop it, or choose another port with --api-server-port",
-		}
+		return remedy.New(
+			fmt.Errorf("%w: something listens on %s, where the API server was to be", remedy.ErrPortInUse, address),
+			"see what with `ss -ltnp`, and stop it, or choose another port with --api-server-port",
+		)
 	case err != nil:
 		return nil // the engine, which runs as root, may be allowed to
 	}

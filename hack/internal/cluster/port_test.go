@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/remedy"
 )
 
 // takenPort has this process listen on a port until the test ends.
@@ -48,9 +48,9 @@ func TestCheckPort(t *testing.T) {
 	}{
 		"none asked for":                     {port: 0},
 		"a free one":                         {port: untakenPort(t)},
-		"one that is taken":                  {port: taken, is: engine.ErrPortInUse, says: "--api-server-port"},
+		"one that is taken":                  {port: taken, is: remedy.ErrPortInUse, says: "--api-server-port"},
 		"one that the cluster's nodes have":  {port: taken, nodes: true},
-		"one that is taken, and no engine":   {port: taken, down: true, is: engine.ErrPortInUse, says: "--api-server-port"},
+		"one that is taken, and no engine":   {port: taken, down: true, is: remedy.ErrPortInUse, says: "--api-server-port"},
 		"a negative one":                     {port: -1, says: "port -1"},
 		"one beyond the last":                {port: 65536, says: "up to 65535"},
 		"one beyond the last, with nodes up": {port: 65536, nodes: true, says: "up to 65535"},
@@ -93,7 +93,7 @@ func TestAClusterIsNotDeletedForAPortThatCannotBeHad(t *testing.T) {
 	cfg.APIServerPort = takenPort(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadline only
 	defer cancel()
-	if _, err := Create(ctx, l, e, cfg, nil); !errors.Is(err, engine.ErrPortInUse) {
+	if _, err := Create(ctx, l, e, cfg, nil); !errors.Is(err, remedy.ErrPortInUse) {
 		t.Errorf("Create: %v, want ErrPortInUse", err)
 	}
 	if nodes := f.names(t, "containers"); len(nodes) != 2 {

@@ -10,6 +10,7 @@ import (
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -55,7 +56,7 @@ func disks(all []place) []Finding {
 	var findings []Finding
 	for _, p := range all {
 		var stat unix.Statfs_t
-		if err := unix.Statfs(existing(p.path), &stat); err != nil {
+		if err := unix.Statfs(remedy.Existing(p.path), &stat); err != nil {
 			findings = append(findings, warn("disk", fmt.Sprintf("%s (%s): %v", p.name, p.path, err), "let this user read the folder, or run podenv as root"))
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
 )
@@ -19,7 +20,7 @@ func docker(ctx context.Context, e *engine.Engine, err error) Finding {
 		return storage(check, e.Info())
 	case !engine.CanStart(err):
 		return failed(check, err, "mend what it says")
-	case engine.CanInstall(ctx) != nil:
+	case debian.ThisUser().CanInstall(ctx) != nil:
 		return fail(check, err.Error(), "as root: `apt-get install docker.io`, or run podenv as root and `podenv up` does it")
 	}
 	return warn(check, "none serves", "`podenv up` installs and starts Debian's docker.io")

@@ -2,8 +2,6 @@ package doctor
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"podenv.dev/hack/internal/engine"
@@ -40,14 +38,4 @@ func Examine(ctx context.Context, l layout.Layout) []Finding {
 		findings = append(findings, f...)
 	}
 	return findings
-}
-
-// existing is path or the nearest of its parents that exists.
-func existing(path string) string {
-	for {
-		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
 }

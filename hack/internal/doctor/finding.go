@@ -8,8 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/jsonout"
+	"podenv.dev/hack/internal/remedy"
 )
 
 // The values of a Finding's Status.
@@ -31,20 +31,20 @@ func ok(check, format string, args ...any) Finding {
 	return Finding{Check: check, Status: OK, Found: fmt.Sprintf(format, args...)}
 }
 
-func warn(check, found, remedy string) Finding {
-	return Finding{Check: check, Status: Warn, Found: found, Remedy: remedy}
+func warn(check, found, advice string) Finding {
+	return Finding{Check: check, Status: Warn, Found: found, Remedy: advice}
 }
 
-func fail(check, found, remedy string) Finding {
-	return Finding{Check: check, Status: Fail, Found: found, Remedy: remedy}
+func fail(check, found, advice string) Finding {
+	return Finding{Check: check, Status: Fail, Found: found, Remedy: advice}
 }
 
 // failed is a Fail for err, whose remedy it may carry itself.
-func failed(check string, err error, remedy string) Finding {
-	if host := (*engine.HostError)(nil); errors.As(err, &host) {
+func failed(check string, err error, advice string) Finding {
+	if host := (*remedy.Error)(nil); errors.As(err, &host) {
 		return fail(check, host.Err.Error(), host.Remedy)
 	}
-	return fail(check, err.Error(), remedy)
+	return fail(check, err.Error(), advice)
 }
 
 // Failed reports whether one of findings keeps podenv from working. It decides the

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/remedy"
 )
 
 var sample = []Finding{
@@ -94,7 +94,7 @@ func TestOnlyAFailFails(t *testing.T) {
 }
 
 func TestFailureHasTheErrorsOwnRemedy(t *testing.T) {
-	host := &engine.HostError{Err: errors.New("wrong"), Remedy: "mend it"}
+	host := remedy.New(errors.New("wrong"), "mend it")
 	want := Finding{"c", Fail, "wrong", "mend it"}
 	if got := failed("c", host, "other"); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

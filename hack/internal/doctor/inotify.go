@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/remedy"
 )
 
 // The kernel limits inotify instances and watches per user, and the services of all nodes
@@ -78,8 +78,8 @@ func inotifyFor(workers int, dir, proc string) error {
 	if err != nil || l.instances-l.used >= needed { // doctor says what cannot be read
 		return nil
 	}
-	return &engine.HostError{
-		Err:    fmt.Errorf("%w: fs.inotify.max_user_instances is %d, %d of them are in use, and a control plane with %d workers takes %d", ErrInotify, l.instances, l.used, workers, needed),
-		Remedy: inotifyRemedy,
-	}
+	return remedy.New(
+		fmt.Errorf("%w: fs.inotify.max_user_instances is %d, %d of them are in use, and a control plane with %d workers takes %d", ErrInotify, l.instances, l.used, workers, needed),
+		inotifyRemedy,
+	)
 }

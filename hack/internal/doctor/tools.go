@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
-	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/run"
 )
@@ -39,7 +39,7 @@ var required = []tool{
 
 func tools(ctx context.Context, l layout.Layout) []Finding {
 	findings := []Finding{golang(ctx, l)}
-	install := engine.CanInstall(ctx) == nil
+	install := debian.ThisUser().CanInstall(ctx) == nil
 	for _, t := range required {
 		findings = append(findings, t.examine(ctx, install))
 	}
@@ -98,7 +98,7 @@ func golang(ctx context.Context, l layout.Layout) Finding {
 // packages examines whether podenv may install what is missing.
 func packages(ctx context.Context) Finding {
 	const check = "package installation"
-	if err := engine.CanInstall(ctx); err != nil {
+	if err := debian.ThisUser().CanInstall(ctx); err != nil {
 		return warn(check, err.Error(), "install by hand what the other lines name, or run podenv as root")
 	}
 	return ok(check, "possible with apt-get")

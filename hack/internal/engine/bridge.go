@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"podenv.dev/hack/internal/remedy"
 )
 
 // BridgeAddress returns the IPv4 address at which containers on Docker's default network
@@ -29,10 +31,10 @@ func (e *Engine) BridgeAddress(ctx context.Context) (string, error) {
 	name := networks[0].Options["com.docker.network.bridge.name"]
 	address, err := interfaceAddress(name)
 	if err != nil {
-		return "", &HostError{
+		return "", remedy.New(
 			fmt.Errorf("the bridge %q of Docker's default network is not usable from here: %w", name, err),
 			"use an engine whose bridge is an interface of this host: `docker network inspect bridge` names it, `ip -4 address` shows those of this host",
-		}
+		)
 	}
 	return address, nil
 }

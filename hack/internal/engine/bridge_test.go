@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/remedy"
 )
 
 // network is what Docker 20.10 prints of its default network.
@@ -49,7 +51,7 @@ func TestBridgeAddressErrorHasARemedy(t *testing.T) {
 	f.write("reply", network(`{}`, "no-such-bridge"), 0o644)
 	f.script("docker", `cat $F/reply`)
 	_, err := (&Engine{}).BridgeAddress(t.Context())
-	if host := (*HostError)(nil); !errors.As(err, &host) || host.Remedy == "" {
-		t.Errorf("error %v, want a HostError with a remedy", err)
+	if host := (*remedy.Error)(nil); !errors.As(err, &host) || host.Remedy == "" {
+		t.Errorf("error %v, want a remedy.Error with a remedy", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -27,7 +28,7 @@ func Ensure(ctx context.Context, l layout.Layout, step *progress.Step) (*Engine,
 	}
 	cached, err := cachedProbe(ctx, l, h.daemonKey(info), step)
 	if err != nil {
-		return nil, Explain(h.explainRefusal(info, err, h.offerRuntime(ctx, l, info)))
+		return nil, remedy.Explain(h.explainRefusal(info, err, h.offerRuntime(ctx, l, info)))
 	}
 	if cached && !started {
 		step.Cached("Docker " + info.ServerVersion + " serves")
@@ -57,7 +58,7 @@ func (e *Engine) Info() Info { return e.info }
 // does, and returns an error with ErrPrivileged in its chain where one fails.
 // Nothing stays behind in the engine.
 func (e *Engine) Privileged(ctx context.Context, l layout.Layout) error {
-	return Explain(thisHost().explainRefusal(e.info, probe(ctx, l, nil), ""))
+	return remedy.Explain(thisHost().explainRefusal(e.info, probe(ctx, l, nil), ""))
 }
 
 // ensure makes the engine serve, and reports whether it had to start it.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/remedy"
 )
 
 func TestEnsureMakesTheEngineServe(t *testing.T) {
@@ -179,7 +181,7 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 					t.Errorf("error does not say %q:\n%v", part, err)
 				}
 			}
-			var host *HostError
+			var host *remedy.Error
 			if last := test.said[len(test.said)-1]; !errors.As(err, &host) || !strings.Contains(host.Remedy, last) {
 				t.Errorf("remedy does not say %q:\n%v", last, err)
 			}

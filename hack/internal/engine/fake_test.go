@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/layout"
 )
 
@@ -35,8 +36,7 @@ func newFake(t *testing.T) *fake {
 		cgroup:       filepath.Join(f.dir, "cgroup"),
 		config:       filepath.Join(f.dir, "daemon.json"),
 		startTimeout: 20 * time.Second,
-		lockTimeout:  20 * time.Second,
-		lockPoll:     time.Millisecond,
+		packages:     debian.Installer{LockTimeout: 20 * time.Second, LockPoll: time.Millisecond},
 		missing:      func(int) ([]string, error) { return nil, nil },
 	}
 	for _, dir := range []string{f.run, filepath.Join(f.dir, "bin")} {

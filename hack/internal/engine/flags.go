@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/remedy"
 )
 
 // daemonFlags are none on a host that has all capabilities.
@@ -32,11 +33,11 @@ func (h *host) daemonFlags(ctx context.Context, l layout.Layout) ([]string, erro
 	if names["default-runtime"] == runtimeName {
 		return nil, nil
 	}
-	return nil, &HostError{
+	return nil, remedy.New(
 		fmt.Errorf("%w: this host lacks %s, so that dockerd needs %s as its default runtime, but %s configures runtimes of its own, to which no flag can add",
 			ErrPrivileged, strings.Join(missing, ", "), path, h.config),
 		h.remedyConfig(path),
-	}
+	)
 }
 
 // configuredRuntimes are the settings of the user's daemon.json that dockerd does
@@ -51,7 +52,7 @@ func (h *host) configuredRuntimes() (map[string]any, error) {
 	}
 	var config map[string]any
 	if err := json.Unmarshal(data, &config); err != nil {
-		return nil, &HostError{fmt.Errorf("%w: %s: %w", ErrNoEngine, h.config, err), "correct it: dockerd cannot read it either"}
+		return nil, remedy.New(fmt.Errorf("%w: %s: %w", ErrNoEngine, h.config, err), "correct it: dockerd cannot read it either")
 	}
 	found := map[string]any{}
 	for _, key := range []string{"default-runtime", "runtimes"} {

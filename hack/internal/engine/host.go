@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/moby/sys/capability"
+
+	"podenv.dev/hack/internal/debian"
 )
 
 // host is what this package needs to know about the machine; tests have their own.
@@ -20,8 +22,7 @@ type host struct {
 	sbin         []string // folders of system commands that a user's PATH may lack
 	config       string   // the user's daemon.json
 	startTimeout time.Duration
-	lockTimeout  time.Duration // how long another apt may hold its lock
-	lockPoll     time.Duration // how often apt is tried meanwhile
+	packages     debian.Installer
 	missing      func(pid int) ([]string, error)
 }
 
@@ -36,8 +37,7 @@ func thisHost() *host {
 		sbin:         []string{"/usr/local/sbin", "/usr/sbin", "/sbin"},
 		config:       "/etc/docker/daemon.json",
 		startTimeout: time.Minute,
-		lockTimeout:  5 * time.Minute, // a fresh machine upgrades itself for a while
-		lockPoll:     2 * time.Second,
+		packages:     debian.ThisUser(),
 		missing:      missingOf,
 	}
 }
@@ -56,14 +56,6 @@ func (h *host) look(name string) string {
 		}
 	}
 	return ""
-}
-
-// asRoot is the command line args with what a user needs to run it as root.
-func (h *host) asRoot(args ...string) []string {
-	if h.uid == 0 {
-		return args
-	}
-	return append([]string{"sudo", "-n"}, args...)
 }
 
 // MissingCapabilities lists the capabilities that the kernel knows and that no

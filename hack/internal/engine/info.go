@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -50,7 +51,7 @@ func queryInfo(ctx context.Context) (Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if _, err := exec.LookPath("docker"); err != nil {
-		return Info{}, &HostError{fmt.Errorf("%w: %w", ErrNoEngine, errNoCommand), "`podenv up` installs it, where it may"}
+		return Info{}, remedy.New(fmt.Errorf("%w: %w", ErrNoEngine, errNoCommand), "`podenv up` installs it, where it may")
 	}
 	// The command exits with 0 or 1 without a daemon, by its version, and says why on
 	// either stream.
@@ -82,21 +83,21 @@ func elsewhere(ctx context.Context) string {
 // notServing tells apart why there is no answer by what the docker command said.
 func notServing(said, endpoint string) error {
 	switch {
-	case containsAny(said, "permission denied while trying to connect", "connect: permission denied"):
-		return &HostError{
+	case remedy.Says(said, "permission denied while trying to connect", "connect: permission denied"):
+		return remedy.New(
 			fmt.Errorf("%w: this user may not talk to Docker's daemon: %s", ErrNoEngine, said),
 			"`sudo usermod -aG docker $USER` and log in again, or run podenv as root",
-		}
+		)
 	case said == "":
-		return &HostError{
+		return remedy.New(
 			fmt.Errorf("%w: `docker info` does not answer as Docker does", ErrNoEngine),
 			"put Docker's own docker command first in PATH",
-		}
+		)
 	case endpoint != "":
-		return &HostError{
+		return remedy.New(
 			fmt.Errorf("%w: no daemon serves at %s: %s", ErrNoEngine, endpoint, said),
 			"start it there, or go back to this host's: unset DOCKER_HOST, `docker context use default`",
-		}
+		)
 	}
-	return &HostError{fmt.Errorf("%w: %w: %s", ErrNoEngine, errNotServing, said), "`podenv up` starts one, where it may"}
+	return remedy.New(fmt.Errorf("%w: %w: %s", ErrNoEngine, errNotServing, said), "`podenv up` starts one, where it may")
 }

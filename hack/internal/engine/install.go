@@ -20,7 +20,7 @@ func (h *host) installDocker(ctx context.Context, step *progress.Step) error {
 			// Without its parser, dockerd cannot load the profile that it then asks for.
 			names = append(names, "apparmor")
 		}
-		if err := h.ensurePackages(ctx, step, names); err != nil {
+		if err := h.packages.EnsureInstalled(ctx, step, names...); err != nil {
 			return err
 		}
 		if err := h.stopPlainDaemon(ctx); err != nil {
@@ -28,7 +28,7 @@ func (h *host) installDocker(ctx context.Context, step *progress.Step) error {
 		}
 	}
 	if _, err := exec.LookPath("docker"); err != nil {
-		return h.ensurePackages(ctx, step, []string{"docker-cli"}) // of its own since Debian 13
+		return h.packages.EnsureInstalled(ctx, step, "docker-cli") // of its own since Debian 13
 	}
 	return nil
 }

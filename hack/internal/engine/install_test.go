@@ -8,6 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// debian adds dpkg-query, which knows no package, and apt-get, which does body.
+func (f *fake) debian(body string) {
+	f.script("dpkg-query", "exit 1")
+	f.script("apt-get", body)
+}
+
+const install = "apt-get --quiet install --yes --no-install-recommends"
+
 func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
 	for name, test := range map[string]struct {
 		command string // what docker.io brings besides dockerd
@@ -27,7 +35,7 @@ func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
 			if test.command != "" {
 				body += "\nmv $F/docker $F/bin/docker"
 			}
-			f.debian("", body)
+			f.debian(body)
 			if err := f.installDocker(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +67,7 @@ func TestDaemonThatItsInstallationStartedIsStopped(t *testing.T) {
 			test.host(f)
 			pid := f.process("dockerd")
 			f.remove("bin/dockerd")
-			f.debian("", "echo "+pid+" > $F/run/docker.pid")
+			f.debian("echo " + pid + " > $F/run/docker.pid")
 			if err := f.installDocker(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}

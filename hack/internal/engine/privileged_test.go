@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/remedy"
 )
 
 func parseInfo(t testing.TB, text string) Info {
@@ -168,9 +169,9 @@ func TestRefusalIsExplained(t *testing.T) {
 			test.host(f)
 			info := parseInfo(t, test.info)
 			err := f.explainRefusal(info, refused, f.offerRuntime(t.Context(), theRepository, info))
-			var host *HostError
+			var host *remedy.Error
 			if !errors.Is(err, ErrPrivileged) || !errors.As(err, &host) {
-				t.Fatalf("error %v, want a HostError of kind ErrPrivileged", err)
+				t.Fatalf("error %v, want a remedy.Error of kind ErrPrivileged", err)
 			}
 			if !strings.Contains(host.Remedy, test.want) || !strings.Contains(err.Error(), "unable to apply caps") {
 				t.Errorf("want a remedy with %q, and what the engine said:\n%v", test.want, err)

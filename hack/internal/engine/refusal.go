@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"podenv.dev/hack/internal/remedy"
 )
 
 // explainRefusal adds to an engine's refusal of privileged containers why it may be,
@@ -16,25 +18,25 @@ func (h *host) explainRefusal(info Info, err error, runtime string) error {
 		return err
 	}
 	if slices.ContainsFunc(info.SecurityOptions, mapsUsers) {
-		return &HostError{
+		return remedy.New(
 			fmt.Errorf("%w\n  this daemon maps users (rootless, or userns-remap)", err),
 			"use one that runs as root and does not, see `docker context ls`",
-		}
+		)
 	}
 	missing, missingErr := h.missing(h.daemonPID())
 	if missingErr != nil || len(missing) == 0 {
-		return &HostError{err, "use a host, or a Docker, that allows privileged containers: kind's nodes are such"}
+		return remedy.New(err, "use a host, or a Docker, that allows privileged containers: kind's nodes are such")
 	}
 	err = fmt.Errorf("%w\n  this host lacks %s", err, strings.Join(missing, ", "))
 	if info.DefaultRuntime == runtimeName {
-		return &HostError{err, "see what dockerd says, in " + filepath.Join(h.state, "dockerd.log") + " where podenv started it"}
+		return remedy.New(err, "see what dockerd says, in "+filepath.Join(h.state, "dockerd.log")+" where podenv started it")
 	}
 	err = fmt.Errorf("%w, and the dockerd that serves was not started to cope with that", err)
-	remedy := "stop it, and `podenv up` as root starts one that is"
+	hint := "stop it, and `podenv up` as root starts one that is"
 	if runtime != "" {
-		remedy += "; or " + h.remedyConfig(runtime)
+		hint += "; or " + h.remedyConfig(runtime)
 	}
-	return &HostError{err, remedy}
+	return remedy.New(err, hint)
 }
 
 func mapsUsers(option string) bool {

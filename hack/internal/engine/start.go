@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -19,10 +21,10 @@ func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) 
 		return h.startService(ctx, step)
 	}
 	if h.uid != 0 {
-		return &HostError{
+		return remedy.New(
 			fmt.Errorf("%w: there is no systemd to start Docker, and only root can do it without", ErrNoEngine),
 			"run podenv as root: `sudo env PATH=\"$PATH\" make up`",
-		}
+		)
 	}
 	unlock, err := h.lock(ctx, step)
 	if err != nil {
@@ -46,22 +48,22 @@ func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) 
 
 // startService starts Debian's docker.service.
 func (h *host) startService(ctx context.Context, step *progress.Step) error {
-	const remedy = "see `journalctl -u docker -n 50`"
+	const hint = "see `journalctl -u docker -n 50`"
 	step.Now("starting docker.service")
-	command := h.asRoot("systemctl", "start", "docker")
+	command := debian.AsRoot(h.uid, "systemctl", "start", "docker")
 	if err := run.Command(ctx, command[0], command[1:]...).Log(step.Log()).Run(); err != nil {
-		return &HostError{fmt.Errorf("%w: %w", ErrNoEngine, err), remedy}
+		return remedy.New(fmt.Errorf("%w: %w", ErrNoEngine, err), hint)
 	}
-	return awaited(h.await(ctx, nil), "docker.service", remedy)
+	return awaited(h.await(ctx, nil), "docker.service", hint)
 }
 
 // awaited is the error of await for the daemon called who. One with ErrNoEngine in
 // its chain says all that there is to say.
-func awaited(err error, who, remedy string) error {
+func awaited(err error, who, hint string) error {
 	if err == nil || errors.Is(err, ErrNoEngine) {
 		return err
 	}
-	return &HostError{fmt.Errorf("%w: %s %w", ErrNoEngine, who, err), remedy}
+	return remedy.New(fmt.Errorf("%w: %s %w", ErrNoEngine, who, err), hint)
 }
 
 // lock keeps two podenv processes, of whatever checkouts, from starting two daemons.

@@ -11,11 +11,12 @@ import (
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/doctor"
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/nodeimage"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 	"podenv.dev/hack/internal/testimages"
@@ -49,7 +50,7 @@ type Result struct {
 func (p *Pipeline) step(name string, f func(*progress.Step) error) error {
 	s := p.Reporter.Step(name)
 	if err := s.End(f(s)); err != nil {
-		return doctor.ExplainDisk(p.Layout, fmt.Errorf("%s: %w", name, err))
+		return remedy.ExplainDisk(p.Layout.Output(), fmt.Errorf("%s: %w", name, err))
 	}
 	return nil
 }
@@ -57,7 +58,7 @@ func (p *Pipeline) step(name string, f func(*progress.Step) error) error {
 // Packages installs the Debian packages that the steps need.
 func (p *Pipeline) Packages(ctx context.Context, more ...string) error {
 	return p.step("packages", func(s *progress.Step) error {
-		return engine.EnsurePackages(ctx, s, append(more, packages...)...)
+		return debian.ThisUser().EnsureInstalled(ctx, s, append(more, packages...)...)
 	})
 }
 

@@ -1,7 +1,11 @@
-package engine
+package debian
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,12 +13,61 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// fake is a host whose commands are shell scripts in a folder that is all of PATH. Files
+// beside them, $F in the scripts, are the host's state.
+type fake struct {
+	Installer
+	t   testing.TB
+	dir string
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	f := &fake{Installer{LockTimeout: 20 * time.Second, LockPoll: time.Millisecond}, t, t.TempDir()}
+	for _, name := range []string{"env", "cat", "touch", "true"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", path))
+	}
+	t.Setenv("PATH", filepath.Join(f.dir, "bin"))
+	return f
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// script makes a command that notes its command line and goes on with body.
+func (f *fake) script(name, body string) {
+	f.t.Helper()
+	write(f.t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nF=%s\necho %s \"$@\" >> $F/calls\n%s\n", f.dir, name, body))
+}
+
 // debian adds dpkg-query, which knows the packages installed, and apt-get, whose
 // install does body.
 func (f *fake) debian(installed, body string) {
-	f.write("installed", strings.ReplaceAll(installed, ", ", "\n")+"\n", 0o644)
+	write(f.t, filepath.Join(f.dir, "installed"), strings.ReplaceAll(installed, ", ", "\n")+"\n")
 	f.script("dpkg-query", `cat $F/installed; exit 1`) // 1: it does not know all
 	f.script("apt-get", "case \"$*\" in *update*) touch $F/updated; exit 0;; esac\n"+body)
+}
+
+// calls are the command lines so far of apt-get and sudo.
+func (f *fake) calls() (calls []string) {
+	data, err := os.ReadFile(filepath.Join(f.dir, "calls"))
+	if err != nil && !os.IsNotExist(err) {
+		f.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "apt-get ") || strings.HasPrefix(line, "sudo ") {
+			calls = append(calls, strings.TrimSpace(line))
+		}
+	}
+	return calls
 }
 
 const (
@@ -22,7 +75,7 @@ const (
 	update  = "apt-get --quiet update"
 )
 
-func TestEnsurePackages(t *testing.T) {
+func TestEnsureInstalled(t *testing.T) {
 	for name, test := range map[string]struct {
 		host  func(*fake)
 		names []string
@@ -60,7 +113,7 @@ func TestEnsurePackages(t *testing.T) {
 		},
 		"uses sudo where the user is not root": {
 			host: func(f *fake) {
-				f.uid = 1000
+				f.UID = 1000
 				f.debian("", "")
 				f.script("sudo", `shift; exec "$@"`)
 			},
@@ -70,19 +123,18 @@ func TestEnsurePackages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			f.link("true")
 			test.host(f)
-			if err := f.ensurePackages(t.Context(), nil, test.names); err != nil {
+			if err := f.EnsureInstalled(t.Context(), nil, test.names...); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.calls, f.calls("apt-get", "sudo")); diff != "" {
+			if diff := cmp.Diff(test.calls, f.calls()); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestEnsurePackagesSaysWhatToDo(t *testing.T) {
+func TestEnsureInstalledSaysWhatToDo(t *testing.T) {
 	failing := func(said string) func(*fake) {
 		return func(f *fake) { f.debian("", "echo 'E: "+said+"' >&2; exit 100") }
 	}
@@ -91,12 +143,12 @@ func TestEnsurePackagesSaysWhatToDo(t *testing.T) {
 		want []string
 	}{
 		"not Debian":           {func(*fake) {}, []string{"not Debian", "your distribution"}},
-		"no root and no sudo":  {func(f *fake) { f.uid = 1000; f.debian("", "") }, []string{"no sudo", "apt-get install --no-install-recommends a"}},
-		"a sudo with password": {func(f *fake) { f.uid = 1000; f.debian("", ""); f.script("sudo", "exit 1") }, []string{"asks for a password", "apt-get install"}},
+		"no root and no sudo":  {func(f *fake) { f.UID = 1000; f.debian("", "") }, []string{"no sudo", "apt-get install --no-install-recommends a"}},
+		"a sudo with password": {func(f *fake) { f.UID = 1000; f.debian("", ""); f.script("sudo", "exit 1") }, []string{"asks for a password", "apt-get install"}},
 		"no network":           {failing("Failed to fetch http://x  Temporary failure resolving x"), []string{"check the network"}},
 		"a lock for too long": {func(f *fake) {
 			failing("Could not get lock /var/lib/dpkg/lock-frontend")(f)
-			f.lockTimeout = 50 * time.Millisecond
+			f.LockTimeout = 50 * time.Millisecond
 		}, []string{"Could not get lock", "wait for it"}},
 		"an interrupted dpkg":         {failing("dpkg was interrupted, you must"), []string{"dpkg --configure -a"}},
 		"no disk":                     {failing("write error: No space left on device"), []string{"disk is full"}},
@@ -106,9 +158,9 @@ func TestEnsurePackagesSaysWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			test.host(f)
-			err := f.ensurePackages(t.Context(), nil, []string{"a"})
-			if !errors.Is(err, ErrPackages) {
-				t.Fatalf("error %v, want ErrPackages", err)
+			err := f.EnsureInstalled(t.Context(), nil, "a")
+			if !errors.Is(err, ErrInstall) {
+				t.Fatalf("error %v, want ErrInstall", err)
 			}
 			for _, part := range test.want {
 				if !strings.Contains(err.Error(), part) {

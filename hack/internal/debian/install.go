@@ -1,0 +1,168 @@
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/remedy"
+	"podenv.dev/hack/internal/run"
+)
+
+// ErrInstall is in the chain of an error where packages could not be installed.
+var ErrInstall = errors.New("missing packages")
+
+// installing keeps two steps of this process from waiting for each other's apt.
+var installing sync.Mutex
+
+// Installer installs packages on this host as the user UID, with sudo where that is not root.
+type Installer struct {
+	UID         int
+	LockTimeout time.Duration // how long another apt may hold its lock
+	LockPoll    time.Duration // how often apt is tried meanwhile
+}
+
+// ThisUser installs as the user of this process. A fresh machine upgrades itself for a while,
+// so that it waits some minutes for another apt.
+func ThisUser() Installer {
+	return Installer{UID: os.Geteuid(), LockTimeout: 5 * time.Minute, LockPoll: 2 * time.Second}
+}
+
+// CanInstall returns why EnsureInstalled cannot install anything on this host, or nil.
+func (i Installer) CanInstall(ctx context.Context) error {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return errors.New("this is not Debian: there is no apt-get")
+	}
+	return i.mayInstall(ctx)
+}
+
+// EnsureInstalled installs those of the packages called names that are not installed. It
+// costs one dpkg-query where nothing is missing. An error has ErrInstall in its chain and
+// ends in the command that a person can run instead.
+func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, names ...string) error {
+	if _, err := exec.LookPath("dpkg-query"); err != nil {
+		return remedy.New(
+			fmt.Errorf("%w: this is not Debian: there is no dpkg-query", ErrInstall),
+			"install what your distribution has for "+strings.Join(names, " "),
+		)
+	}
+	installing.Lock()
+	defer installing.Unlock()
+	missing := missingPackages(ctx, names)
+	if len(missing) == 0 {
+		return nil
+	}
+	list := strings.Join(missing, " ")
+	if err := i.mayInstall(ctx); err != nil {
+		return remedy.New(
+			fmt.Errorf("%w: %s: %w", ErrInstall, list, err),
+			"run `apt-get install --no-install-recommends "+list+"` as root",
+		)
+	}
+	step.Now("installing %s", list)
+	err := i.apt(ctx, step, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
+	if err != nil && staleLists(err) {
+		step.Now("updating the package lists for %s", list)
+		if err = i.apt(ctx, step, "update"); err == nil {
+			step.Now("installing %s", list)
+			err = i.apt(ctx, step, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
+		}
+	}
+	if err != nil {
+		return remedy.New(fmt.Errorf("%w: %s: %w", ErrInstall, list, err), aptRemedy(err.Error()))
+	}
+	return nil
+}
+
+// missingPackages are those of names that dpkg does not have installed.
+func missingPackages(ctx context.Context, names []string) []string {
+	// dpkg-query fails where it does not know one of the names; what it prints of
+	// the others still holds.
+	args := append([]string{"--show", "--showformat", "${Package} ${db:Status-Status}\n", "--"}, names...)
+	out, _ := run.Command(ctx, "dpkg-query", args...).Output()
+	installed := map[string]bool{}
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " installed"); ok {
+			installed[name] = true
+		}
+	}
+	var missing []string
+	for _, name := range names {
+		if !installed[name] {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+func (i Installer) mayInstall(ctx context.Context) error {
+	if i.UID == 0 {
+		return nil
+	}
+	if _, err := exec.LookPath("sudo"); err != nil {
+		return errors.New("not root, and there is no sudo")
+	}
+	if err := run.Command(ctx, "sudo", "-n", "true").Run(); err != nil {
+		return errors.New("not root, and sudo asks for a password")
+	}
+	return nil
+}
+
+// apt runs apt-get, and again for as long as another one holds the lock.
+func (i Installer) apt(ctx context.Context, step *progress.Step, args ...string) error {
+	deadline, cancel := context.WithTimeout(ctx, i.LockTimeout)
+	defer cancel()
+	tick := time.NewTicker(i.LockPoll)
+	defer tick.Stop()
+	// Without systemd, a package's services are not started in runlevel 1: dockerd is
+	// for package engine to start, which knows the flags.
+	command := AsRoot(i.UID, append([]string{"env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "RUNLEVEL=1", "apt-get", "--quiet"}, args...)...)
+	for {
+		err := run.Command(ctx, command[0], command[1:]...).Log(step.Log()).Run()
+		if err == nil || !strings.Contains(err.Error(), "Could not get lock") {
+			return err
+		}
+		step.Now("waiting for another apt to end")
+		select {
+		case <-deadline.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// staleLists reports whether apt failed for want of a look at the archive.
+func staleLists(err error) bool {
+	return remedy.Says(err.Error(), "Unable to locate package", "has no installation candidate", "404  Not Found", "Unable to fetch some archives")
+}
+
+// aptRemedy is what to do about what apt said.
+func aptRemedy(said string) string {
+	switch {
+	case remedy.Says(said, "Could not get lock"):
+		return "another apt is at work: wait for it, or see what holds the lock, and try again"
+	case remedy.Says(said, "Unable to locate package", "has no installation candidate"):
+		return "this distribution's archive does not have it: see /etc/apt/sources.list and /etc/apt/sources.list.d"
+	case remedy.Says(said, "Could not resolve", "Temporary failure", "Could not connect", "Failed to fetch", "Unable to fetch", "Unable to connect"):
+		return "the package archive is out of reach: check the network, or install the packages in another way"
+	case remedy.Says(said, "dpkg was interrupted"):
+		return "an earlier installation was cut short: run `dpkg --configure -a` as root, and try again"
+	case remedy.Says(said, "o space left", "enough free space"):
+		return "the disk is full: free some space, for example with `apt-get clean`, and try again"
+	}
+	return "run the command by hand to see more"
+}
+
+// AsRoot is the command line args with what the user uid needs to run it as root.
+func AsRoot(uid int, args ...string) []string {
+	if uid == 0 {
+		return args
+	}
+	return append([]string{"sudo", "-n"}, args...)
+}
