@@ -52,28 +52,3 @@ func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
 		})
 	}
 }
-
-func TestDaemonThatItsInstallationStartedIsStopped(t *testing.T) {
-	for name, test := range map[string]struct {
-		host  func(*fake)
-		stops bool
-	}{
-		"on a bounded host, since it was started plainly": {(*fake).bound, true},
-		"but serves on a full one":                        {func(*fake) {}, false},
-		"but serves as systemd started it":                {func(f *fake) { f.bound(); f.systemd = true }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
-			test.host(f)
-			pid := f.process("dockerd")
-			f.remove("bin/dockerd")
-			f.debian("echo " + pid + " > $F/run/docker.pid")
-			if err := f.installDocker(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			if runs := f.daemonPID() > 0; runs == test.stops {
-				t.Errorf("it runs: %v, want %v", runs, !test.stops)
-			}
-		})
-	}
-}
