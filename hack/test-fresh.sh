@@ -81,18 +81,25 @@ outside() {
 }
 
 # cleanup removes all that outside made. The end of the PID namespace's first process ends
-# all others in it, and with the last one the mounts and the engine's networks.
+# all others in it, and with the last one the mounts and the engine's networks. That process
+# is unshare's child, and unshare may have got the signal, too: --kill-child then ends it.
 cleanup() {
 	trap '' INT TERM
+	set +e
 	if [ -n "$unshare" ]; then
-		pkill -KILL --parent "$unshare" || kill -KILL "$unshare"
-		wait "$unshare" 2>/dev/null || true
-	fi
+		pkill -KILL --parent "$unshare"
+		kill -KILL "$unshare"
+		wait "$unshare"
+	fi 2>/dev/null
 	[ -z "$slirp" ] || kill "$slirp"
-	ip netns delete "$name" 2>/dev/null || true
-	local cgroup
+	[ ! -e "/run/netns/$name" ] || ip netns delete "$name"
+	local cgroup deadline=$((SECONDS + 30))
 	for cgroup in "$cgroups/$name" "$cgroups"/*/"$name"; do
-		[ ! -d "$cgroup" ] || find "$cgroup" -depth -type d -exec rmdir {} +
+		while [ -d "$cgroup" ] && ! find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null; do
+			[ $SECONDS -lt $deadline ] || break
+			sleep 0.1 # until the last process has ended
+		done
+		[ ! -d "$cgroup" ] || echo "test-fresh: processes are left in $cgroup" >&2
 	done
 	rm -rf --one-file-system "$dir"
 }
