@@ -64,7 +64,9 @@ func busybox(ctx context.Context, l layout.Layout, step *progress.Step) (image.S
 		image.File{Path: "/root", Mode: fs.ModeDir | 0o700},
 	)
 	for _, applet := range applets {
-		files = append(files, image.File{Path: "/bin/" + applet, Link: "busybox"})
+		if applet != "busybox" { // the program itself
+			files = append(files, image.File{Path: "/bin/" + applet, Link: "busybox"})
+		}
 	}
 	if !slices.Contains(applets, "printenv") {
 		files = append(files, image.File{Path: "/bin/printenv", Mode: 0o755, Data: printenv})

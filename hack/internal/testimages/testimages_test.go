@@ -32,7 +32,7 @@ func newRepository(t *testing.T) layout.Layout {
 	var deb bytes.Buffer
 	tw := tar.NewWriter(&deb)
 	for name, content := range map[string]string{
-		"./bin/busybox": "#!/bin/sh\nprintf 'cat\\nsh\\n'; exit\n\x00[\x00[[\x00cat\x00sh\x00\x00",
+		"./bin/busybox": "#!/bin/sh\nprintf 'cat\\nsh\\n'; exit\n\x00[\x00[[\x00busybox\x00cat\x00sh\x00\x00",
 		"./usr/share/doc/busybox-static/copyright": "terms",
 	} {
 		if err := tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}); err != nil {
