@@ -1,0 +1,272 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package podpreset holds the admission plugin PodPreset, which injects the PodPresets of a
+// namespace into pods when they are created, and raises an event on the pod for each that
+// is in conflict with it. What is injected, and what a conflict is, is decided by
+// k8s.io/component-helpers/settings/inject.
+package podpreset
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/admission"
+	genericadmissioninitializer "k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-helpers/settings/inject"
+	"k8s.io/klog/v2"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// PluginName is the name of the plugin.
+const PluginName = "PodPreset"
+
+// Register registers the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+		return NewPlugin(), nil
+	})
+}
+
+// Plugin injects PodPresets into new pods.
+type Plugin struct {
+	*admission.Handler
+
+	// enabled is what the feature gate says, and inspected that it has been asked.
+	enabled, inspected bool
+
+	client  kubernetes.Interface
+	presets *presetCache
+	events  *eventQueue
+	stopCh  <-chan struct{}
+}
+
+var (
+	_ admission.MutationInterface                                  = &Plugin{}
+	_ admission.ValidationInterface                                = &Plugin{}
+	_ genericadmissioninitializer.WantsExternalKubeInformerFactory = &Plugin{}
+	_ genericadmissioninitializer.WantsExternalKubeClientSet       = &Plugin{}
+	_ genericadmissioninitializer.WantsFeatures                    = &Plugin{}
+	_ genericadmissioninitializer.WantsDrainedNotification         = &Plugin{}
+)
+
+// NewPlugin returns a plugin that is to be initialized.
+func NewPlugin() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+}
+
+// InspectFeatureGates notes whether the feature is on.
+func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
+	p.enabled = gates.Enabled(features.PodPreset)
+	p.inspected = true
+}
+
+// SetDrainedNotification sets the channel that is closed when the API server has ended.
+func (p *Plugin) SetDrainedNotification(stopCh <-chan struct{}) {
+	p.stopCh = stopCh
+}
+
+// SetExternalKubeClientSet sets the client that reads ConfigMaps, Secrets and pods, and
+// writes events.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) {
+	if p.enabled {
+		p.client = client
+		p.events = newEventQueue(client, p.stopCh)
+	}
+}
+
+// SetExternalKubeInformerFactory has the presets watched, if the feature is on.
+func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	if !p.enabled {
+		return
+	}
+	var err error
+	if p.presets, err = newPresetCache(factory.Settings().V1alpha1().PodPresets().Informer()); err != nil {
+		klog.ErrorS(err, "Cannot watch PodPresets")
+		return
+	}
+	p.SetReadyFunc(p.presets.synced)
+}
+
+// ValidateInitialization checks that the plugin has all that it needs.
+func (p *Plugin) ValidateInitialization() error {
+	switch {
+	case !p.inspected:
+		return fmt.Errorf("the admission plugin %s has not been told of the feature gates", PluginName)
+	case !p.enabled:
+		return nil
+	case p.client == nil:
+		return fmt.Errorf("the admission plugin %s has no client", PluginName)
+	case p.presets == nil:
+		return fmt.Errorf("the admission plugin %s does not watch PodPresets", PluginName)
+	}
+	return nil
+}
+
+// Admit injects the presets that match the pod.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, presets, err := p.matching(a)
+	if err != nil || len(presets) == 0 {
+		return err
+	}
+	options := p.options(ctx, a.GetNamespace())
+	reinvocation := a.GetReinvocationContext()
+	if reinvocation != nil {
+		options.Before, _ = reinvocation.Value(PluginName).(inject.Record)
+	}
+
+	result, injected, err := into(pod, presets, options)
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	internal := &api.Pod{}
+	if err := corev1.Convert_v1_Pod_To_core_Pod(injected, internal, nil); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	pod.Annotations, pod.Spec = internal.Annotations, internal.Spec
+	if reinvocation != nil {
+		reinvocation.SetValue(PluginName, result.Record)
+	}
+	for _, conflict := range result.Conflicts {
+		warning.AddWarning(ctx, "", fmt.Sprintf("PodPreset %s is not injected: %s", conflict.Preset.Name, conflict.Message()))
+		// Fails where an earlier pass has said it.
+		if err := a.AddAnnotation(inject.AnnotationPrefix+"conflict-"+conflict.Preset.Name, strings.Join(conflict.Reasons, ". ")); err != nil {
+			klog.V(4).InfoS("No audit annotation for a conflict of a PodPreset", "err", err)
+		}
+	}
+	return nil
+}
+
+// Validate raises an event for each preset that the pod has not got. It sees the pod with
+// its name and UID, which it has not yet when presets are injected.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.IsDryRun() {
+		return nil
+	}
+	pod, presets, err := p.matching(a)
+	if err != nil || len(presets) == 0 {
+		return err
+	}
+	// On a copy: the pod is as it will be stored.
+	result, _, err := into(pod.DeepCopy(), presets, p.options(ctx, a.GetNamespace()))
+	if err != nil {
+		return nil
+	}
+	var conflicts []inject.Conflict
+	for _, conflict := range result.Conflicts {
+		// A preset that was applied, and that a webhook has changed since, is none.
+		if _, applied := pod.Annotations[inject.AppliedAnnotation(conflict.Preset.Name)]; !applied {
+			conflicts = append(conflicts, conflict)
+		}
+	}
+	p.events.add(a.GetNamespace(), pod.Name, pod.UID, conflicts)
+	return nil
+}
+
+// matching returns the pod of a request that creates one, and the presets that may be
+// injected into it.
+func (p *Plugin) matching(a admission.Attributes) (*api.Pod, []*inject.Preset, error) {
+	if !p.enabled || a.GetSubresource() != "" || a.GetResource().GroupResource() != api.Resource("pods") {
+		return nil, nil, nil
+	}
+	if !p.presets.ready.Load() {
+		if !p.WaitForReady() {
+			return nil, nil, admission.NewForbidden(a, fmt.Errorf("not yet ready to handle the request: the PodPresets are not known yet"))
+		}
+		p.presets.ready.Store(true)
+	}
+	all := p.presets.in(a.GetNamespace())
+	if len(all) == 0 {
+		return nil, nil, nil
+	}
+	pod, ok := a.GetObject().(*api.Pod)
+	if !ok || inject.Exempt(pod) {
+		return nil, nil, nil
+	}
+	if context := a.GetReinvocationContext(); context != nil && context.IsReinvoke() {
+		// What matched before counts, whatever the labels are now.
+		return pod, all, nil
+	}
+	var matching []*inject.Preset
+	for _, preset := range all {
+		if preset.Selector.Matches(labels.Set(pod.Labels)) {
+			matching = append(matching, preset)
+		}
+	}
+	return pod, matching, nil
+}
+
+// into injects presets into the pod as v1, which shares what it holds with pod.
+func into(pod *api.Pod, presets []*inject.Preset, options inject.Options) (inject.Result, *v1.Pod, error) {
+	external := &v1.Pod{}
+	if err := corev1.Convert_core_Pod_To_v1_Pod(pod, external, nil); err != nil {
+		return inject.Result{}, nil, err
+	}
+	return inject.Into(external, presets, options), external, nil
+}
+
+// lookUpTimeout bounds how long the creation of a pod waits for ConfigMaps and Secrets.
+const lookUpTimeout = 2 * time.Second
+
+// options are those of an injection into a pod of namespace. Each ConfigMap and Secret is
+// read once. What cannot be read counts as unknown.
+func (p *Plugin) options(ctx context.Context, namespace string) inject.Options {
+	type object struct{ kind, name string }
+	known := map[object][]string{}
+	return inject.Options{Keys: func(source *v1.EnvFromSource) []string {
+		ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+		defer cancel()
+		var of object
+		switch {
+		case source.ConfigMapRef != nil:
+			of = object{"ConfigMap", source.ConfigMapRef.Name}
+		case source.SecretRef != nil:
+			of = object{"Secret", source.SecretRef.Name}
+		}
+		if keys, ok := known[of]; ok {
+			return keys
+		}
+		var keys []string
+		switch of.kind {
+		case "ConfigMap":
+			if found, err := p.client.CoreV1().ConfigMaps(namespace).Get(ctx, of.name, metav1.GetOptions{}); err == nil {
+				for key := range found.Data {
+					keys = append(keys, key)
+				}
+			}
+		case "Secret":
+			if found, err := p.client.CoreV1().Secrets(namespace).Get(ctx, of.name, metav1.GetOptions{}); err == nil {
+				for key := range found.Data {
+					keys = append(keys, key)
+				}
+			}
+		}
+		known[of] = keys
+		return keys
+	}}
+}

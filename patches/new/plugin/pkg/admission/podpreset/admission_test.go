@@ -1,0 +1,375 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package podpreset
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	settingsv1alpha1 "k8s.io/api/settings/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/admission"
+	genericadmissioninitializer "k8s.io/apiserver/pkg/admission/initializer"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/component-helpers/settings/inject"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+const namespace = "myns"
+
+// database is the preset of the document's first example.
+func database() *settingsv1alpha1.PodPreset {
+	return &settingsv1alpha1.PodPreset{
+		ObjectMeta: metav1.ObjectMeta{Name: "allow-database", Namespace: namespace, UID: "1", ResourceVersion: "7"},
+		Spec: settingsv1alpha1.PodPresetSpec{
+			Selector:     metav1.LabelSelector{MatchLabels: map[string]string{"role": "frontend"}},
+			Env:          []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}},
+			Volumes:      []v1.Volume{{Name: "cache-volume", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+			VolumeMounts: []v1.VolumeMount{{Name: "cache-volume", MountPath: "/cache"}},
+		},
+	}
+}
+
+func website() *api.Pod {
+	return &api.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, Labels: map[string]string{"role": "frontend"}},
+		Spec:       api.PodSpec{Containers: []api.Container{{Name: "website", Image: "ecorp/website"}}},
+	}
+}
+
+// newPlugin returns a plugin that knows objects.
+func newPlugin(t testing.TB, on bool, objects ...runtime.Object) (*Plugin, *fake.Clientset) {
+	t.Helper()
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.PodPreset, on)
+	client := fake.NewSimpleClientset(objects...)
+	stopCh := make(chan struct{})
+	t.Cleanup(func() { close(stopCh) })
+	factory := informers.NewSharedInformerFactory(client, 0)
+	p := NewPlugin()
+	genericadmissioninitializer.New(client, nil, factory, nil, utilfeature.DefaultFeatureGate, stopCh, nil).Initialize(p)
+	if err := p.ValidateInitialization(); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(stopCh)
+	if on && !p.WaitForReady() {
+		t.Fatal("the presets are not known after 10s")
+	}
+	return p, client
+}
+
+// attributes are those of the creation of pod.
+func attributes(pod *api.Pod, dryRun bool) admission.Attributes {
+	return admission.NewAttributesRecord(pod, nil, api.Kind("Pod").WithVersion("version"), pod.Namespace, pod.Name,
+		api.Resource("pods").WithVersion("version"), "", admission.Create, &metav1.CreateOptions{}, dryRun, nil)
+}
+
+// warnings records what the client is warned of.
+type warnings []string
+
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+func TestAdmitInjects(t *testing.T) {
+	p, _ := newPlugin(t, true, database())
+	pod := website()
+	if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := pod.Spec.Containers[0]
+	if len(c.Env) != 1 || c.Env[0].Name != "DB_PORT" || c.Env[0].Value != "6379" {
+		t.Errorf("variables: %v, want DB_PORT", c.Env)
+	}
+	if len(c.VolumeMounts) != 1 || len(pod.Spec.Volumes) != 1 || pod.Spec.Volumes[0].EmptyDir == nil {
+		t.Errorf("mounts %v of volumes %v, want the preset's", c.VolumeMounts, pod.Spec.Volumes)
+	}
+	if got := pod.Annotations["podpreset.admission.kubernetes.io/podpreset-allow-database"]; got != "7" {
+		t.Errorf("the annotation is %q, want the resource version", got)
+	}
+}
+
+func TestAdmitLeavesAlone(t *testing.T) {
+	deleted := database()
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	deleted.Finalizers = []string{"example.com/f"}
+	other := database()
+	other.Namespace = "other"
+	tests := []struct {
+		name   string
+		preset *settingsv1alpha1.PodPreset
+		change func(*api.Pod)
+		off    bool
+	}{
+		{name: "with the gate off", preset: database(), off: true},
+		{name: "a pod of another namespace", preset: other},
+		{name: "a preset that is being deleted", preset: deleted},
+		{name: "other labels", preset: database(), change: func(pod *api.Pod) { pod.Labels = nil }},
+		{name: "an excluded pod", preset: database(), change: func(pod *api.Pod) {
+			pod.Annotations = map[string]string{inject.ExcludeAnnotation: "true"}
+		}},
+		{name: "a mirror pod", preset: database(), change: func(pod *api.Pod) {
+			pod.Annotations = map[string]string{api.MirrorPodAnnotationKey: "x"}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, _ := newPlugin(t, !tt.off, tt.preset)
+			pod := website()
+			if tt.change != nil {
+				tt.change(pod)
+			}
+			if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
+				t.Fatal(err)
+			}
+			if len(pod.Spec.Containers[0].Env) > 0 {
+				t.Error("the preset was injected")
+			}
+		})
+	}
+}
+
+func TestConflictIsSaidAndRefusesNothing(t *testing.T) {
+	p, _ := newPlugin(t, true, database())
+	pod := website()
+	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "hidden"}}
+	var said warnings
+	ctx := warning.WithWarningRecorder(context.Background(), &said)
+	if err := p.Admit(ctx, attributes(pod, false), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := "PodPreset allow-database is not injected: Conflict on pod preset. Duplicate env DB_PORT."
+	if len(said) != 1 || said[0] != want {
+		t.Errorf("warnings: %q, want %q", said, want)
+	}
+	if len(pod.Spec.Volumes) > 0 || len(pod.Annotations) > 0 {
+		t.Errorf("a part of the preset was injected: %v, %v", pod.Spec.Volumes, pod.Annotations)
+	}
+}
+
+func TestConfigMapThatExistsIsLookedInto(t *testing.T) {
+	settings := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: namespace}, Data: map[string]string{"DB_PORT": "1"}}
+	for _, exists := range []bool{true, false} {
+		t.Run(fmt.Sprintf("exists=%t", exists), func(t *testing.T) {
+			objects := []runtime.Object{database()}
+			if exists {
+				objects = append(objects, settings)
+			}
+			p, _ := newPlugin(t, true, objects...)
+			pod := website()
+			pod.Spec.Containers[0].EnvFrom = []api.EnvFromSource{{ConfigMapRef: &api.ConfigMapEnvSource{LocalObjectReference: api.LocalObjectReference{Name: "settings"}}}}
+			if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
+				t.Fatal(err)
+			}
+			if injected := len(pod.Spec.Containers[0].Env) > 0; injected == exists {
+				t.Errorf("injected: %t", injected)
+			}
+		})
+	}
+}
+
+func TestEventOnThePodThatWasCreated(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		created, dryRun bool
+		want            bool
+	}{
+		{"created", true, false, true},
+		{"refused by a later plugin", false, false, false},
+		{"dry run", true, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			objects := []runtime.Object{database()}
+			if tt.created {
+				objects = append(objects, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}})
+			}
+			p, client := newPlugin(t, true, objects...)
+			pod := website()
+			pod.UID = types.UID("u")
+			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "hidden"}}
+			if err := p.Validate(context.Background(), attributes(pod, tt.dryRun), nil); err != nil {
+				t.Fatal(err)
+			}
+			limit := 10 * time.Second
+			if !tt.want {
+				limit = 2 * eventDelay
+			}
+			var event *v1.Event
+			_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+				events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+				if err == nil && len(events.Items) > 0 {
+					event = &events.Items[0]
+				}
+				return event != nil, err
+			})
+			if (event != nil) != tt.want {
+				t.Fatalf("event: %v, want one: %t", event, tt.want)
+			}
+			if event == nil {
+				return
+			}
+			if event.Source.Component != "podpreset.admission.kubernetes.io/allow-database" || event.Reason != "conflict" ||
+				event.Message != "Conflict on pod preset. Duplicate env DB_PORT." || event.InvolvedObject.UID != "u" || event.Type != v1.EventTypeWarning {
+				t.Errorf("the event is not the document's: %v", event)
+			}
+		})
+	}
+}
+
+// reinvocation is what the API server keeps between two passes of one request.
+type reinvocation struct {
+	admission.Attributes
+	values map[string]interface{}
+	again  bool
+}
+
+func (r *reinvocation) GetReinvocationContext() admission.ReinvocationContext { return r }
+func (r *reinvocation) IsReinvoke() bool                                      { return r.again }
+func (r *reinvocation) SetIsReinvoke()                                        { r.again = true }
+func (r *reinvocation) ShouldReinvoke() bool                                  { return true }
+func (r *reinvocation) SetShouldReinvoke()                                    {}
+func (r *reinvocation) SetValue(plugin string, v interface{})                 { r.values[plugin] = v }
+func (r *reinvocation) Value(plugin string) interface{}                       { return r.values[plugin] }
+
+func TestReinvocationIsNotInConflictWithItself(t *testing.T) {
+	p, _ := newPlugin(t, true, database())
+	pod := website()
+	a := &reinvocation{Attributes: attributes(pod, false), values: map[string]interface{}{}}
+	if err := p.Admit(context.Background(), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	// A webhook overwrites a value, and adds a container.
+	pod.Spec.Containers[0].Env[0].Value = "1"
+	pod.Spec.Containers = append(pod.Spec.Containers, api.Container{Name: "proxy"})
+	a.SetIsReinvoke()
+	var said warnings
+	if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(said) > 0 {
+		t.Errorf("warnings: %q", said)
+	}
+	if got := pod.Spec.Containers[0].Env; len(got) != 1 || got[0].Value != "1" {
+		t.Errorf("the first container has %v, want the webhook's value", got)
+	}
+	if got := pod.Spec.Containers[1].Env; len(got) != 1 || got[0].Value != "6379" {
+		t.Errorf("the new container has %v, want the preset's", got)
+	}
+}
+
+func TestPresetThatGatesMadeInvalidIsInConflict(t *testing.T) {
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, false)
+	preset := database()
+	preset.Spec.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "cache-volume", Path: "f", Key: "A"}}}}
+	p, _ := newPlugin(t, true, preset)
+	pod := website()
+	var said warnings
+	if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), attributes(pod, false), nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "spec.env[0].valueFrom") || len(pod.Spec.Volumes) > 0 {
+		t.Errorf("warnings %q, volumes %v: want the field that the gate takes away, and nothing injected", said, pod.Spec.Volumes)
+	}
+}
+
+func TestPresetsOfANamespaceAreOrderedByAge(t *testing.T) {
+	c := &presetCache{namespaces: map[string][]*inject.Preset{}}
+	for i, name := range []string{"c", "a", "d", "b", "a"} {
+		preset := database()
+		preset.Name, preset.CreationTimestamp = name, metav1.Unix(int64(10-i), 0)
+		c.set(preset)
+	}
+	c.remove(namespace, "d")
+	var names []string
+	for _, preset := range c.in(namespace) {
+		names = append(names, preset.Name)
+	}
+	if got := strings.Join(names, " "); got != "a b c" {
+		t.Errorf("the order is %q, want the oldest first", got)
+	}
+	for _, name := range names {
+		c.remove(namespace, name)
+	}
+	if len(c.namespaces) > 0 {
+		t.Error("a namespace without presets is remembered")
+	}
+}
+
+// TestNamespaceWithoutPresetsAllocatesNothing is what pods pay that have no presets.
+func TestNamespaceWithoutPresetsAllocatesNothing(t *testing.T) {
+	p, _ := newPlugin(t, true, database())
+	pod := website()
+	pod.Namespace = "other"
+	a := attributes(pod, false)
+	ctx := context.Background()
+	if err := p.Admit(ctx, a, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = p.Admit(ctx, a, nil) }); n > 0 {
+		t.Errorf("%v allocations per pod, want none", n)
+	}
+}
+
+func BenchmarkAdmitWithoutPresets(b *testing.B) {
+	p, _ := newPlugin(b, true, database())
+	pod := website()
+	pod.Namespace = "other"
+	a := attributes(pod, false)
+	b.ReportAllocs()
+	for i := 0; i < b.N; i++ {
+		if err := p.Admit(context.Background(), a, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAdmitOneHundredPresets has three that match.
+func BenchmarkAdmitOneHundredPresets(b *testing.B) {
+	var presets []runtime.Object
+	for i := 0; i < 100; i++ {
+		preset := database()
+		preset.Name, preset.UID = fmt.Sprintf("preset-%d", i), types.UID(fmt.Sprint(i))
+		if i >= 3 {
+			preset.Spec.Selector.MatchLabels["role"] = fmt.Sprint(i)
+		}
+		preset.Spec.Env[0].Name = fmt.Sprintf("VAR_%d", i)
+		preset.Spec.Volumes[0].Name = fmt.Sprintf("volume-%d", i)
+		preset.Spec.VolumeMounts[0] = v1.VolumeMount{Name: preset.Spec.Volumes[0].Name, MountPath: fmt.Sprintf("/path/%d", i)}
+		presets = append(presets, preset)
+	}
+	p, _ := newPlugin(b, true, presets...)
+	b.ReportAllocs()
+	for i := 0; i < b.N; i++ {
+		pod := website()
+		if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
+			b.Fatal(err)
+		}
+		if len(pod.Spec.Volumes) != 3 {
+			b.Fatalf("%d volumes", len(pod.Spec.Volumes))
+		}
+	}
+}

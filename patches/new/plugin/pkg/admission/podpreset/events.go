@@ -1,0 +1,113 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package podpreset
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/component-helpers/settings/inject"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// eventDelay is how long after its admission a pod is looked for: it is stored by
+	// then, or it was refused.
+	eventDelay = time.Second
+	// maxPending is for how many pods events can wait. More are dropped: their clients
+	// have been warned.
+	maxPending = 1000
+	// eventReason is the reason that the design document gives.
+	eventReason = "conflict"
+)
+
+// eventQueue raises events on pods that were not there yet when the conflict was found.
+type eventQueue struct {
+	client  kubernetes.Interface
+	stopCh  <-chan struct{}
+	pending chan podConflicts
+	start   sync.Once
+}
+
+// podConflicts are the presets that one pod has not got.
+type podConflicts struct {
+	namespace, name string
+	uid             types.UID
+	conflicts       []inject.Conflict
+	found           time.Time
+}
+
+func newEventQueue(client kubernetes.Interface, stopCh <-chan struct{}) *eventQueue {
+	return &eventQueue{client: client, stopCh: stopCh, pending: make(chan podConflicts, maxPending)}
+}
+
+// add has events raised once the pod is there. It does not wait.
+func (q *eventQueue) add(namespace, name string, uid types.UID, conflicts []inject.Conflict) {
+	if len(conflicts) == 0 {
+		return
+	}
+	q.start.Do(func() { go q.run() })
+	select {
+	case q.pending <- podConflicts{namespace, name, uid, conflicts, time.Now()}:
+	default:
+		klog.V(2).InfoS("No event for the conflicts of PodPresets: too many are pending", "pod", klog.KRef(namespace, name))
+	}
+}
+
+// run raises events until the API server ends.
+func (q *eventQueue) run() {
+	defer utilruntime.HandleCrash()
+	broadcaster := record.NewBroadcaster()
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: q.client.CoreV1().Events("")})
+	for {
+		select {
+		case <-q.stopCh:
+			return
+		case pod := <-q.pending:
+			select {
+			case <-q.stopCh:
+				return
+			case <-time.After(time.Until(pod.found.Add(eventDelay))):
+			}
+			q.raise(broadcaster, pod)
+		}
+	}
+}
+
+// raise raises the events of one pod, if it was created.
+func (q *eventQueue) raise(broadcaster record.EventBroadcaster, p podConflicts) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	pod, err := q.client.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
+	if err != nil || pod.UID != p.uid {
+		return
+	}
+	for _, conflict := range p.conflicts {
+		source := v1.EventSource{Component: inject.AnnotationPrefix + conflict.Preset.Name}
+		broadcaster.NewRecorder(scheme.Scheme, source).Event(pod, v1.EventTypeWarning, eventReason, conflict.Message())
+	}
+}
