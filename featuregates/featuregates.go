@@ -21,6 +21,11 @@ const (
 	// but "=" in the name of a variable (KEP-4369).
 	RelaxedEnvironmentVariableValidation featuregate.Feature = "RelaxedEnvironmentVariableValidation"
 
+	// PodPreset serves the API group settings.k8s.io and lets the admission plugin of
+	// the same name inject its PodPresets into pods (the document "Pod Preset"). The
+	// API and the plugin have switches of their own beside it.
+	PodPreset featuregate.Feature = "PodPreset"
+
 	// VariableExpansionEvents makes the kubelet raise an event when a container
 	// starts with $(NAME) references that could not be expanded (the document
 	// "Variable expansion"). The expansion itself has no gate.
@@ -63,6 +68,12 @@ var gates = map[featuregate.Feature]Gate{
 			{Version: version.MustParse("1.34"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},
 		},
 		Upstream: version.MustParse("1.30"),
+	},
+	PodPreset: {
+		Components: []string{"kube-apiserver"},
+		Specs: featuregate.VersionedSpecs{
+			{Version: version.MustParse("1.33"), Default: false, PreRelease: featuregate.Alpha},
+		},
 	},
 	VariableExpansionEvents: {
 		Components: []string{"kubelet"},

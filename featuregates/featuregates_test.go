@@ -21,8 +21,8 @@ func TestInGivesStageAndDefaultOfTheMinor(t *testing.T) {
 		"v1.28": nil,
 		"v1.29": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, true}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.31": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, false}, {VariableExpansionEvents, "ALPHA", false, true}},
-		"v1.33": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
-		"v1.34": {{EnvFiles, "ALPHA", false, false}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.33": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.34": {{EnvFiles, "ALPHA", false, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 	} {
 		t.Run(minor, func(t *testing.T) {
 			states, err := In(minor)
@@ -51,7 +51,7 @@ func TestEnabledTurnsEveryGateOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{"EnvFiles": true, "RelaxedEnvironmentVariableValidation": true, "VariableExpansionEvents": true}
+	want := map[string]bool{"EnvFiles": true, "PodPreset": true, "RelaxedEnvironmentVariableValidation": true, "VariableExpansionEvents": true}
 	if diff := cmp.Diff(want, on); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

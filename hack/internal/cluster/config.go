@@ -84,6 +84,9 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	if c.Verbosity > 0 {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
 	}
+	if c.Gates[podPreset] {
+		enablePodPreset(k)
+	}
 	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
 	for i := range k.Nodes {
 		role := v1alpha4.WorkerRole

@@ -39,7 +39,11 @@ func editPod(manifest, container string, edit podEdit) (string, error) {
 		c["image"] = edit.image
 	}
 	if edit.gates != nil {
-		c["command"] = setGateFlag(c["command"], edit.gates)
+		words := setGateFlag(c["command"], edit.gates)
+		if container == "kube-apiserver" {
+			words = setPodPreset(words, edit.gates[podPreset])
+		}
+		c["command"] = words
 	}
 	out, err := yaml.Marshal(pod)
 	return string(out), err
