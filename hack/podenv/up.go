@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/pipeline"
@@ -24,8 +25,8 @@ func newUp(a *app) *cobra.Command {
 		Short: "From a release tag to a running cluster, with the KEP's stories run on it",
 		Long: `up installs what is missing, assembles and builds the patched release, builds a
 kind node image, creates a cluster with the gates on, waits until it serves, and
-runs KEP-3721's two user stories as pods. Run again with nothing changed, it only
-checks and runs the stories.
+runs KEP-3721's two user stories and an example of PodPreset as pods. Run again with
+nothing changed, it only checks and runs them.
 
 A cluster that was made from something else, or that does not serve, is made anew if
 nothing but Kubernetes' own pods and objects is on it. Otherwise up says what differs,
@@ -103,6 +104,22 @@ func (a *app) runStories(ctx context.Context, p *pipeline.Pipeline, c *cluster.C
 		return err
 	}
 	stories.Print(a.out, results)
+	return a.runPreset(ctx, p, c)
+}
+
+// runPreset runs the first example of the document "Pod Preset", where the series has it,
+// and prints what was injected.
+func (a *app) runPreset(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
+	gates, err := p.Gates()
+	if err != nil || !gates[string(featuregates.PodPreset)] {
+		return err
+	}
+	step := p.Reporter.Step("PodPreset example")
+	injected, err := stories.Preset(ctx, stories.Options{Kubeconfig: c.Kubeconfig()}, step)
+	if err := step.End(err); err != nil {
+		return err
+	}
+	stories.PrintInjected(a.out, injected)
 	return nil
 }
 

@@ -1,0 +1,134 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/test/manifests"
+)
+
+var podPresets = schema.GroupVersionResource{Group: "settings.k8s.io", Version: "v1alpha1", Resource: "podpresets"}
+
+// Injected is what a PodPreset made of a pod.
+type Injected struct {
+	Preset, Pod, Container string
+	Added                  []string // NAME=VALUE and mounts, as they stand in the created pod
+	Env                    []string // NAME=VALUE, what the container saw
+}
+
+// Preset runs the first example of the document "Pod Preset": it makes the PodPreset and
+// the pod that it matches, and takes both away. A container that did not see the preset's
+// variable is an error.
+func Preset(ctx context.Context, o Options, step *progress.Step) (*Injected, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: o.Context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	presets, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	step.Now("running %s", manifests.PresetPod)
+	return preset(ctx, client, presets.Resource(podPresets).Namespace(metav1.NamespaceDefault), o.Keep)
+}
+
+func preset(ctx context.Context, client kubernetes.Interface, presets dynamic.ResourceInterface, keep bool) (*Injected, error) {
+	object, err := manifests.PodPreset()
+	if err != nil {
+		return nil, err
+	}
+	pod, err := manifests.Pod(manifests.PresetPod)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := presets.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("creating the PodPreset %s: %w; does the API server serve settings.k8s.io/v1alpha1?", object.GetName(), err)
+	}
+	if !keep {
+		// Also after Ctrl-C, when ctx has ended.
+		defer func() {
+			_ = presets.Delete(context.WithoutCancel(ctx), object.GetName(), metav1.DeleteOptions{})
+		}()
+	}
+	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
+	created, err := awaitInjection(ctx, client, pod, object)
+	if err != nil {
+		return nil, err
+	}
+	injected := &Injected{Preset: object.GetName(), Pod: pod.Name, Container: pod.Spec.Containers[0].Name, Added: added(created.Spec.Containers[0])}
+	story, err := runPod(ctx, pods, pod, keep)
+	if err != nil {
+		return nil, err
+	}
+	injected.Env = story.Env
+	for _, variable := range created.Spec.Containers[0].Env {
+		if !slices.Contains(story.Env, variable.Name+"="+variable.Value) {
+			return nil, fmt.Errorf("container %s of pod %s did not see %s of the PodPreset %s", injected.Container, pod.Name, variable.Name, injected.Preset)
+		}
+	}
+	return injected, nil
+}
+
+// awaitInjection waits until a dry run of pod has what the preset injects, and returns what
+// the API server would create: its admission plugin watches presets.
+func awaitInjection(ctx context.Context, client kubernetes.Interface, pod *v1.Pod, preset *unstructured.Unstructured) (*v1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	probe := pod.DeepCopy()
+	probe.Name, probe.GenerateName = "", pod.Name+"-"
+	var last *v1.Pod
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		created, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return false, nil // A new cluster has no default service account for a moment.
+		}
+		last = created
+		return err == nil && created.Annotations["podpreset.admission.kubernetes.io/podpreset-"+preset.GetName()] != "", err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the PodPreset %s is not injected: %w; is the admission plugin PodPreset on in the API server?", preset.GetName(), err)
+	}
+	return last, nil
+}
+
+// added is what a container of a pod has that declared nothing itself.
+func added(c v1.Container) []string {
+	var found []string
+	for _, variable := range c.Env {
+		found = append(found, "env "+variable.Name+"="+variable.Value)
+	}
+	for _, mount := range c.VolumeMounts {
+		if !strings.HasPrefix(mount.MountPath, "/var/run/secrets/kubernetes.io/") {
+			found = append(found, "mount "+mount.MountPath+" of volume "+mount.Name)
+		}
+	}
+	return found
+}
+
+// PrintInjected writes for a person what a PodPreset made of a pod.
+func PrintInjected(w io.Writer, i *Injected) {
+	fmt.Fprintf(w, "PodPreset %s: container %s of pod %s got\n", i.Preset, i.Container, i.Pod)
+	for _, what := range i.Added {
+		fmt.Fprintf(w, "    %s\n", what)
+	}
+}
