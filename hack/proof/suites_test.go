@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/pipeline"
@@ -35,6 +36,19 @@ func userStories(c *check) error {
 // suiteOf runs a suite with the gates on: no spec may be skipped for want of one.
 func suiteOf(name string) func(*check) error {
 	return func(c *check) error { return c.suite(suite.Options{Suite: name, RequireGates: suite.Gates(name)}) }
+}
+
+// podPresets is the suite of the series that have the feature.
+func podPresets(c *check) error {
+	gates, err := steps.Gates()
+	if err != nil {
+		return err
+	}
+	if !gates[string(featuregates.PodPreset)] {
+		c.part("PodPreset", func() error { return skipped("the series does not carry it yet") })
+		return nil
+	}
+	return suiteOf("podpreset")(c)
 }
 
 // upgrades operates nodes. What they are swapped to is built first: compiling is no part of

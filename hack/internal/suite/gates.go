@@ -10,6 +10,8 @@ func Gates(suite string) []string {
 		return []string{string(featuregates.RelaxedEnvironmentVariableValidation)}
 	case "upgrade":
 		return []string{string(featuregates.EnvFiles), string(featuregates.RelaxedEnvironmentVariableValidation)}
+	case "podpreset":
+		return []string{string(featuregates.PodPreset)}
 	case "expansion":
 		return []string{string(featuregates.VariableExpansionEvents), string(featuregates.EnvFiles)}
 	}

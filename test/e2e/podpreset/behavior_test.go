@@ -1,0 +1,197 @@
+package podpreset
+
+import (
+	"context"
+
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+var _ = describe("behavior", func(f *framework.Framework) {
+	f.It("env, envFrom and mounts go into every container, init containers and sidecars included", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		always := v1.ContainerRestartPolicyAlways
+		pod := dryRun(ctx, f, website(func(pod *v1.Pod) {
+			sidecar := pods.Dumps("sidecar")
+			sidecar.RestartPolicy = &always
+			pod.Spec.InitContainers = []v1.Container{pods.Dumps("init"), sidecar}
+			pod.Spec.Containers = append(pod.Spec.Containers, pods.Dumps("second"))
+		}))
+
+		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+			gomega.Expect(envOf(c)).To(gomega.HaveKeyWithValue("DB_PORT", "6379"), c.Name)
+			gomega.Expect(pathsOf(c)).To(gomega.HaveKeyWithValue("/cache", "cache-volume"), c.Name)
+		}
+	})
+
+	f.It("a pod that other labels, or the exclude annotation, keep from presets stays as it is", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		for _, change := range []func(*v1.Pod){
+			func(pod *v1.Pod) { pod.Labels["role"] = "backend" },
+			func(pod *v1.Pod) { pod.Annotations = map[string]string{annotation + "exclude": "true"} },
+		} {
+			pod := dryRun(ctx, f, website(change))
+			gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.BeEmpty())
+			gomega.Expect(pathsOf(pod.Spec.Containers[0])).To(gomega.BeEmpty())
+		}
+		pod := dryRun(ctx, f, website(func(pod *v1.Pod) { pod.Annotations = map[string]string{annotation + "exclude": "false"} }))
+		gomega.Expect(envOf(pod.Spec.Containers[0])).To(gomega.HaveKey("DB_PORT"))
+	})
+
+	f.It("a pod that exists is not changed", func(ctx context.Context) {
+		pod := pods.Create(ctx, f, website(nil))
+		create(ctx, f, allowDatabase)
+		pod, err := f.ClientSet.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		pod.Labels["new"] = "label"
+		pod, err = f.ClientSet.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.BeEmpty())
+	})
+
+	f.It("only the pods of a workload are changed, not its template", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		template := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"role": "frontend"}}, Spec: website(nil).Spec}
+		template.Spec.RestartPolicy = v1.RestartPolicyAlways
+		selector := &metav1.LabelSelector{MatchLabels: template.Labels}
+		one := int32(1)
+		meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+		apps, batch, ns := f.ClientSet.AppsV1(), f.ClientSet.BatchV1(), f.Namespace.Name
+		once := *template.DeepCopy()
+		once.Spec.RestartPolicy = v1.RestartPolicyNever
+
+		replicaSet, err := apps.ReplicaSets(ns).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: meta("frontend"), Spec: appsv1.ReplicaSetSpec{Replicas: &one, Selector: selector, Template: template}}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(replicaSet.Spec.Template.Spec.Containers[0].Env).To(gomega.BeEmpty())
+		_, err = apps.StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta("stateful"), Spec: appsv1.StatefulSetSpec{Replicas: &one, Selector: selector, Template: template}}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		_, err = apps.DaemonSets(ns).Create(ctx, &appsv1.DaemonSet{ObjectMeta: meta("daemon"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		_, err = apps.Deployments(ns).Create(ctx, &appsv1.Deployment{ObjectMeta: meta("deployed"), Spec: appsv1.DeploymentSpec{Replicas: &one, Selector: selector, Template: template}}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		_, err = batch.Jobs(ns).Create(ctx, &batchv1.Job{ObjectMeta: meta("job"), Spec: batchv1.JobSpec{Template: once}}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		_, err = f.ClientSet.CoreV1().ReplicationControllers(ns).Create(ctx, &v1.ReplicationController{ObjectMeta: meta("controller"), Spec: v1.ReplicationControllerSpec{Replicas: &one, Selector: template.Labels, Template: &template}}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+
+		kinds := func(ctx context.Context) (map[string]string, error) {
+			list, err := f.ClientSet.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: "role=frontend"})
+			if err != nil {
+				return nil, err
+			}
+			ports := map[string]string{}
+			for _, pod := range list.Items {
+				if owner := metav1.GetControllerOf(&pod); owner != nil {
+					ports[owner.Kind] += envOf(pod.Spec.Containers[0])["DB_PORT"]
+				}
+			}
+			return ports, nil
+		}
+		for _, kind := range []string{"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"} {
+			gomega.Eventually(ctx, kinds).WithTimeout(f.Timeouts.PodStart).Should(gomega.HaveKeyWithValue(kind, gomega.HavePrefix("6379")), "a pod of a %s", kind)
+		}
+	})
+
+	f.It("a pod whose name is generated gets presets, and the event of a conflict", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		pod := website(func(pod *v1.Pod) { pod.Name, pod.GenerateName = "", "website-" })
+		created, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(envOf(created.Spec.Containers[0])).To(gomega.HaveKey("DB_PORT"))
+
+		pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}
+		created, err = f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		expectConflict(ctx, f, created, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT.")
+	})
+
+	f.It("presets are applied from oldest to newest", func(ctx context.Context) {
+		create(ctx, f, `
+metadata: {name: older}
+spec:
+  selector: {matchLabels: {role: frontend}}
+  env: [{name: A, value: "1"}]
+`, `
+metadata: {name: a-younger}
+spec:
+  selector: {matchLabels: {role: frontend, app: website}}
+  env: [{name: B, value: "2"}]
+`)
+		pod := dryRun(ctx, f, website(nil))
+		var names []string
+		for _, variable := range pod.Spec.Containers[0].Env {
+			names = append(names, variable.Name)
+		}
+		gomega.Expect(names).To(gomega.ContainElements("A", "B"))
+	})
+
+	f.It("server-side apply of a pod injects, and owns nothing of what was injected", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		manifest := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"applied","labels":{"role":"frontend"}},"spec":{"containers":[{"name":"website","image":"` + pods.Envdump + `"}]}}`)
+		force := true
+		for range 2 {
+			pod, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, "applied", "application/apply-patch+yaml", manifest, metav1.PatchOptions{FieldManager: "spec", Force: &force})
+			framework.ExpectNoError(err)
+			gomega.Expect(envOf(pod.Spec.Containers[0])).To(gomega.HaveKeyWithValue("DB_PORT", "6379"))
+		}
+	})
+})
+
+var _ = describe("conflicts", func(f *framework.Framework) {
+	f.It("what the pod has exactly as the preset is none", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		pod := dryRun(ctx, f, website(func(pod *v1.Pod) {
+			pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}}
+			pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "cache-volume", MountPath: "/cache"}}
+			pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("cache-volume")}
+		}))
+		gomega.Expect(pod.Annotations).To(gomega.HaveKey(applied + "allow-database"))
+		gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.HaveLen(1))
+	})
+
+	f.It("an env or a volume that is defined otherwise is one: nothing is injected, and the event has no value", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		pod := pods.Create(ctx, f, website(func(pod *v1.Pod) {
+			pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "xyzzy"}}
+			pod.Spec.Volumes = []v1.Volume{{Name: "cache-volume", VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}}}
+		}))
+		gomega.Expect(pathsOf(pod.Spec.Containers[0])).To(gomega.BeEmpty())
+		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT. Duplicate volume cache-volume.")
+		told := pods.Told(ctx, f, pod.Name)
+		gomega.Expect(told).NotTo(gomega.ContainSubstring("xyzzy"))
+		gomega.Expect(told).NotTo(gomega.ContainSubstring("6379"))
+	})
+
+	f.It("an env that the envFrom of the pod brings is one, where the ConfigMap exists", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		withSource := website(func(pod *v1.Pod) {
+			pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "ports"}}}}
+		})
+		gomega.Expect(dryRun(ctx, f, withSource).Annotations).To(gomega.HaveKey(applied + "allow-database"))
+
+		_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "ports"}, Data: map[string]string{"DB_PORT": "1"}}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		pod := pods.Create(ctx, f, withSource)
+		gomega.Expect(pod.Annotations).NotTo(gomega.HaveKey(applied + "allow-database"))
+		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT, which envFrom ConfigMap ports sets too.")
+	})
+
+	f.It("of two presets that redefine each other the older one is injected", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		framework.ExpectNoError(tryCreate(ctx, f, `
+metadata: {name: second}
+spec:
+  selector: {matchLabels: {role: frontend}}
+  env: [{name: DB_PORT, value: "1"}, {name: OTHER, value: "2"}]
+`))
+		pod := pods.Create(ctx, f, website(nil))
+		gomega.Expect(envOf(pod.Spec.Containers[0])).To(gomega.Equal(map[string]string{"DB_PORT": "6379"}))
+	})
+})

@@ -1,0 +1,77 @@
+package podpreset
+
+import (
+	"context"
+	"strings"
+
+	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/suite"
+)
+
+const (
+	selector = "  selector: {matchLabels: {role: frontend}}\n"
+	variable = "  env: [{name: A, value: '1'}]\n"
+	volume   = "  volumes: [{name: v, emptyDir: {}}]\n"
+	mount    = "  volumeMounts: [{name: v, mountPath: /v}]\n"
+)
+
+var _ = describe("validations", func(f *framework.Framework) {
+	for _, tt := range []struct{ says, spec, field string }{
+		{"the selector must be defined", variable, "spec.selector"},
+		{"the selector must not be empty", "  selector: {}\n" + variable, "spec.selector"},
+		{"at least one of env, envFrom, or volumes with mounts", selector, "spec: Required"},
+		{"a volume has to have a mount", selector + volume, "spec.volumes[0].name"},
+		{"a mount has to have a volume", selector + mount, "spec.volumeMounts[0].name"},
+		{"the API's own validation of env applies", selector + "  env: [{name: 'A=B', value: '1'}]\n", "spec.env[0].name"},
+		{"the API's own validation of envFrom applies", selector + "  envFrom: [{configMapRef: {name: 'A B'}}]\n", "spec.envFrom[0].configMapRef.name"},
+		{"the API's own validation of volumes applies", selector + "  volumes: [{name: V, emptyDir: {}}]\n  volumeMounts: [{name: V, mountPath: /v}]\n", "spec.volumes[0].name"},
+		{"the API's own validation of mounts applies", selector + volume + "  volumeMounts: [{name: v, mountPath: /v}, {name: v, mountPath: /v}]\n", "spec.volumeMounts[1].mountPath"},
+	} {
+		f.It(tt.says, func(ctx context.Context) {
+			err := tryCreate(ctx, f, "metadata: {name: p}\nspec:\n"+tt.spec)
+			gomega.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
+			gomega.Expect(err.Error()).To(gomega.ContainSubstring(tt.field))
+		})
+	}
+
+	f.It("each of the three alternatives is enough", func(ctx context.Context) {
+		for name, spec := range map[string]string{
+			"env": variable, "env-from": "  envFrom: [{secretRef: {name: s}}]\n", "volumes": volume + mount,
+		} {
+			framework.ExpectNoError(tryCreate(ctx, f, "metadata: {name: "+name+"}\nspec:\n"+selector+spec))
+		}
+	})
+
+	f.It("a name has at most 53 bytes", func(ctx context.Context) {
+		framework.ExpectNoError(tryCreate(ctx, f, "metadata: {name: "+strings.Repeat("a", 53)+"}\nspec:\n"+selector+variable))
+		err := tryCreate(ctx, f, "metadata: {name: "+strings.Repeat("a", 54)+"}\nspec:\n"+selector+variable)
+		gomega.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
+		gomega.Expect(err.Error()).To(gomega.ContainSubstring("metadata.name"))
+	})
+
+	f.It("the spec is immutable, the metadata is not", func(ctx context.Context) {
+		framework.ExpectNoError(tryCreate(ctx, f, allowDatabase))
+		preset, err := client(f).Get(ctx, "allow-database", metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		preset.SetLabels(map[string]string{"a": "b"})
+		preset, err = client(f).Update(ctx, preset, metav1.UpdateOptions{})
+		framework.ExpectNoError(err)
+		framework.ExpectNoError(unstructured.SetNestedStringMap(preset.Object, map[string]string{"role": "other"}, "spec", "selector", "matchLabels"))
+		_, err = client(f).Update(ctx, preset, metav1.UpdateOptions{})
+		gomega.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
+		gomega.Expect(err.Error()).To(gomega.ContainSubstring("spec: Forbidden"))
+	})
+
+	f.It("kubectl explains, gets and describes presets", func(ctx context.Context) {
+		framework.ExpectNoError(tryCreate(ctx, f, allowDatabase))
+		gomega.Expect(suite.RunKubectl(ctx, "explain", "podpreset.spec.selector")).To(gomega.ContainSubstring("at least one label or expression"))
+		table := suite.RunKubectl(ctx, "get", "podpresets", "--namespace", f.Namespace.Name, "-o", "wide")
+		gomega.Expect(table).To(gomega.MatchRegexp(`allow-database +role=frontend +1 +0 +1 .*DB_PORT +/cache`))
+		gomega.Expect(suite.RunKubectl(ctx, "describe", "podpreset", "allow-database", "--namespace", f.Namespace.Name)).To(gomega.ContainSubstring("DB_PORT"))
+	})
+})
