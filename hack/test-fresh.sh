@@ -49,7 +49,7 @@ outside() {
 	cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # with those that only this host trusts
 	echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"          # slirp4netns's
 	mkdir -p "$root/usr/local/go" "$root/home/go/pkg/mod" "$root/home/.cache/go-build"
-	git clone --quiet --no-local "$repository" "$root/home/podenv"
+	git -c advice.detachedHead=false clone --quiet --no-local "$repository" "$root/home/podenv"
 	printf '%s\n' "${@@Q}" >"$root/home/commands"
 	{
 		for variable in GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE; do
