@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"podenv.dev/hack/internal/codegen"
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -36,7 +37,7 @@ func (a *assembly) codegen() codegen.Options {
 // generatedKey is a hash of what the generated code is made of, the generators included.
 func (a *assembly) generatedKey(ctx context.Context) (string, error) {
 	key, err := a.gen.inputsKey(ctx, a.codegen())
-	return sum(newHash("generated", a.state.Steps[0].Input, key)), err
+	return digest.Of("generated", a.state.Steps[0].Input, key), err
 }
 
 // commitGenerated commits what the tree's generators write. Where their inputs are those

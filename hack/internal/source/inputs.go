@@ -1,14 +1,11 @@
 package source
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"hash"
-	"io"
 	"os"
 	"path/filepath"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
 )
@@ -24,15 +21,15 @@ type inputs struct {
 // readInputs reads what the tree is made of; of a stock tree that is the release alone.
 func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	in := &inputs{}
-	h := newHash("release", pristineVersion, s.Release)
+	parts := []string{"release", pristineVersion, s.Release}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(s.Dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("reading the pins of series %s: %w", s.Name, err)
 		}
-		add(h, string(data))
+		parts = append(parts, string(data))
 	}
-	in.release = sum(h)
+	in.release = digest.Of(parts...)
 	if stock {
 		return in, nil
 	}
@@ -40,11 +37,11 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	if in.newFiles, err = readNewFiles(l); err != nil {
 		return nil, err
 	}
-	h = newHash("new files")
+	parts = []string{"new files"}
 	for _, f := range in.newFiles {
-		add(h, f.path, f.mode, string(f.content))
+		parts = append(parts, f.path, f.mode, string(f.content))
 	}
-	in.newHash = sum(h)
+	in.newHash = digest.Of(parts...)
 	in.patches, err = readPatches(s)
 	return in, err
 }
@@ -74,7 +71,7 @@ func (in *inputs) storedHashes() []string {
 
 // key is the hash of all inputs but the generators.
 func (in *inputs) key() string {
-	return sum(newHash(append([]string{"tree 2", in.release, in.newHash}, in.hashes()...)...))
+	return digest.Of(append([]string{"tree 2", in.release, in.newHash}, in.hashes()...)...)
 }
 
 // hashes are those of the patches.
@@ -85,20 +82,3 @@ func (in *inputs) hashes() []string {
 	}
 	return hashes
 }
-
-// newHash starts a hash over strings, each written with its length, so that no two
-// lists of strings give the same hash.
-func newHash(parts ...string) hash.Hash {
-	h := sha256.New()
-	add(h, parts...)
-	return h
-}
-
-func add(h hash.Hash, parts ...string) {
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:", len(p))
-		io.WriteString(h, p) //nolint:errcheck // a hash never fails
-	}
-}
-
-func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
 )
@@ -39,7 +40,7 @@ func (f *newFile) hash() string {
 	if f == nil {
 		return ""
 	}
-	return sum(newHash(f.mode, string(f.content)))
+	return digest.Of(f.mode, string(f.content))
 }
 
 // readNewFiles lists the new files of this module in the order of their paths. Everything

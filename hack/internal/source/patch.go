@@ -14,6 +14,7 @@ import (
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -28,7 +29,7 @@ type patchFile struct {
 	header   *gitdiff.PatchHeader
 }
 
-func patchHash(content []byte) string { return sum(newHash("patch", string(content))) }
+func patchHash(content []byte) string { return digest.Of("patch", string(content)) }
 
 func (p patchFile) name() string { return filepath.Base(p.path) }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 	"github.com/google/renameio/v2"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -100,28 +101,29 @@ func isDone(plan []planned, to []patchFile) bool {
 // which is what the user adapts to another release. What stands around them, and where, is the
 // release's. Of its new files the names count: both series have the same ones.
 func changesHash(p patchFile) string {
-	h := newHash("changes")
+	parts := []string{"changes"}
 	for _, f := range p.files {
 		if p.brings(f.NewName) {
-			add(h, "new", f.NewName)
+			parts = append(parts, "new", f.NewName)
 			continue
 		}
-		add(h, f.OldName, f.NewName, fmt.Sprint(f.IsNew, f.IsDelete, f.NewMode))
+		parts = append(parts, f.OldName, f.NewName, fmt.Sprint(f.IsNew, f.IsDelete, f.NewMode))
 		for _, fragment := range f.TextFragments {
 			for _, line := range fragment.Lines {
 				if line.Op != gitdiff.OpContext {
-					add(h, line.String())
+					parts = append(parts, line.String())
 				}
 			}
 		}
 		if f.BinaryFragment != nil {
-			io.Copy(h, f.BinaryFragment.Data()) //nolint:errcheck // both are in memory
+			data, _ := io.ReadAll(f.BinaryFragment.Data()) // it is in memory
+			parts = append(parts, string(data))
 		}
 	}
-	return sum(h)[:16]
+	return digest.Of(parts...)[:16]
 }
 
-func messageHash(p patchFile) string { return sum(newHash("message", p.header.Message()))[:16] }
+func messageHash(p patchFile) string { return digest.Of("message", p.header.Message())[:16] }
 
 func (p patchFile) nameIfAny() string {
 	if p.path == "" {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
@@ -162,7 +163,7 @@ func Open(l layout.Layout, s series.Series, stock bool) (*Tree, error) {
 }
 
 func newTree(dir string, s series.Series, stock bool, st *state) *Tree {
-	return &Tree{Dir: dir, Series: s, Stock: stock, Key: sum(newHash("key", st.Key, st.Generated))}
+	return &Tree{Dir: dir, Series: s, Stock: stock, Key: digest.Of("key", st.Key, st.Generated)}
 }
 
 // treeCommand is what the user types to get the tree.
