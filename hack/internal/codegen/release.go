@@ -93,6 +93,7 @@ var minors = map[string]*kubernetes{
 	"v1.32": {
 		tools:             tools(),
 		packageGenerators: packageGenerators,
+		clientFlags:       []string{"--prefers-protobuf"},
 		machinery:         machinery,
 		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false,ConsistentListFromCache=false",
 	},
