@@ -28,6 +28,8 @@ const (
 	Envdump = "podenv.dev/envdump:1"
 	// EnvdumpNonroot is Envdump run by user 65532, which the image gives as a number.
 	EnvdumpNonroot = "podenv.dev/envdump-nonroot:1"
+	// EnvdumpGroup is Envdump run by user 1000 and group 2000, both numbers.
+	EnvdumpGroup = "podenv.dev/envdump-group:1"
 	// EnvdumpNamed is Envdump run by the user nobody, 65534, whom only the image's
 	// /etc/passwd knows.
 	EnvdumpNamed = "podenv.dev/envdump-named:1"
@@ -47,6 +49,7 @@ func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []st
 		{"busybox", busybox},
 		{"envdump", envdump},
 		{"envdump-nonroot", envdumpNonroot},
+		{"envdump-group", envdumpGroup},
 		{"envdump-named", envdumpNamed},
 	} {
 		spec, err := test.spec(ctx, l, step)
@@ -103,6 +106,12 @@ func envdump(ctx context.Context, l layout.Layout, step *progress.Step) (image.S
 func envdumpNonroot(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
 	spec, err := envdump(ctx, l, step)
 	spec.Name, spec.Config.User = EnvdumpNonroot, "65532"
+	return spec, err
+}
+
+func envdumpGroup(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
+	spec, err := envdump(ctx, l, step)
+	spec.Name, spec.Config.User = EnvdumpGroup, "1000:2000"
 	return spec, err
 }
 

@@ -81,6 +81,7 @@ func TestBuildPacksEveryImage(t *testing.T) {
 		{Busybox, "", []string{"bin/busybox", "bin/sh", "bin/cat", "bin/printenv", "usr/bin/env", "tmp/", "root/", "etc/passwd", "usr/share/doc/busybox-static/copyright"}},
 		{Envdump, "", []string{"envdump"}},
 		{EnvdumpNonroot, "65532", []string{"envdump"}},
+		{EnvdumpGroup, "1000:2000", []string{"envdump"}},
 		{EnvdumpNamed, "nobody", []string{"envdump", "etc/passwd"}},
 	} {
 		manifest, err := tarball.LoadManifest(func() (file, error) { return os.Open(tars[i]) })

@@ -63,6 +63,12 @@ var _ = describe("row 7, the container waits, an event says why, and it starts o
 			image:  pods.EnvdumpNonroot,
 			mend:   "chown 65532 config.env",
 		}),
+		ginkgo.Entry("the image, with a group, of which the kubelet sees nothing", reader{
+			script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
+			image:  pods.EnvdumpGroup,
+			says:   []string{"the primary group, which is not known; set runAsGroup"},
+			mend:   "chown 1000 config.env",
+		}),
 		ginkgo.Entry("the image, a name, which the kubelet cannot know", reader{
 			script: "echo KEY=value > config.env; chown 65534:65534 config.env; chmod 660 config.env",
 			image:  pods.EnvdumpNamed,

@@ -1,4 +1,4 @@
-// Package pods is what the suites do with pods: make them, wait for what becomes of
+// Package pods is what the suites do with pods: create them, wait for a state of
 // them, and read what their containers saw.
 package pods
 
@@ -9,11 +9,12 @@ const (
 	Envdump = "podenv.dev/envdump:1" // one static program that prints its environment, and nothing else
 
 	EnvdumpNonroot = "podenv.dev/envdump-nonroot:1" // Envdump with USER 65532
+	EnvdumpGroup   = "podenv.dev/envdump-group:1"   // Envdump with USER 1000:2000
 	EnvdumpNamed   = "podenv.dev/envdump-named:1"   // Envdump with USER nobody, which its /etc/passwd knows
 )
 
 // Images are all of them.
-var Images = []string{Busybox, Envdump, EnvdumpNonroot, EnvdumpNamed}
+var Images = []string{Busybox, Envdump, EnvdumpNonroot, EnvdumpGroup, EnvdumpNamed}
 
 // HowToLoad is the end of an error about a node that lacks a test image.
 const HowToLoad = "podenv loads them into its own clusters; for another one `podenv image` makes them, as _output/cache/testimages/*.tar: " +
