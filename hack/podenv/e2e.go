@@ -34,6 +34,7 @@ suite names those that are missing.
 Exit status: 0 only where a spec ran and none failed.`,
 		Example: `  podenv e2e
   podenv e2e --focus 'row 3'
+  podenv e2e --focus 'no environment is a mix' --starts 1000   # the longer, the surer
   podenv e2e --suite upgrade --procs 1   # operates nodes: podenv's own clusters only
   podenv e2e --suite upgrade --procs 1 --focus 'Version skew' --older v1.30,v1.31,v1.32
   podenv e2e --kubeconfig ~/.kube/config --context other --label-filter 'Feature:EnvFiles'`,
@@ -72,6 +73,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
 	flags.StringSliceVar(&o.Older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
 	flags.IntVar(&o.Walks, "walks", 1, "how often the soak of the suite upgrade takes the kubelet up and down")
+	flags.IntVar(&o.Starts, "starts", 50, "how many containers start beside each kind of writer in the suite envfiles")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
 	return cmd
 }

@@ -43,6 +43,7 @@ type Options struct {
 	Minor        string        // of the cluster, with Podenv
 	Walks        int           // how often the soak takes the kubelet up and down, with Podenv
 	Older        []string      // minors whose stock kubelets are tried beside it, oldest first, with Podenv
+	Starts       int           // containers that start beside each kind of writer in the suite envfiles; 50 if zero
 	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
 	Timeout      time.Duration // of the whole run; 20 minutes if zero
 	JUnit        string        // file for the results; _output/e2e/<suite>.xml if empty
@@ -117,7 +118,7 @@ func (o Options) Validate(l layout.Layout) error {
 	for _, option := range []struct {
 		name  string
 		value int64
-	}{{"procs", int64(o.Procs)}, {"walks", int64(o.Walks)}, {"timeout", int64(o.Timeout)}} {
+	}{{"procs", int64(o.Procs)}, {"walks", int64(o.Walks)}, {"starts", int64(o.Starts)}, {"timeout", int64(o.Timeout)}} {
 		if option.value <= 0 {
 			return fmt.Errorf("--%s must be more than 0", option.name)
 		}
@@ -182,6 +183,9 @@ func (o Options) ginkgo(binary string) []string {
 	if o.Podenv != "" {
 		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster,
 			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","), fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)))
+	}
+	if o.Starts > 0 {
+		args = append(args, fmt.Sprintf("--podenv.starts=%d", o.Starts))
 	}
 	if len(o.RequireGates) > 0 {
 		args = append(args, "--podenv.require-gates="+strings.Join(o.RequireGates, ","))

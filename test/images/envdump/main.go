@@ -5,6 +5,8 @@
 //	envdump                  print the environment and exit
 //	envdump serve [ADDRESS]  print it, then answer every HTTP request with it until
 //	                         SIGTERM or SIGINT; ADDRESS is :8080 unless given
+//	envdump overwrite-mapped FILE  print it, then change FILE through a shared mapping,
+//	                         again and again, until SIGTERM or SIGINT
 package main
 
 import (
@@ -41,6 +43,8 @@ func run(ctx context.Context, args, env []string, out io.Writer) error {
 		return serve(ctx, ":8080", document)
 	case args[0] == "serve" && len(args) == 2:
 		return serve(ctx, args[1], document)
+	case args[0] == "overwrite-mapped" && len(args) == 2:
+		return overwriteMapped(ctx, args[1])
 	}
-	return fmt.Errorf("unknown arguments %q: use nothing, or serve [ADDRESS]", args)
+	return fmt.Errorf("unknown arguments %q: use nothing, serve [ADDRESS] or overwrite-mapped FILE", args)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +57,7 @@ func TestUnknownArguments(t *testing.T) {
 	}
 }
 
-func TestServeAnswersUntilItIsTold(t *testing.T) {
+func TestServeAnswersUntilItsContextEnds(t *testing.T) {
 	address := freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -72,7 +74,38 @@ func TestServeAnswersUntilItIsTold(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("still serving 10s after it was told to end")
+		t.Error("still serving 10s after its context ended")
+	}
+}
+
+func TestOverwriteMappedLeavesOneState(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.env")
+	states := []string{strings.Repeat("K=a\n", 1000), strings.Repeat("K=b\n", 1000)}
+	if err := os.WriteFile(file, []byte(states[0]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, []string{"overwrite-mapped", file}, nil, io.Discard) }()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(text) != states[0] {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the file has not changed in 10s")
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || !slices.Contains(states, string(text)) {
+		t.Errorf("ended with a mix: %q, %v", text, err)
 	}
 }
 

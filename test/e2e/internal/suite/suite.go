@@ -21,6 +21,9 @@ var options struct {
 	kubectl string
 }
 
+// Starts is how many containers start beside each kind of writer in the suite envfiles.
+var Starts int
+
 // Main is a suite's TestMain: it reads the flags and runs the tests.
 func Main(m *testing.M) {
 	framework.RegisterCommonFlags(flag.CommandLine)
@@ -32,6 +35,7 @@ func Main(m *testing.M) {
 	flag.StringVar(&nodes.Options.Minor, "podenv.minor", "", "`minor` of the cluster, such as v1.33, for specs that operate nodes")
 	flag.Var(&nodes.Options.Older, "podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to")
 	flag.IntVar(&nodes.Options.Walks, "podenv.walks", 1, "how `often` the soak takes the kubelet up and down")
+	flag.IntVar(&Starts, "podenv.starts", 50, "how `many` containers start beside each kind of writer of an env file")
 	flag.Var(&components.RequiredGates, "podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off")
 
 	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never
@@ -53,7 +57,7 @@ func Run(t *testing.T, name string) {
 	if framework.TestContext.KubeConfig == "" {
 		t.Skip("this suite needs a cluster: run it with `podenv e2e --kubeconfig FILE`")
 	}
-	// Not framework.CreateGinkgoConfig: unless told otherwise it skips every spec with a
+	// Not framework.CreateGinkgoConfig: by default it skips every spec with a
 	// [Feature:…] label, and such specs are what these suites are for.
 	suiteConfig, reporterConfig := ginkgo.GinkgoConfiguration()
 	suiteConfig.RandomizeAllSpecs = true // no spec may lean on another

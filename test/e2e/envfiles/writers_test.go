@@ -1,0 +1,124 @@
+package envfiles
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
+)
+
+// The file that the writers change has one key per kilobyte. All have the same value, a or
+// b: two values in one environment are a mix of two states.
+const (
+	firstKey, lastKey = 10, 69
+	// bothStates leaves the states as .a and .b, 60,000 bytes each, and the first one in place.
+	bothStates = `
+		cd /data
+		for s in a b; do
+			filler=$(head -c 992 /dev/zero | tr '\0' $s)
+			for i in $(seq 10 69); do printf 'K%s=%s\n#%s\n' $i $s $filler; done > .$s
+		done
+		cp .a config.env`
+)
+
+// startsPerPod is how many containers of a pod start beside its writer.
+const startsPerPod = 50
+
+// writer changes config.env in a loop, between times in which the file rests in one state.
+type writer struct {
+	loop   string // of a shell; empty: envdump changes it through a mapping
+	cpu    string // limit; empty: none
+	closes bool   // it never has the file at the path open for writing
+}
+
+var _ = describe("no environment is a mix of two states of a file, and a container waits while somebody holds it open for writing, with", func(f *framework.Framework) {
+	ginkgo.DescribeTable("a sidecar that", func(ctx context.Context, w writer) {
+		waited := false
+		for started := 0; started < suite.Starts; started += startsPerPod {
+			waited = startBeside(ctx, f, w, min(startsPerPod, suite.Starts-started)) || waited
+		}
+		gomega.Expect(waited).To(gomega.Equal(!w.closes), "an event says that somebody holds the file open for writing")
+	},
+		ginkgo.Entry("holds it open and overwrites all of it with one write, with little CPU", writer{cpu: "250m", loop: `
+			(exec 3<>config.env; for s in a b a b; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
+			usleep 100000
+			(exec 3<>config.env; for s in b a b a; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
+			usleep 100000`}),
+		ginkgo.Entry("stalls half way through a write", writer{loop: `
+			for s in a b; do
+				(exec 3<>config.env
+				dd if=.$s of=/proc/self/fd/3 bs=30000 count=1 conv=notrunc
+				usleep 100000
+				dd if=.$s of=/proc/self/fd/3 bs=30000 count=1 skip=1 seek=1 conv=notrunc) 2> /dev/null
+				usleep 50000
+			done`}),
+		ginkgo.Entry("writes through a shared mapping, with no descriptor open", writer{}),
+		ginkgo.Entry("replaces it by a rename", writer{closes: true, loop: `for s in a b; do cp .$s next; mv next config.env; done`}),
+		ginkgo.Entry("truncates it and writes it anew, piece by piece", writer{loop: `
+			for s in a b; do
+				(for i in $(seq 0 14); do dd if=.$s bs=4000 count=1 skip=$i; usleep 5000; done) > config.env 2> /dev/null
+				usleep 50000
+			done`}),
+	)
+})
+
+// startBeside starts n containers beside a writer, checks what each of them saw, and
+// reports whether one of them had to wait for the writer.
+func startBeside(ctx context.Context, f *framework.Framework, w writer, n int) (waited bool) {
+	ginkgo.GinkgoHelper()
+	var env []v1.EnvVar
+	for i := firstKey; i <= lastKey; i++ {
+		key := fmt.Sprintf("K%d", i)
+		env = append(env, from(key, "config.env", key))
+	}
+	var consumers []v1.Container
+	for i := range n {
+		consumers = append(consumers, pods.Dumps(fmt.Sprintf("%s-%d", consumer, i), env...))
+	}
+	pod := newPod("", []v1.Container{runs("setup-envfile", bothStates), w.container()}, consumers...)
+	pod.GenerateName = "beside-a-writer-"
+	pod = pods.Create(ctx, f, pod)
+	pods.Await(ctx, f, pod.Name, "success", func(now *v1.Pod) bool {
+		pods.Nudge(ctx, f, pod.Name) // without it, a start that failed is tried again only every ten seconds
+		if now.Status.Phase == v1.PodFailed {
+			gomega.StopTrying("the pod failed").Attach("status", now.Status).Now()
+		}
+		return now.Status.Phase == v1.PodSucceeded
+	})
+
+	for _, c := range consumers {
+		seen := map[string]bool{}
+		all := pods.Env(ctx, f, pod.Name, c.Name)
+		for _, variable := range env {
+			seen[all[variable.Name]] = true
+		}
+		gomega.Expect(slices.Collect(maps.Keys(seen))).To(gomega.Or(gomega.ConsistOf("a"), gomega.ConsistOf("b")), "container %s of pod %s", c.Name, pod.Name)
+	}
+	shown := pods.EventsAndStatus(ctx, f, pod.Name)
+	framework.ExpectNoError(f.ClientSet.CoreV1().Pods(f.Namespace.Name).Delete(ctx, pod.Name, metav1.DeleteOptions{}))
+	return strings.Contains(shown, "holds the file open or mapped for writing")
+}
+
+// container is the sidecar that is the writer.
+func (w writer) container() v1.Container {
+	c := sidecar("cd /data; (set +e; while :; do " + w.loop + "\ndone) &")
+	if w.loop == "" {
+		c.Image, c.Command, c.Args = pods.Envdump, nil, []string{"overwrite-mapped", mount + "/config.env"}
+		c.StartupProbe = nil
+	}
+	if w.cpu != "" {
+		c.Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse(w.cpu)}
+	}
+	return c
+}
