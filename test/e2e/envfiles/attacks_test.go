@@ -135,17 +135,17 @@ func expectHealthyKubelets(f *framework.Framework) {
 	})
 }
 
-// expectNothingOfTheNode checks that what a user is told about the pod has nothing of
+// expectNothingOfTheNode checks that what a user sees of the pod has nothing of
 // the files of the node that the attacks are after.
 func expectNothingOfTheNode(ctx context.Context, f *framework.Framework, pod string) {
 	ginkgo.GinkgoHelper()
-	told := pods.Told(ctx, f, pod)
+	shown := pods.EventsAndStatus(ctx, f, pod)
 	for _, content := range []string{
 		"PRETTY_NAME", "VERSION_CODENAME", "debian", // of /etc/os-release
 		"root:", "daemon:", // of /etc/shadow
 		"--container-runtime", "--node-ip", // of kubeadm-flags.env
 		"/var/lib/kubelet", "kubernetes.io~empty-dir",
 	} {
-		gomega.Expect(told).NotTo(gomega.ContainSubstring(content))
+		gomega.Expect(shown).NotTo(gomega.ContainSubstring(content))
 	}
 }

@@ -66,7 +66,7 @@ var _ = describe("attack: whenever containers restart, the value is one that was
 
 // raced runs loop in a hostile sidecar of a pod whose containers take env, end and are
 // restarted, until half of them have started twice and, unless says is empty, an event
-// has told why one did not start. It returns what the runs saw.
+// says why one did not start. It returns what the runs saw.
 func raced(ctx context.Context, f *framework.Framework, loop string, env []v1.EnvVar, says string) []map[string]string {
 	ginkgo.GinkgoHelper()
 	writer := hostile("( " + loop + " ) &")
@@ -94,7 +94,7 @@ func raced(ctx context.Context, f *framework.Framework, loop string, env []v1.En
 		if restarted < racers/2 {
 			return fmt.Errorf("%d containers have started twice, want %d", restarted, racers/2)
 		}
-		if !strings.Contains(pods.Told(ctx, f, pod.Name), says) {
+		if !strings.Contains(pods.EventsAndStatus(ctx, f, pod.Name), says) {
 			return fmt.Errorf("no event says %q", says)
 		}
 		return nil

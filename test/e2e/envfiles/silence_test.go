@@ -34,9 +34,9 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 		for name := range broken {
 			pods.AwaitConfigError(ctx, f, name, consumer)
 
-			told := strings.ToLower(pods.Told(ctx, f, name))
+			shown := strings.ToLower(pods.EventsAndStatus(ctx, f, name))
 			for _, part := range append(strings.Split(secret, "-"), secret) {
-				gomega.Expect(told).NotTo(gomega.ContainSubstring(part), "the secret was written %s", name)
+				gomega.Expect(shown).NotTo(gomega.ContainSubstring(part), "the secret was written %s", name)
 			}
 		}
 	})

@@ -55,7 +55,7 @@ var _ = describe("a static pod", func(f *framework.Framework) {
 	})
 })
 
-// awaitMirror waits until the kubelet has told the API server of its static pod.
+// awaitMirror waits until the API server has the mirror of a static pod.
 func awaitMirror(ctx context.Context, f *framework.Framework, name string) {
 	ginkgo.GinkgoHelper()
 	get := framework.RetryNotFound(framework.GetObject(f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get, name, metav1.GetOptions{}))

@@ -22,7 +22,7 @@ var _ = describe("a container in a crash loop", func(f *framework.Framework) {
 		events := about(consumer, all)
 		gomega.Expect(events).To(gomega.HaveLen(1))
 		expectToSay(events[0], consumer, "$(NONE) (env A)")
-		// One for each start that is told of, and maybe for the next, of which it is told
+		// One for each start that has an event, and maybe for the next, whose event comes
 		// a moment later.
 		starts := countOf(started, all)
 		gomega.Expect(events[0].Count).To(gomega.BeElementOf(starts, starts+1), "after %d starts", starts)

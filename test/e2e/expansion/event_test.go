@@ -23,12 +23,12 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 		pods.RunToEnd(ctx, f, pod)
 
 		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL, command, args), $(PORT) (env URL, args), $(OTHER) (args)")
-		told := pods.Told(ctx, f, pod.Name)
-		gomega.Expect(told).NotTo(gomega.ContainSubstring(user))
-		gomega.Expect(told).NotTo(gomega.ContainSubstring(password))
+		shown := pods.EventsAndStatus(ctx, f, pod.Name)
+		gomega.Expect(shown).NotTo(gomega.ContainSubstring(user))
+		gomega.Expect(shown).NotTo(gomega.ContainSubstring(password))
 	})
 
-	f.It("tells of a variable that is declared too late, and of one that is misspelt", func(ctx context.Context) {
+	f.It("is about a variable that is declared too late, and of one that is misspelt", func(ctx context.Context) {
 		pod := pods.Once("late", dumps(literal("URL", "http://$(HOST):$(PROT)"), literal("HOST", "db"), literal("PORT", "80")))
 		pods.RunToEnd(ctx, f, pod)
 
@@ -54,7 +54,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 		expectOneEvent(ctx, f, pod.Name, consumer, want+" and 2 more")
 	})
 
-	f.It("is there for each container that has cause for one, init and sidecar containers among them", func(ctx context.Context) {
+	f.It("is there for each container with such a reference, init and sidecar containers among them", func(ctx context.Context) {
 		named := func(name, reference string) v1.Container {
 			container := dumps(literal("A", reference))
 			container.Name = name

@@ -163,7 +163,7 @@ var _ = describe("conflicts", func(f *framework.Framework) {
 		}))
 		gomega.Expect(pathsOf(pod.Spec.Containers[0])).To(gomega.BeEmpty())
 		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT. Duplicate volume cache-volume.")
-		told := pods.Told(ctx, f, pod.Name)
+		told := pods.EventsAndStatus(ctx, f, pod.Name)
 		gomega.Expect(told).NotTo(gomega.ContainSubstring("xyzzy"))
 		gomega.Expect(told).NotTo(gomega.ContainSubstring("6379"))
 	})

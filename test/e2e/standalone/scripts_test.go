@@ -13,7 +13,7 @@ const launch = `systemctl reset-failed podenv-standalone.service 2> /dev/null ||
 systemd-run --quiet --no-block --unit=podenv-standalone --property=RuntimeMaxSec=180 \
 	--property=ExecStopPost="/bin/sh ` + dir + `/restore.sh" /bin/sh ` + dir + `/run.sh`
 
-// runScript runs the kubelet without an API server, tells the sidecar when the consumer
+// runScript runs the kubelet without an API server, lets the sidecar know when the consumer
 // has seen the first value, and waits until a restarted one has seen the second. It gives
 // up after two minutes.
 const runScript = `

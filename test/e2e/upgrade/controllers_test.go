@@ -10,7 +10,7 @@ import (
 )
 
 // controllers are those without which no workload becomes what is asked for, and the ports
-// that they tell their health at, on the node itself.
+// where they serve their health, on the node itself.
 var controllers = map[string]int{"kube-controller-manager": 10257, "kube-scheduler": 10259}
 
 // refreshed ends a controller that has been there for longer than the API server, and

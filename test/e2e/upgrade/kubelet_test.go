@@ -88,7 +88,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		})
 	})
 
-// keepContainers tells whether a kubelet of one minor leaves alone what one of the other has
+// keepContainers reports whether a kubelet of one minor leaves alone what one of the other has
 // started. Before v1.31 it compares a hash of all that it knows of a container, so that
 // containers with the field are restarted by whoever knows the field when the other does not.
 // Later ones compare name and image.

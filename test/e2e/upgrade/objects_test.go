@@ -23,7 +23,7 @@ import (
 type subject struct {
 	about, gate string
 	env         func() v1.EnvVar
-	// has tells whether a variable has what it is about.
+	// has reports whether a variable has what it is about.
 	has func(v1.EnvVar) bool
 	// change changes something of the variable that a template may have otherwise.
 	change func(*v1.EnvVar)

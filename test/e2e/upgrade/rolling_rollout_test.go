@@ -131,7 +131,7 @@ func (w rollingWorkload) awaitComplete(ctx context.Context) (running []v1.Pod) {
 	return running
 }
 
-// isRefusedPods tells whether controllers say that they do not get what they ask for.
+// isRefusedPods reports whether controllers say that the API server refuses their pods.
 func isRefusedPods(d *appsv1.Deployment) bool {
 	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 		return c.Type == appsv1.DeploymentReplicaFailure || c.Reason == "ReplicaSetCreateError"

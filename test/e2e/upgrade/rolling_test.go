@@ -211,7 +211,7 @@ func (r rolling) apply(ctx context.Context, s nodes.APIServer, object *unstructu
 	return err
 }
 
-// create checks what becomes of new objects.
+// create checks what happens to new objects.
 func (r rolling) create(ctx context.Context) {
 	on, off := r.servers.On, r.servers.Off
 	for how, create := range map[string]func(*unstructured.Unstructured) error{

@@ -50,7 +50,7 @@ func (r Runs) Gate(name string) components.GateState {
 	return components.GateUnknown
 }
 
-// What can become of a pod.
+// What can happen to a pod.
 const (
 	Refused = "refused" // the API server does not take it
 	Waits   = "waits"   // the kubelet does not start it
@@ -65,7 +65,7 @@ const (
 	NameOnly = "name only" // the key is left out
 )
 
-// Outcome is what becomes of a pod that is made in a cell, and of one that was stored
+// Outcome is what happens to a pod that is created in a cell, and of one that was stored
 // while the gates were on and that a kubelet gets in that cell.
 type Outcome struct{ Created, Stored string }
 

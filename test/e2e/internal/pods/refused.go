@@ -22,7 +22,7 @@ const ConfigError = "CreateContainerConfigError"
 func AwaitConfigError(ctx context.Context, f *framework.Framework, pod, container string) *v1.Event {
 	ginkgo.GinkgoHelper()
 	event := awaitFailedEvent(ctx, f, pod, container)
-	// The status tells how the last attempt ended only when the kubelet looks at the
+	// The status shows how the last attempt ended only when the kubelet looks at the
 	// pod again.
 	Nudge(ctx, f, pod)
 	Await(ctx, f, pod, fmt.Sprintf("container %s to wait with %s", container, ConfigError), func(pod *v1.Pod) bool {
@@ -54,9 +54,9 @@ func awaitFailedEvent(ctx context.Context, f *framework.Framework, pod, containe
 	return found
 }
 
-// Told is all that a user is told about the pod called name: every event on it and
+// EventsAndStatus is what a user sees of the pod called name: every event on it and
 // its status.
-func Told(ctx context.Context, f *framework.Framework, name string) string {
+func EventsAndStatus(ctx context.Context, f *framework.Framework, name string) string {
 	ginkgo.GinkgoHelper()
 	pod, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, name, metav1.GetOptions{})
 	framework.ExpectNoError(err)
