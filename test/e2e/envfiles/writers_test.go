@@ -51,15 +51,15 @@ var _ = describe("no environment is a mix of two states of a file, and a contain
 		gomega.Expect(waited).To(gomega.Equal(!w.closes), "an event says that somebody holds the file open for writing")
 	},
 		ginkgo.Entry("holds it open and overwrites all of it with one write, with little CPU", writer{cpu: "250m", loop: `
-			(exec 3<>config.env; for s in a b a b; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
+			(exec 3<>config.env; for s in a b a b a b a b a b a b; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
 			usleep 100000
-			(exec 3<>config.env; for s in b a b a; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
+			(exec 3<>config.env; for s in b a b a b a b a b a b a; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
 			usleep 100000`}),
 		ginkgo.Entry("stalls half way through a write", writer{loop: `
 			for s in a b; do
 				(exec 3<>config.env
 				dd if=.$s of=/proc/self/fd/3 bs=30000 count=1 conv=notrunc
-				usleep 100000
+				usleep 300000
 				dd if=.$s of=/proc/self/fd/3 bs=30000 count=1 skip=1 seek=1 conv=notrunc) 2> /dev/null
 				usleep 50000
 			done`}),
@@ -67,7 +67,7 @@ var _ = describe("no environment is a mix of two states of a file, and a contain
 		ginkgo.Entry("replaces it by a rename", writer{closes: true, loop: `for s in a b; do cp .$s next; mv next config.env; done`}),
 		ginkgo.Entry("truncates it and writes it anew, piece by piece", writer{loop: `
 			for s in a b; do
-				(for i in $(seq 0 14); do dd if=.$s bs=4000 count=1 skip=$i; usleep 5000; done) > config.env 2> /dev/null
+				(for i in $(seq 0 14); do dd if=.$s bs=4000 count=1 skip=$i; usleep 20000; done) > config.env 2> /dev/null
 				usleep 50000
 			done`}),
 	)

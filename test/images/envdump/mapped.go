@@ -10,7 +10,7 @@ import (
 
 // How long overwriteMapped has the file mapped, and then leaves it alone.
 const (
-	mappedFor = 100 * time.Millisecond
+	mappedFor = 300 * time.Millisecond
 	restsFor  = 50 * time.Millisecond
 )
 
