@@ -92,10 +92,11 @@ func gatesOff(c *check) error {
 	if err := gatesOn.value.Delete(c.ctx, c.step); err != nil {
 		return err
 	}
-	gatesOn.value = nil
-	if gatesOn.value, err = quiet().Cluster(c.ctx, built.value, cluster.Config{Name: testCluster, Workers: 1, Gates: gates, Recreate: true}); err != nil {
+	off, err := quiet().Cluster(c.ctx, built.value, cluster.Config{Name: testCluster, Workers: 1, Gates: gates, Recreate: true})
+	if err != nil {
 		return err
 	}
+	gatesOn.value = off
 	for _, name := range []string{"envfiles", "relaxed", "expansion"} {
 		err = errors.Join(err, c.suite(suite.Options{
 			Suite: name, Focus: "with the gate off",
