@@ -59,7 +59,7 @@ var _ = describeIf(components.RequireGateOff, "with the gate off in the API serv
 		gomega.Expect(w.templateOf(object).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
 	})
 
-	forEachStrictWorkload("a variable whose only source was fileKeyRef is refused, by its own path, in the template", func(ctx context.Context, w workload) {
+	forEachWorkload("a variable whose only source was fileKeyRef is refused, by its own path, in the template", func(ctx context.Context, w workload) {
 		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
 

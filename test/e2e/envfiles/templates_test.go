@@ -2,7 +2,6 @@ package envfiles
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -25,9 +24,6 @@ type workload struct {
 	template []string         // where in the object the template is
 	selects  bool             // the object needs a selector of its own
 	more     map[string]any   // what else the object needs, by the path of its field
-	// lax says that the API server validates next to nothing of the template: its
-	// volumes are not all known yet. What is wrong with it shows when a pod is made.
-	lax bool
 }
 
 // workloads are all kinds that do. None of these objects makes a pod that runs: the
@@ -35,7 +31,7 @@ type workload struct {
 var workloads = []workload{
 	{kind: kind("apps", "Deployment"), resource: "deployments", restart: v1.RestartPolicyAlways, template: []string{"spec", "template"}, selects: true},
 	{kind: kind("apps", "ReplicaSet"), resource: "replicasets", restart: v1.RestartPolicyAlways, template: []string{"spec", "template"}, selects: true},
-	{kind: kind("apps", "StatefulSet"), resource: "statefulsets", restart: v1.RestartPolicyAlways, template: []string{"spec", "template"}, selects: true, lax: true},
+	{kind: kind("apps", "StatefulSet"), resource: "statefulsets", restart: v1.RestartPolicyAlways, template: []string{"spec", "template"}, selects: true},
 	{kind: kind("apps", "DaemonSet"), resource: "daemonsets", restart: v1.RestartPolicyAlways, template: []string{"spec", "template"}, selects: true},
 	{kind: kind("batch", "Job"), resource: "jobs", restart: v1.RestartPolicyNever, template: []string{"spec", "template"}},
 	{kind: kind("batch", "CronJob"), resource: "cronjobs", restart: v1.RestartPolicyNever, template: []string{"spec", "jobTemplate", "spec", "template"},
@@ -50,18 +46,6 @@ func kind(group, kind string) schema.GroupVersionKind {
 
 // forEachWorkload declares a spec for every kind that carries a pod template.
 func forEachWorkload(text string, spec func(context.Context, workload)) {
-	ginkgo.GinkgoHelper()
-	forEach(workloads, text, spec)
-}
-
-// forEachStrictWorkload is forEachWorkload for the kinds whose template is validated
-// as a pod is.
-func forEachStrictWorkload(text string, spec func(context.Context, workload)) {
-	ginkgo.GinkgoHelper()
-	forEach(slices.DeleteFunc(slices.Clone(workloads), func(w workload) bool { return w.lax }), text, spec)
-}
-
-func forEach(workloads []workload, text string, spec func(context.Context, workload)) {
 	ginkgo.GinkgoHelper()
 	entries := []any{spec}
 	for _, w := range workloads {

@@ -91,7 +91,7 @@ var _ = describe("the API server", func(f *framework.Framework) {
 		expectInvalid(err, "spec.initContainers[1].env[1].valueFrom.fileKeyRef.volumeName")
 	})
 
-	forEachStrictWorkload("refuses, by its own path, a wrong volume in the template", func(ctx context.Context, w workload) {
+	forEachWorkload("refuses, by its own path, a wrong volume in the template", func(ctx context.Context, w workload) {
 		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		pod.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef.VolumeName = "other"
 		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})

@@ -7,6 +7,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -39,6 +40,12 @@ var _ = describe("the API server warns of a file that nothing can have written",
 			"spec.containers[0].env[0].valueFrom.fileKeyRef"+noWriter),
 		ginkgo.Entry("no init container mounts, but not where the variable is optional",
 			newPod("silent", nil, pods.Dumps(consumer, optional(from("A", "config.env", "A"))))),
+		ginkgo.Entry("is in huge pages",
+			hugePages(newPod("warned", writes("config.env", "A=1\n"), pods.Dumps(consumer, from("A", "config.env", "A")))),
+			`spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: volume "config" is in huge pages, which programs cannot write to as to a file; use another medium`),
+		ginkgo.Entry("an init container mounts, but the key cannot be in a file",
+			newPod("warned", writes("config.env", "A=1\n"), pods.Dumps(consumer, from("A", "config.env", "#A"))),
+			`spec.containers[0].env[0].valueFrom.fileKeyRef.key: "#A" starts with # or has white space at an end, which no name in an env file has`),
 		ginkgo.Entry("an init container mounts: no warning",
 			newPod("silent", writes("config.env", "A=1\n"), pods.Dumps(consumer, from("A", "config.env", "A")))),
 	)
@@ -56,6 +63,14 @@ var _ = describe("the API server warns of a file that nothing can have written",
 		gomega.Expect(heard.all()).To(gomega.ConsistOf(w.at("spec.containers[0].env[1].valueFrom.fileKeyRef") + noWriter))
 	})
 })
+
+// hugePages puts the pod's first volume into huge pages.
+func hugePages(pod *v1.Pod) *v1.Pod {
+	pod.Spec.Volumes[0].EmptyDir.Medium = v1.StorageMediumHugePages
+	limits := v1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi"), v1.ResourceMemory: resource.MustParse("64Mi")}
+	pod.Spec.InitContainers[0].Resources.Limits = limits
+	return pod
+}
 
 // warnings collects the Warning headers of a client's answers.
 type warnings struct {

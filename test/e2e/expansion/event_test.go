@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -33,6 +34,25 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 		pods.RunToEnd(ctx, f, pod)
 
 		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL), $(PROT) (env URL)")
+	})
+
+	f.It("tells of optional variables of a ConfigMap and a Secret that are not set", func(ctx context.Context) {
+		createSources(ctx, f, map[string]string{"other": "value"}, map[string]string{"other": "value"})
+		pod := pods.Once("optional", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
+			optional(fromConfigMap("CONFIG_MAP", "key")), optional(fromSecret("SECRET", "key")),
+			literal("BOTH", "$(CONFIG_MAP)$(SECRET)")))
+		pods.RunToEnd(ctx, f, pod)
+
+		expectOneEvent(ctx, f, pod.Name, consumer, "$(CONFIG_MAP) (env BOTH, command), $(SECRET) (env BOTH, args)")
+	})
+
+	f.It("tells of an optional variable of an env file that does not define it", func(ctx context.Context) {
+		components.RequireGate(ctx, envFiles)
+		pod := withFile(pods.Once("optional-file", prints(nil, []string{"$(FILE)"},
+			optional(fromFile("FILE", "KEY")), literal("A", "$(FILE)"))), "OTHER=value\n")
+		pods.RunToEnd(ctx, f, pod)
+
+		expectOneEvent(ctx, f, pod.Name, consumer, "$(FILE) (env A, args)")
 	})
 
 	f.It("spells out ten names, and counts the rest", func(ctx context.Context) {

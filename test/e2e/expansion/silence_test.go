@@ -26,25 +26,6 @@ var _ = describe("no event is raised", func(f *framework.Framework) {
 		expectSilence(ctx, f, pods.Once("malformed", prints([]string{malformed}, []string{malformed}, literal("A", malformed))))
 	})
 
-	f.It("about optional variables of a ConfigMap and a Secret that are not there", func(ctx context.Context) {
-		expectSilence(ctx, f, pods.Once("optional", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
-			optional(fromConfigMap("CONFIG_MAP", "key")), optional(fromSecret("SECRET", "key")),
-			literal("BOTH", "$(CONFIG_MAP)$(SECRET)"))))
-	})
-
-	f.It("about optional variables whose key is not there", func(ctx context.Context) {
-		createSources(ctx, f, map[string]string{"other": "value"}, map[string]string{"other": "value"})
-		expectSilence(ctx, f, pods.Once("no-key", prints([]string{"$(CONFIG_MAP)"}, []string{"$(SECRET)"},
-			optional(fromConfigMap("CONFIG_MAP", "key")), optional(fromSecret("SECRET", "key")),
-			literal("BOTH", "$(CONFIG_MAP)$(SECRET)"))))
-	})
-
-	f.It("about an optional variable of an env file that does not define it", func(ctx context.Context) {
-		components.RequireGate(ctx, envFiles)
-		expectSilence(ctx, f, withFile(pods.Once("optional-file", prints(nil, []string{"$(FILE)"},
-			optional(fromFile("FILE", "KEY")), literal("A", "$(FILE)"))), "OTHER=value\n"))
-	})
-
 	f.It("about what a value from a ConfigMap or a Secret looks like", func(ctx context.Context) {
 		values := map[string]string{"key": looksExpandable}
 		createSources(ctx, f, values, values)

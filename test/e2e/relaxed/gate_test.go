@@ -19,9 +19,6 @@ import (
 // flip_test.go is about objects that were stored while the gate was on.
 var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *framework.Framework) {
 	for _, kind := range kinds {
-		if kind.path == "" {
-			continue
-		}
 		f.It("a new "+kind.name+" with a special name or prefix is refused, as on every Kubernetes before", func(ctx context.Context) {
 			for _, special := range []string{story, "1ST", " ", `"`, "..", "A\x7f"} {
 				expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(special)), kind.path+".containers[0].env[1].name")
@@ -44,21 +41,6 @@ var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *frame
 			framework.ExpectNoError(err)
 		})
 	}
-
-	// What the KEP says of a rollout: the template is there, and its pods are refused.
-	f.It("a StatefulSet with a special name makes no pod, and an event says why", func(ctx context.Context) {
-		set, err := f.ClientSet.AppsV1().StatefulSets(f.Namespace.Name).Create(ctx, statefulSetOf(named(story)), metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-
-		gomega.Eventually(ctx, func(ctx context.Context) []v1.Event { return eventsOf(ctx, f, set.Name) }).
-			WithTimeout(f.Timeouts.PodStartShort).Should(gomega.ContainElement(gomega.SatisfyAll(
-			gomega.HaveField("Reason", "FailedCreate"),
-			gomega.HaveField("Message", gomega.ContainSubstring("spec.containers[0].env[1].name")),
-			gomega.HaveField("Message", gomega.ContainSubstring(story)))))
-		made, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{})
-		framework.ExpectNoError(err)
-		gomega.Expect(made.Items).To(gomega.BeEmpty())
-	})
 
 	f.It("an ephemeral container with a special name is refused", func(ctx context.Context) {
 		expectInvalid(debug(ctx, f, literal(story)), "spec.ephemeralContainers[0].env[0].name")

@@ -67,9 +67,7 @@ var kinds = []kind{
 	{"ReplicaSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("replicasets"), func(spec v1.PodSpec) runtime.Object {
 		return &appsv1.ReplicaSet{ObjectMeta: objectMeta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: templateOf(spec)}}
 	}, false},
-	// From v1.29 to v1.33 no API server looks into a StatefulSet's containers: they are
-	// validated in its pods.
-	{"StatefulSet", "", appsv1.SchemeGroupVersion.WithResource("statefulsets"), func(spec v1.PodSpec) runtime.Object {
+	{"StatefulSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("statefulsets"), func(spec v1.PodSpec) runtime.Object {
 		return statefulSetOf(spec)
 	}, false},
 	{"DaemonSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("daemonsets"), func(spec v1.PodSpec) runtime.Object {

@@ -56,11 +56,7 @@ var _ = framework.SIGDescribe("node")("Rolling control plane", framework.WithFea
 			})
 			for _, k := range rollingKinds() {
 				r := func() rolling { return rolling{f, servers, k} }
-				fate := "is refused by"
-				if k.lax {
-					fate = "loses the reference to the file through"
-				}
-				ginkgo.It("a new "+k.name+" "+fate+" the one with the gates off, and is shown whole by both once the other took it", func(ctx context.Context) { r().create(ctx) })
+				ginkgo.It("a new "+k.name+" is refused by the one with the gates off, and is shown whole by both once the other took it", func(ctx context.Context) { r().create(ctx) })
 				ginkgo.It("a "+k.name+" keeps what a request does not ask to drop, whichever server it goes through", func(ctx context.Context) { r().keep(ctx) })
 				if k.mutable {
 					ginkgo.It("a "+k.name+" loses what a request asks to drop, whichever server it goes through", func(ctx context.Context) { r().drop(ctx) })
@@ -79,11 +75,8 @@ type rollingKind struct {
 	template []string // where in the object the pod is
 	mutable  bool     // its variables can be changed
 	scales   bool
-	// lax says that no API server validates the containers: what is wrong with them shows
-	// when a pod is made.
-	lax    bool
-	status string                // a patch of its status
-	object func() runtime.Object // one that no controller makes a pod of
+	status   string                // a patch of its status
+	object   func() runtime.Object // one that no controller makes a pod of
 }
 
 // rollingTemplate is a pod that uses both features and is never scheduled.
@@ -135,7 +128,7 @@ func rollingKinds() []rollingKind {
 				Spec: appsv1.DeploymentSpec{Paused: true, Replicas: ptr.To(int32(0)), Selector: selector, Template: always}}
 		},
 	}, {
-		name: "StatefulSet", resource: apps("statefulsets"), template: []string{"spec", "template"}, mutable: true, scales: true, lax: true, status: touched,
+		name: "StatefulSet", resource: apps("statefulsets"), template: []string{"spec", "template"}, mutable: true, scales: true, status: touched,
 		object: func() runtime.Object {
 			return &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 				Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(0)), Selector: selector, Template: always}}
@@ -238,16 +231,7 @@ func (r rolling) create(ctx context.Context) {
 // with err, for an object whose variables it must not take.
 func (r rolling) expectRefused(ctx context.Context, name string, err error) {
 	ginkgo.GinkgoHelper()
-	if !r.lax {
-		gomega.Expect(err).To(gomega.Satisfy(apierrors.IsInvalid), "%s: %s %s", r.servers.Off.Name, r.name, name)
-		return
-	}
-	framework.ExpectNoError(err, "%s: %s %s", r.servers.Off.Name, r.name, name)
-	for _, s := range r.servers.Both() {
-		object, err := r.client(s).Get(ctx, name, metav1.GetOptions{})
-		framework.ExpectNoError(err, s.Name)
-		gomega.Expect(fmt.Sprint(r.env(object))).NotTo(gomega.ContainSubstring("fileKeyRef"), "%s: %s %s", s.Name, r.name, name)
-	}
+	gomega.Expect(err).To(gomega.Satisfy(apierrors.IsInvalid), "%s: %s %s", r.servers.Off.Name, r.name, name)
 }
 
 // expect checks that both servers show these variables.
