@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -32,7 +33,7 @@ var contestants = []contestant{
 }
 
 func readEnvfile(dir, name string, keys, values []string) error {
-	found, err := envfile.Read(dir, name, keys, envfile.Options{})
+	found, err := envfile.Read(context.Background(), dir, name, keys, envfile.Options{})
 	if err != nil {
 		return err
 	}

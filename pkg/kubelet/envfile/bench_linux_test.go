@@ -17,6 +17,7 @@ limitations under the License.
 package envfile
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -75,7 +76,7 @@ func BenchmarkRead(b *testing.B) {
 				b.SetBytes(MaxFileBytes)
 				b.ReportAllocs()
 				for i := 0; i < b.N; i++ {
-					if _, err := Read(v.root, "config.env", keys, Options{Reader: reader}); err != nil {
+					if _, err := Read(context.Background(), v.root, "config.env", keys, Options{Reader: reader}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -30,9 +30,9 @@ import (
 //
 // It opens the file once, never blocks on another process, and reads one state
 // of the file. It waits up to some tens of milliseconds for a writer to close
-// the file.
-func Read(root, path string, keys []string, opts Options) (*Values, error) {
-	return read(context.Background(), root, path, keys, opts, walk)
+// the file, and not longer than ctx.
+func Read(ctx context.Context, root, path string, keys []string, opts Options) (*Values, error) {
+	return read(ctx, root, path, keys, opts, walk)
 }
 
 func read(ctx context.Context, root, path string, keys []string, opts Options, resolve resolver) (*Values, error) {

@@ -18,8 +18,10 @@ limitations under the License.
 
 package envfile
 
+import "context"
+
 // Read fails: only Linux can keep a read inside a volume that a workload
 // writes to.
-func Read(root, path string, keys []string, opts Options) (*Values, error) {
+func Read(ctx context.Context, root, path string, keys []string, opts Options) (*Values, error) {
 	return nil, ErrReadFailed.atLine(0, "env files can be read on Linux nodes only")
 }

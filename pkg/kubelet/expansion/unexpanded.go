@@ -27,8 +27,6 @@ type UnexpandedReferences struct {
 	// counted with the ones before.
 	found []*unexpandedName
 	known map[string]*unexpandedName
-	// skipped are the optional variables that are not set.
-	skipped map[string]bool
 }
 
 // unexpandedName is a name and the places that refer to it.
@@ -66,19 +64,6 @@ func (u *UnexpandedReferences) in(where string) ObjectEventRecorder {
 	return &place{ObjectEventRecorder: u.recorder, references: u, where: where}
 }
 
-// SkipOptional says that the variable called name is not set, because its source is
-// optional and not there. References to it are as their author wanted them, and
-// are not collected.
-func (u *UnexpandedReferences) SkipOptional(name string) {
-	if u == nil {
-		return
-	}
-	if u.skipped == nil {
-		u.skipped = map[string]bool{}
-	}
-	u.skipped[name] = true
-}
-
 // Record raises one event of type Warning for all that was collected, and none if
 // nothing was.
 func (u *UnexpandedReferences) Record() {
@@ -98,9 +83,6 @@ type place struct {
 
 func (p *place) add(name string) {
 	u := p.references
-	if u.skipped[name] {
-		return
-	}
 	known, ok := u.known[name]
 	if !ok {
 		if u.known == nil {

@@ -36,7 +36,6 @@ func start(env, command, args []string) *fakeRecorder {
 	for _, declaration := range env {
 		name, value, ok := strings.Cut(declaration, "=")
 		if !ok {
-			references.SkipOptional(name)
 			continue
 		}
 		variables[name] = Expand(value, MappingFuncFor(references.InEnv(name), variables))
@@ -96,10 +95,10 @@ func TestOneEventForOneStartOfAContainer(t *testing.T) {
 			args: []string{"$$(X)", "(X)", "$("},
 		},
 		{
-			name: "an optional variable that was skipped on purpose",
+			name: "an optional variable that is not set",
 			env:  []string{"OPTIONAL", "URL=$(OPTIONAL)/$(OPTIONAL_)"},
 			args: []string{"--x=$(OPTIONAL)"},
-			want: "$(OPTIONAL_) (env URL)",
+			want: "$(OPTIONAL) (env URL, args), $(OPTIONAL_) (env URL)",
 		},
 		{
 			name: "ten names, then a count",
@@ -165,7 +164,6 @@ func TestAMessageIsAtMost1024Bytes(t *testing.T) {
 // Gate off: the kubelet has no collection.
 func TestWithoutACollectionNothingIsReported(t *testing.T) {
 	var references *UnexpandedReferences
-	references.SkipOptional("X")
 	for _, recorder := range []ObjectEventRecorder{references.InEnv("A"), references.InCommand(), references.InArgs()} {
 		if got := Expand("$(X)", MappingFuncFor(recorder)); got != "$(X)" {
 			t.Errorf("got %q", got)

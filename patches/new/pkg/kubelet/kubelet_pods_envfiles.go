@@ -49,7 +49,15 @@ type containerEnvFiles struct {
 	// container has a file to read.
 	getReader func(context.Context, *v1.Pod, *v1.Container) (*envfile.Credentials, error)
 	reader    *envfile.Credentials
+
+	// deadline is that of all readings of this start, set at the first one.
+	deadline time.Time
 }
+
+// envFilesTimeout bounds how long one start of a container reads env files: far
+// more than thousands of files take, and far less than a pod can make the
+// kubelet wait by its leases.
+const envFilesTimeout = 10 * time.Second
 
 type envFileID struct {
 	volume, path string
@@ -96,7 +104,7 @@ func (f *containerEnvFiles) value(ctx context.Context, env *v1.EnvVar) (string, 
 	}
 	metrics.EnvFileErrorsTotal.WithLabelValues(envFileErrorReason(err)).Inc()
 	return "", false, fmt.Errorf("couldn't set variable %q of container %q from key %q of env file %q in volume %q: %w",
-		env.Name, f.container.Name, ref.Key, ref.Path, ref.VolumeName, err)
+		envfile.Short(env.Name), f.container.Name, ref.Key, envfile.Short(ref.Path), ref.VolumeName, err)
 }
 
 func (f *containerEnvFiles) lookup(ctx context.Context, ref *v1.FileKeySelector) (string, error) {
@@ -149,6 +157,11 @@ func (f *containerEnvFiles) read(ctx context.Context, id envFileID, keys []strin
 	if err != nil {
 		return nil, err
 	}
+	if f.deadline.IsZero() {
+		f.deadline = time.Now().Add(envFilesTimeout)
+	}
+	ctx, cancel := context.WithDeadline(podWorkerContext(ctx), f.deadline)
+	defer cancel()
 	if f.reader == nil {
 		if f.reader, err = f.getReader(ctx, f.pod, f.container); err != nil {
 			return nil, err
@@ -156,7 +169,7 @@ func (f *containerEnvFiles) read(ctx context.Context, id envFileID, keys []strin
 	}
 	start := time.Now()
 	defer func() { metrics.EnvFileReadDuration.Observe(metrics.SinceInSeconds(start)) }()
-	return envfile.Read(root, id.path, keys, envfile.Options{
+	return envfile.Read(ctx, root, id.path, keys, envfile.Options{
 		RelaxedNames: utilfeature.DefaultFeatureGate.Enabled(features.RelaxedEnvironmentVariableValidation),
 		Reader:       f.reader,
 	})

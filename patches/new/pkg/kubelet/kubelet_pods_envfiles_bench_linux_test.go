@@ -79,7 +79,7 @@ func BenchmarkMakeEnvironmentVariables(b *testing.B) {
 		{name: "literals", run: makeEnvironmentVariables(literals)},
 		{name: "fileKeyRefs", run: makeEnvironmentVariables(fileKeyRefs)},
 		{name: "read", run: func() error {
-			_, err := envfile.Read(root, "config.env", keys, envfile.Options{})
+			_, err := envfile.Read(context.Background(), root, "config.env", keys, envfile.Options{})
 			return err
 		}},
 		{name: "os.ReadFile", run: func() error {

@@ -31,8 +31,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
+	"k8s.io/kubernetes/pkg/kubelet/configmap"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/ptr"
@@ -95,6 +97,19 @@ func TestMakeEnvironmentVariablesFromFiles(t *testing.T) {
 				fileKeyRef("B", "config", "dir/nested.env", "NESTED"),
 			},
 			want: []kubecontainer.EnvVar{{Name: "A", Value: "yes"}, {Name: "B", Value: "yes"}},
+		},
+		{
+			name:      "a path and a name that are too long to be shown",
+			env:       []v1.EnvVar{fileKeyRef(strings.Repeat("A", 100_000), "config", strings.Repeat("x", 100_000), "KEY")},
+			wantError: []string{`variable "` + strings.Repeat("A", 253) + `..."`, `env file "` + strings.Repeat("x", 253) + `..." in volume`},
+		},
+		{
+			name: "over an earlier variable of that name",
+			env: []v1.EnvVar{
+				{Name: "A", Value: "literal"}, fileKeyRef("A", "config", "config.env", "FIRST"),
+				{Name: "B", Value: "literal"}, fileKeyRef("B", "config", "config.env", "MISSING", optional),
+			},
+			want: []kubecontainer.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "literal"}},
 		},
 		{
 			name: "a value of a file is not expanded, but can be referred to",
@@ -238,4 +253,32 @@ func TestEnvFileIsReadOncePerContainerStart(t *testing.T) {
 	next, _, err := kl.newContainerEnvFiles(pod, container, volumes).value(ctx, &container.Env[1])
 	require.NoError(t, err)
 	assert.Equal(t, "2", next)
+}
+
+// fileKeyRef is over envFrom, and one that is optional and missing leaves what
+// envFrom set.
+func TestEnvFilesOverEnvFrom(t *testing.T) {
+	featurestest.SetGate(t, features.EnvFiles, true)
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte("KEY=file\n"), 0o600))
+	client := fake.NewSimpleClientset(&v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "map"},
+		Data:       map[string]string{"A": "map", "B": "map"},
+	})
+	pod := podWithEmptyDirs("config")
+	pod.Namespace = "default"
+	container := &v1.Container{
+		Name:            "main",
+		EnvFrom:         []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "map"}}}},
+		Env:             []v1.EnvVar{fileKeyRef("A", "config", "config.env", "KEY"), fileKeyRef("B", "config", "config.env", "MISSING", optional)},
+		SecurityContext: &v1.SecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))},
+	}
+	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
+	kl := &Kubelet{volumeManager: &stubVolumeManager{}, kubeClient: client, configMapManager: configmap.NewSimpleConfigMapManager(client)}
+
+	got, err := kl.environment(pod, container, volumes)
+
+	require.NoError(t, err)
+	sort.Sort(envs(got))
+	assert.Equal(t, []kubecontainer.EnvVar{{Name: "A", Value: "file"}, {Name: "B", Value: "map"}}, got)
 }

@@ -42,6 +42,10 @@ func (kl *Kubelet) envFileReader(ctx context.Context, pod *v1.Pod, container *v1
 		Groups:        kl.GetExtraSupplementalGroupsForPod(pod),
 		UserNamespace: pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers,
 	}
+	// Kubelets before v1.33 have no such setting.
+	if namespaces, ok := interface{}(kl).(interface{ GetUserNamespacesIDsPerPod() uint32 }); ok && reader.UserNamespace {
+		reader.IDsPerPod = int64(namespaces.GetUserNamespacesIDsPerPod())
+	}
 	if sc := pod.Spec.SecurityContext; sc != nil {
 		if sc.FSGroup != nil {
 			reader.Groups = append(reader.Groups, *sc.FSGroup)

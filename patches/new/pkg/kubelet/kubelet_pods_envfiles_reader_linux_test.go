@@ -20,6 +20,8 @@ package kubelet
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -58,8 +60,21 @@ func (r *imageUserRuntime) GetImageUID(context.Context, string) (*int64, error) 
 	return r.uid, r.err
 }
 
+// setIDsPerPod sets userNamespaces.idsPerPod, and returns what the kubelet makes
+// of it: 0 before v1.33, which has no such setting.
+func setIDsPerPod(t *testing.T, kl *Kubelet, n int) int64 {
+	t.Helper()
+	setting := fmt.Sprintf(`{"UserNamespaces": {"IDsPerPod": %d}}`, n)
+	require.NoError(t, json.Unmarshal([]byte(setting), &kl.kubeletConfiguration))
+	if _, ok := interface{}(kl).(interface{ GetUserNamespacesIDsPerPod() uint32 }); !ok {
+		return 0
+	}
+	return int64(n)
+}
+
 func TestEnvFileReader(t *testing.T) {
 	id := func(id int64) *int64 { return &id }
+	idsPerPod := setIDsPerPod(t, &Kubelet{}, 1<<17)
 	testCases := []struct {
 		name         string
 		pod          v1.PodSpec
@@ -127,7 +142,7 @@ func TestEnvFileReader(t *testing.T) {
 			name:      "a user namespace",
 			pod:       v1.PodSpec{HostUsers: ptr.To(false)},
 			imageUID:  id(0),
-			want:      envfile.Credentials{UID: id(0), UserNamespace: true},
+			want:      envfile.Credentials{UID: id(0), UserNamespace: true, IDsPerPod: idsPerPod},
 			wantCalls: 1,
 		},
 		{
@@ -141,6 +156,7 @@ func TestEnvFileReader(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			runtime := &imageUserRuntime{uid: tc.imageUID}
 			kl := &Kubelet{containerRuntime: runtime, volumeManager: &stubVolumeManager{groups: tc.volumeGroups}}
+			setIDsPerPod(t, kl, 1<<17)
 
 			got, err := kl.envFileReader(context.Background(), &v1.Pod{Spec: tc.pod}, &v1.Container{SecurityContext: tc.container})
 

@@ -39,19 +39,3 @@ func (kl *Kubelet) newUnexpandedReferences(pod *v1.Pod, container *v1.Container)
 	}
 	return expansion.NewUnexpandedReferences(container.Name, expansion.ObjectEventRecorderFor(ref, kl.recorder))
 }
-
-// hasOptionalSource reports whether the variable is left out, on purpose, if its
-// source does not exist.
-func hasOptionalSource(env *v1.EnvVar) bool {
-	var optional *bool
-	switch source := env.ValueFrom; {
-	case source == nil:
-	case source.ConfigMapKeyRef != nil:
-		optional = source.ConfigMapKeyRef.Optional
-	case source.SecretKeyRef != nil:
-		optional = source.SecretKeyRef.Optional
-	case source.FileKeyRef != nil:
-		optional = source.FileKeyRef.Optional
-	}
-	return optional != nil && *optional
-}

@@ -25,10 +25,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
+	"k8s.io/kubernetes/pkg/kubelet/configmap"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	secretmanager "k8s.io/kubernetes/pkg/kubelet/secret"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/ptr"
 )
@@ -38,9 +41,12 @@ func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
 		prefix = "Warning UnexpandedVariableReferences Container main starts with references that could not be expanded: "
 		suffix = ". Declare a variable before it is referred to, or write $$(NAME) to mean $(NAME) itself"
 	)
-	unwritten := func(name string, optional bool) v1.EnvVar {
+	missing := v1.LocalObjectReference{Name: "missing"}
+	configMap := v1.EnvVar{Name: "CONFIGMAP", ValueFrom: &v1.EnvVarSource{ConfigMapKeyRef: &v1.ConfigMapKeySelector{LocalObjectReference: missing, Key: "KEY", Optional: ptr.To(true)}}}
+	secret := v1.EnvVar{Name: "SECRET", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{LocalObjectReference: missing, Key: "KEY", Optional: ptr.To(true)}}}
+	unwritten := func(name string) v1.EnvVar {
 		return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{
-			VolumeName: "config", Path: "config.env", Key: "KEY", Optional: ptr.To(optional),
+			VolumeName: "config", Path: "config.env", Key: "KEY", Optional: ptr.To(true),
 		}}}
 	}
 	testCases := []struct {
@@ -81,16 +87,17 @@ func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
 			},
 		},
 		{
-			name: "an optional variable that was skipped",
+			name: "optional variables that are not set",
 			container: v1.Container{
-				Env:  []v1.EnvVar{unwritten("OPTIONAL", true), {Name: "B", Value: "$(OPTIONAL)"}},
-				Args: []string{"$(OPTIONAL)"},
+				Env:  []v1.EnvVar{unwritten("FILE"), configMap, secret, {Name: "B", Value: "$(FILE) $(CONFIGMAP) $(SECRET)"}},
+				Args: []string{"$(FILE)", "$(CONFIGMAP)", "$(SECRET)"},
 			},
+			want: "$(FILE) (env B, args), $(CONFIGMAP) (env B, args), $(SECRET) (env B, args)",
 		},
 		{
 			name: "an optional variable that is declared later",
 			container: v1.Container{
-				Env: []v1.EnvVar{{Name: "B", Value: "$(OPTIONAL)"}, unwritten("OPTIONAL", true)},
+				Env: []v1.EnvVar{{Name: "B", Value: "$(OPTIONAL)"}, unwritten("OPTIONAL")},
 			},
 			want: "$(OPTIONAL) (env B)",
 		},
@@ -120,7 +127,13 @@ func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
 				},
 			}
 			recorder := record.NewFakeRecorder(2)
-			kl := &Kubelet{recorder: recorder}
+			client := fake.NewSimpleClientset()
+			kl := &Kubelet{
+				recorder:         recorder,
+				kubeClient:       client,
+				configMapManager: configmap.NewSimpleConfigMapManager(client),
+				secretManager:    secretmanager.NewSimpleSecretManager(client),
+			}
 
 			references := kl.newUnexpandedReferences(pod, &tc.container)
 			envs, err := kl.makeEnvironmentVariables(context.Background(), pod, &tc.container, "", nil, nil, references)
@@ -137,18 +150,4 @@ func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
 			assert.Equal(t, prefix+tc.want+suffix, <-recorder.Events)
 		})
 	}
-}
-
-func TestHasOptionalSource(t *testing.T) {
-	for _, optional := range []*bool{nil, ptr.To(false), ptr.To(true)} {
-		for kind, source := range map[string]v1.EnvVarSource{
-			"ConfigMap": {ConfigMapKeyRef: &v1.ConfigMapKeySelector{Optional: optional}},
-			"Secret":    {SecretKeyRef: &v1.SecretKeySelector{Optional: optional}},
-			"env file":  {FileKeyRef: &v1.FileKeySelector{Optional: optional}},
-		} {
-			assert.Equal(t, ptr.Deref(optional, false), hasOptionalSource(&v1.EnvVar{ValueFrom: &source}), kind)
-		}
-	}
-	assert.False(t, hasOptionalSource(&v1.EnvVar{Value: "value"}))
-	assert.False(t, hasOptionalSource(&v1.EnvVar{ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{}}}))
 }

@@ -17,9 +17,11 @@ limitations under the License.
 package kubelet
 
 import (
+	goerrors "errors"
 	"fmt"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	v1 "k8s.io/api/core/v1"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
@@ -42,4 +44,26 @@ func expandSubPathExpr(mount v1.VolumeMount, env []kubecontainer.EnvVar) (string
 		return "", fmt.Errorf("unable to provision subPathExpr `%s`: what it expands to %w", mount.SubPathExpr, err)
 	}
 	return subPath, nil
+}
+
+// subPathError returns an error of the subPath of a mount for the log. That of a
+// subPathExpr is only its errno: the others have the path, or parts of it.
+func subPathError(err error, mount v1.VolumeMount) error {
+	if mount.SubPathExpr == "" {
+		return err
+	}
+	var errno syscall.Errno
+	if !goerrors.As(err, &errno) {
+		return fmt.Errorf("subPathExpr `%s` cannot be used with the values of its variables", mount.SubPathExpr)
+	}
+	return fmt.Errorf("subPathExpr `%s`: %w", mount.SubPathExpr, errno)
+}
+
+// shownHostPath returns the path of a mount on the node for the log, with a
+// subPathExpr as the pod has it.
+func shownHostPath(volumePath, hostPath string, mount v1.VolumeMount) string {
+	if mount.SubPathExpr == "" {
+		return hostPath
+	}
+	return filepath.Join(volumePath, mount.SubPathExpr)
 }

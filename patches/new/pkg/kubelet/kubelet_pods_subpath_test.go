@@ -17,6 +17,10 @@ limitations under the License.
 package kubelet
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,4 +68,20 @@ func TestErrorsOfSubPathsShowNoValueOfAVariable(t *testing.T) {
 			assert.Equal(t, tc.want, err.Error())
 		})
 	}
+}
+
+// The log has the errors of a subPath, and shows those of a subPathExpr as the pod
+// has it.
+func TestLogOfSubPathsShowsNoValueOfAVariable(t *testing.T) {
+	const secret = "s3cr3t"
+	expr, literal := v1.VolumeMount{SubPathExpr: "dir/$(SECRET)"}, v1.VolumeMount{SubPath: "dir/" + secret}
+	tooLong := &os.PathError{Op: "mkdir", Path: "/volume/dir/" + secret, Err: syscall.ENAMETOOLONG}
+	unknown := errors.New("cannot open /volume/dir/" + secret)
+
+	assert.Equal(t, "subPathExpr `dir/$(SECRET)`: file name too long", subPathError(fmt.Errorf("context: %w", tooLong), expr).Error())
+	assert.Equal(t, "subPathExpr `dir/$(SECRET)` cannot be used with the values of its variables", subPathError(unknown, expr).Error())
+	assert.Equal(t, unknown, subPathError(unknown, literal))
+
+	assert.Equal(t, "/volume/dir/$(SECRET)", shownHostPath("/volume", "/volume/dir/"+secret, expr))
+	assert.Equal(t, "/volume/dir/"+secret, shownHostPath("/volume", "/volume/dir/"+secret, literal))
 }

@@ -52,6 +52,17 @@ func mountsEnvFileVolumes(podSpec *api.PodSpec) bool {
 	return len(apivalidation.ValidateEnvFileMounts(podSpec, nil)) > 0
 }
 
+// envFilePathOutOfBounds is true if a path of an env file breaks the bounds of
+// paths. Such an object came from an API server without them.
+func envFilePathOutOfBounds(podSpec *api.PodSpec) bool {
+	outOfBounds := false
+	visitFileKeyRefs(podSpec, func(source *api.EnvVarSource) bool {
+		outOfBounds = len(apivalidation.ValidateEnvFilePathBounds(source.FileKeyRef.Path, nil)) > 0
+		return !outOfBounds
+	})
+	return outOfBounds
+}
+
 // visitFileKeyRefs calls visitor with each source of a variable that is a
 // fileKeyRef, until visitor returns false.
 func visitFileKeyRefs(podSpec *api.PodSpec, visitor func(*api.EnvVarSource) bool) {

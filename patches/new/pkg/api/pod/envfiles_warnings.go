@@ -18,10 +18,12 @@ package pod
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	api "k8s.io/kubernetes/pkg/apis/core"
+	podshelper "k8s.io/kubernetes/pkg/apis/core/pods"
 	"k8s.io/utils/ptr"
 )
 
@@ -31,7 +33,7 @@ import (
 // for those before it. Ephemeral containers are no part of a pod when it is
 // created, and updates of pods do not warn.
 func warningsForEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
-	var warnings []string
+	warnings := warningsForUnreadableEnvFiles(podSpec, specPath)
 	writable, readOnly := sets.New[string](), sets.New[string]() // volumes that init containers have mounted so far
 	check := func(c *api.Container, containerPath *field.Path, writer string) {
 		for i, env := range c.Env {
@@ -65,5 +67,38 @@ func warningsForEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
 	for i := range podSpec.Containers {
 		check(&podSpec.Containers[i], specPath.Child("containers").Index(i), "init container")
 	}
+	return warnings
+}
+
+// warningsForUnreadableEnvFiles warns of what the API accepts and no kubelet can
+// read: a volume of huge pages, which has no files that are written as others
+// are, a node that is not Linux, and a key that no line of an env file defines.
+func warningsForUnreadableEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
+	hugePages := sets.New[string]()
+	for _, volume := range podSpec.Volumes {
+		if volume.EmptyDir != nil && strings.HasPrefix(string(volume.EmptyDir.Medium), string(api.StorageMediumHugePages)) {
+			hugePages.Insert(volume.Name)
+		}
+	}
+	windows := podSpec.OS != nil && podSpec.OS.Name == api.Windows
+	var warnings []string
+	podshelper.VisitContainersWithPath(podSpec, specPath, func(c *api.Container, containerPath *field.Path) bool {
+		for i, env := range c.Env {
+			if env.ValueFrom == nil || env.ValueFrom.FileKeyRef == nil {
+				continue
+			}
+			ref, refPath := env.ValueFrom.FileKeyRef, containerPath.Child("env").Index(i).Child("valueFrom", "fileKeyRef")
+			if windows {
+				warnings = append(warnings, fmt.Sprintf("%s: env files are read on Linux nodes only, and %s is windows", refPath, specPath.Child("os", "name")))
+			}
+			if hugePages.Has(ref.VolumeName) {
+				warnings = append(warnings, fmt.Sprintf("%s: volume %q is in huge pages, which programs cannot write to as to a file; use another medium", refPath.Child("volumeName"), ref.VolumeName))
+			}
+			if strings.HasPrefix(ref.Key, "#") || strings.TrimSpace(ref.Key) != ref.Key {
+				warnings = append(warnings, fmt.Sprintf("%s: %q starts with # or has white space at an end, which no name in an env file has", refPath.Child("key"), ref.Key))
+			}
+		}
+		return true
+	})
 	return warnings
 }

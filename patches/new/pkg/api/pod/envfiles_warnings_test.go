@@ -18,6 +18,7 @@ package pod
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,10 @@ func TestWarningsForEnvFiles(t *testing.T) {
 	}
 	optional := func(env api.EnvVar, value bool) api.EnvVar {
 		env.ValueFrom.FileKeyRef.Optional = &value
+		return env
+	}
+	key := func(env api.EnvVar, key string) api.EnvVar {
+		env.ValueFrom.FileKeyRef.Key = key
 		return env
 	}
 	literal := api.EnvVar{Name: "LITERAL", Value: "value"}
@@ -150,6 +155,42 @@ func TestWarningsForEnvFiles(t *testing.T) {
 				`spec.initContainers[0].env[0].valueFrom.fileKeyRef: no earlier init container mounts volume "config", so nothing can have written the file; mount it in an earlier init container, or set optional`,
 			},
 		},
+		{
+			name: "a volume of huge pages",
+			spec: api.PodSpec{
+				InitContainers: []api.Container{mounting("huge")}, Containers: app(from("huge")),
+				Volumes: []api.Volume{{Name: "huge", VolumeSource: api.VolumeSource{EmptyDir: &api.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}}}},
+			},
+			want: []string{
+				`spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: volume "huge" is in huge pages, which programs cannot write to as to a file; use another medium`,
+			},
+		},
+		{
+			name: "a volume in memory",
+			spec: api.PodSpec{
+				InitContainers: []api.Container{mounting("config")}, Containers: app(from("config")),
+				Volumes: []api.Volume{{Name: "config", VolumeSource: api.VolumeSource{EmptyDir: &api.EmptyDirVolumeSource{Medium: api.StorageMediumMemory}}}},
+			},
+		},
+		{
+			name: "a pod for Windows, though optional",
+			spec: api.PodSpec{OS: &api.PodOS{Name: api.Windows}, Containers: app(optional(from("config"), true))},
+			want: []string{
+				`spec.containers[0].env[0].valueFrom.fileKeyRef: env files are read on Linux nodes only, and spec.os.name is windows`,
+			},
+		},
+		{
+			name: "keys that no file defines",
+			spec: api.PodSpec{
+				InitContainers: []api.Container{mounting("config")},
+				Containers:     app(key(from("config"), "#KEY"), key(from("config"), " KEY"), key(from("config"), "KEY "), key(from("config"), "K#E Y")),
+			},
+			want: []string{
+				`spec.containers[0].env[0].valueFrom.fileKeyRef.key: "#KEY" starts with # or has white space at an end, which no name in an env file has`,
+				`spec.containers[0].env[1].valueFrom.fileKeyRef.key: " KEY" starts with # or has white space at an end, which no name in an env file has`,
+				`spec.containers[0].env[2].valueFrom.fileKeyRef.key: "KEY " starts with # or has white space at an end, which no name in an env file has`,
+			},
+		},
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -160,7 +201,7 @@ func TestWarningsForEnvFiles(t *testing.T) {
 
 			var wantInTemplate []string
 			for _, warning := range tc.want {
-				wantInTemplate = append(wantInTemplate, "spec.template."+warning)
+				wantInTemplate = append(wantInTemplate, "spec.template."+strings.ReplaceAll(warning, " spec.os", " spec.template.spec.os"))
 			}
 			got = GetWarningsForPodTemplate(context.TODO(), field.NewPath("spec", "template"), &api.PodTemplateSpec{Spec: tc.spec}, nil)
 			if diff := cmp.Diff(wantInTemplate, got); diff != "" {

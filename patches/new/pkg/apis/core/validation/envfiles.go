@@ -18,6 +18,7 @@ package validation
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,9 +30,17 @@ import (
 // in an env file.
 const maxEnvFileKeyLength = 128
 
+// Lengths in bytes: those of Linux (PATH_MAX, NAME_MAX), and of what an error
+// shows of a path.
+const (
+	maxEnvFilePathLength        = 4096
+	maxEnvFilePathElementLength = 255
+	maxShownPathLength          = 253
+)
+
 // validateFileKeySelector checks what can be known of a fileKeyRef without the
 // rest of the pod.
-func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path) field.ErrorList {
+func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path, opts PodValidationOptions) field.ErrorList {
 	allErrs := field.ErrorList{}
 
 	if len(selector.VolumeName) == 0 {
@@ -40,7 +49,7 @@ func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path
 	if len(selector.Path) == 0 {
 		allErrs = append(allErrs, field.Required(fldPath.Child("path"), ""))
 	} else {
-		allErrs = append(allErrs, validateLocalDescendingPath(selector.Path, fldPath.Child("path"))...)
+		allErrs = append(allErrs, validateEnvFilePath(selector.Path, fldPath.Child("path"), opts)...)
 	}
 
 	keyPath := fldPath.Child("key")
@@ -57,6 +66,51 @@ func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path
 		allErrs = append(allErrs, field.Invalid(keyPath, selector.Key, msg))
 	}
 	return allErrs
+}
+
+// validateEnvFilePath checks that the path of an env file stays in the volume
+// and that a node can have such a file. No error shows all of a long path.
+func validateEnvFilePath(path string, fldPath *field.Path, opts PodValidationOptions) field.ErrorList {
+	allErrs := field.ErrorList{}
+	if !opts.AllowEnvFilePathsOutOfBounds {
+		allErrs = ValidateEnvFilePathBounds(path, fldPath)
+	}
+	if strings.HasPrefix(path, "/") {
+		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must be a relative path"))
+	}
+	if strings.Contains("/"+path+"/", "/../") {
+		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must not contain '..'"))
+	}
+	return allErrs
+}
+
+// ValidateEnvFilePathBounds checks that a Linux node can have a file of that path.
+func ValidateEnvFilePathBounds(path string, fldPath *field.Path) field.ErrorList {
+	allErrs := field.ErrorList{}
+	if len(path) > maxEnvFilePathLength {
+		allErrs = append(allErrs, field.TooLong(fldPath, "", maxEnvFilePathLength))
+	}
+	for _, element := range strings.Split(path, "/") {
+		if len(element) > maxEnvFilePathElementLength {
+			allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), fmt.Sprintf("each element must have at most %d bytes", maxEnvFilePathElementLength)))
+			break
+		}
+	}
+	if strings.Contains(path, "\x00") {
+		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must not contain a NUL byte"))
+	}
+	if strings.HasSuffix(path, "/") {
+		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must not end in a slash"))
+	}
+	return allErrs
+}
+
+// shownPath returns what an error shows of a path.
+func shownPath(path string) string {
+	if len(path) > maxShownPathLength {
+		return path[:maxShownPathLength] + "..."
+	}
+	return path
 }
 
 // validateFileKeyRefVolumes checks that every fileKeyRef of a pod takes its

@@ -38,6 +38,8 @@ func FuzzEnvFiles(f *testing.F) {
 	f.Add([]byte("\x03\x03\x03\x02\x02\x01\x01\x02\x02\x01\x01\x02\x02\x01\x01\x02\x02\x01\x01"), "/a/../b", strings.Repeat("K", 129))
 	f.Add([]byte("\x00\x01\x00\x01\x01\x01\x01\x00"), "..data/a..b", "9 lives: $%")
 	f.Add([]byte("\x02\x00\x00\x02\x01\x01\x01\x01\x02\x02\x02\x02"), "a/..", "SCHL\u00dcSSEL")
+	f.Add([]byte("\x00\x01\x00\x01\x01\x01\x01\x00"), strings.Repeat(strings.Repeat("x", 255)+"/", 16), "KEY")
+	f.Add([]byte("\x00\x01\x00\x01\x01\x01\x01\x00"), "/a\x00/../"+strings.Repeat("x", 5000), "KEY")
 
 	f.Fuzz(func(t *testing.T, shape []byte, path, key string) {
 		spec := fuzzedPodSpec(shape, path, key)
@@ -53,7 +55,7 @@ func FuzzEnvFiles(f *testing.F) {
 			for i, env := range c.Env {
 				if env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil {
 					selectorPath := field.NewPath(c.path).Child("env").Index(i).Child("valueFrom", "fileKeyRef")
-					got = append(got, validateFileKeySelector(env.ValueFrom.FileKeyRef, selectorPath)...)
+					got = append(got, validateFileKeySelector(env.ValueFrom.FileKeyRef, selectorPath, PodValidationOptions{})...)
 				}
 			}
 		}
@@ -113,6 +115,19 @@ func modelOfEnvFiles(spec *core.PodSpec, volumes map[string]core.VolumeSource) [
 				expect(field.ErrorTypeInvalid, "%s.path", refPath)
 			}
 			if strings.Contains("/"+ref.Path+"/", "/../") {
+				expect(field.ErrorTypeInvalid, "%s.path", refPath)
+			}
+
+			if len(ref.Path) > 4096 {
+				expect(field.ErrorTypeTooLong, "%s.path", refPath)
+			}
+			if slices.ContainsFunc(strings.Split(ref.Path, "/"), func(element string) bool { return len(element) > 255 }) {
+				expect(field.ErrorTypeInvalid, "%s.path", refPath)
+			}
+			if strings.IndexByte(ref.Path, 0) >= 0 {
+				expect(field.ErrorTypeInvalid, "%s.path", refPath)
+			}
+			if ref.Path != "" && ref.Path[len(ref.Path)-1] == '/' {
 				expect(field.ErrorTypeInvalid, "%s.path", refPath)
 			}
 

@@ -59,6 +59,8 @@ func TestValidateFileKeyRef(t *testing.T) {
 		{name: "key of 128 bytes", env: key(strings.Repeat("K", 128))},
 		{name: "key that only the relaxed rule allows", env: key("9 lives: $%")},
 
+		{name: "path of 4096 bytes, with elements of 255", env: path(strings.Repeat(strings.Repeat("x", 255)+"/", 15) + strings.Repeat("x", 253) + "/x")},
+
 		{name: "no volume name", env: volumeName(""), want: field.ErrorList{
 			field.Required(field.NewPath("fileKeyRef", "volumeName"), ""),
 		}},
@@ -76,6 +78,18 @@ func TestValidateFileKeyRef(t *testing.T) {
 		}},
 		{name: "path that steps back", env: path("dir/../../config.env"), want: field.ErrorList{
 			field.Invalid(field.NewPath("fileKeyRef", "path"), "dir/../../config.env", "must not contain '..'"),
+		}},
+		{name: "path of 4097 bytes", env: path(strings.Repeat(strings.Repeat("x", 255)+"/", 15) + strings.Repeat("x", 254) + "/x"), want: field.ErrorList{
+			field.TooLong(field.NewPath("fileKeyRef", "path"), "", 4096),
+		}},
+		{name: "path with an element of 256 bytes", env: path("dir/" + strings.Repeat("x", 256)), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "path"), "", "at most 255 bytes"),
+		}},
+		{name: "path with a NUL byte", env: path("config\x00.env"), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "path"), "", "NUL"),
+		}},
+		{name: "path that ends in a slash", env: path("config.env/"), want: field.ErrorList{
+			field.Invalid(field.NewPath("fileKeyRef", "path"), "", "must not end in a slash"),
 		}},
 		{name: "no key", env: key(""), want: field.ErrorList{
 			field.Required(field.NewPath("fileKeyRef", "key"), ""),
@@ -150,5 +164,30 @@ func TestValidateEnvVarWithoutSourceWhileEnvFilesAreDisabled(t *testing.T) {
 	errs := validateEnvVarValueFrom(env, field.NewPath("valueFrom"), PodValidationOptions{})
 	if len(errs) != 1 || strings.Contains(errs[0].Detail, "fileKeyRef") {
 		t.Errorf("want one error that does not mention fileKeyRef, got: %v", errs)
+	}
+}
+
+// The path of a stored object, or of one that is refused, can be as long as the
+// object: no error shows all of it.
+func TestErrorsShowTheStartOfALongPath(t *testing.T) {
+	for name, path := range map[string]string{
+		"absolute":      "/" + strings.Repeat("x/", 400_000) + "x",
+		"steps back":    "../" + strings.Repeat("x/", 400_000) + "x",
+		"one element":   strings.Repeat("x", 800_000),
+		"NUL and slash": strings.Repeat("\x00/", 400_000),
+	} {
+		for _, allowed := range []bool{false, true} {
+			opts := PodValidationOptions{AllowEnvFilePathsOutOfBounds: allowed}
+			errs := validateEnvFilePath(path, field.NewPath("path"), opts)
+			for _, err := range errs {
+				// A NUL byte is four bytes as Go quotes it.
+				if len(err.Error()) > 4*256+100 {
+					t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+				}
+			}
+			if !allowed && len(errs) == 0 {
+				t.Errorf("%s: want an error", name)
+			}
+		}
 	}
 }

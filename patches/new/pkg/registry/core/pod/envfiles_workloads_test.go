@@ -57,7 +57,6 @@ type kind struct {
 	path          string // of the pod spec
 
 	immutable     string // the field of the error if an update changes the pod spec
-	laxTemplate   bool   // a template is accepted whatever its volumes and variables are
 	quietOnUpdate bool   // updates do not warn
 }
 
@@ -142,7 +141,7 @@ var kinds = map[string]kind{
 			}}
 		},
 		podSpec: func(obj runtime.Object) *api.PodSpec { return &obj.(*apps.StatefulSet).Spec.Template.Spec },
-		path:    "spec.template.spec", laxTemplate: true,
+		path:    "spec.template.spec",
 	},
 	"Job": {
 		strategy: job.Strategy, restartPolicy: api.RestartPolicyNever,
@@ -274,7 +273,7 @@ func TestEnvFiles(t *testing.T) {
 				}
 
 				var want, got []string
-				if tc.wantError != "" && !(tc.wantError == source && k.laxTemplate) {
+				if tc.wantError != "" {
 					want = append(want, k.path+tc.wantError)
 				}
 				for _, err := range errs {

@@ -30,6 +30,12 @@ func TestEnvVarFromFile(t *testing.T) {
 	if want := "file dir/config.env in volume config, key KEY"; reference != want {
 		t.Errorf("want %q, got %q", want, reference)
 	}
+	optional := true
+	source.FileKeyRef.Optional = &optional
+	reference = GetEnvVarRefString(source)
+	if want := "file dir/config.env in volume config, key KEY, optional"; reference != want {
+		t.Errorf("want %q, got %q", want, reference)
+	}
 	// The file is on a node: not even --resolve can know its value.
 	_, err := GetEnvVarRefValue(nil, "default", NewResourceStore(), source, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), reference) {

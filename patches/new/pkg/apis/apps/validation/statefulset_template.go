@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	apivalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+)
+
+// validateStatefulSetPodSpec validates the pod template of a StatefulSet as its
+// pods will be: the controller gives them a volume for each claim, and a
+// hostname and subdomain of their own in the place of the template's. The
+// metadata of the template is validated elsewhere.
+func validateStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
+	template := spec.Template
+	template.Labels = nil
+	template.Spec.Hostname, template.Spec.Subdomain = "", ""
+	template.Spec.Volumes = withClaims(template.Spec.Volumes, spec.VolumeClaimTemplates)
+
+	templatePath := fldPath.Child("template")
+	allErrs := field.ErrorList{}
+	for _, err := range apivalidation.ValidatePodTemplateSpec(&template, templatePath, opts) {
+		if err.Field != templatePath.Child("annotations").String() {
+			allErrs = append(allErrs, err)
+		}
+	}
+	return allErrs
+}
+
+// validateStatefulSetPodSpecUpdate lets an update stand if the old pod template
+// is not valid: it is from an API server that did not validate it, and the
+// StatefulSet must still be scaled, mended in steps and deleted.
+func validateStatefulSetPodSpecUpdate(spec, oldSpec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
+	allErrs := validateStatefulSetPodSpec(spec, fldPath, opts)
+	if len(allErrs) > 0 && len(validateStatefulSetPodSpec(oldSpec, fldPath, opts)) > 0 {
+		return nil
+	}
+	return allErrs
+}
+
+// withClaims returns the volumes of a pod: one for each claim, and those of the
+// template that have no claim's name. The name of a pod's claim is known only
+// with the pod's, and any valid one will do.
+func withClaims(volumes []api.Volume, claims []api.PersistentVolumeClaim) []api.Volume {
+	if len(claims) == 0 {
+		return volumes
+	}
+	claimed := map[string]bool{}
+	var all []api.Volume
+	for _, claim := range claims {
+		// The claims themselves are not validated here, and one name may be there twice.
+		if claimed[claim.Name] {
+			continue
+		}
+		claimed[claim.Name] = true
+		all = append(all, api.Volume{Name: claim.Name, VolumeSource: api.VolumeSource{
+			PersistentVolumeClaim: &api.PersistentVolumeClaimVolumeSource{ClaimName: "claim"},
+		}})
+	}
+	for _, volume := range volumes {
+		if !claimed[volume.Name] {
+			all = append(all, volume)
+		}
+	}
+	return all
+}

@@ -1,0 +1,59 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
+)
+
+// The kubelet's gate decides which names a static pod may have.
+func TestDecodeStaticPodWithSpecialNames(t *testing.T) {
+	const manifest = `
+apiVersion: v1
+kind: Pod
+metadata: {name: static, namespace: default}
+spec:
+  containers:
+  - name: app
+    image: app
+    env: [{name: "NAME", value: value}]
+`
+	testCases := []struct {
+		name    string
+		relaxed bool
+		refused bool
+	}{
+		{name: "Logging:LogLevel", relaxed: true},
+		{name: "Logging:LogLevel", relaxed: false, refused: true},
+		{name: "PLAIN", relaxed: false},
+		{name: "A=B", relaxed: true, refused: true},
+	}
+	for _, tc := range testCases {
+		featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, tc.relaxed)
+		_, _, err := tryDecodeSinglePod([]byte(strings.ReplaceAll(manifest, "NAME", tc.name)), noDefault)
+		if refused := err != nil; refused != tc.refused {
+			t.Errorf("%s, gate %v: want refused: %v, got: %v", tc.name, tc.relaxed, tc.refused, err)
+		}
+		if tc.refused && err != nil && !strings.Contains(err.Error(), "env[0].name") {
+			t.Errorf("%s: want an error of the name, got: %v", tc.name, err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kuberuntime
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	grpcstatus "google.golang.org/grpc/status"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// withCommandAsWritten returns an error of the container runtime in which a word
+// of the container's command or args stands as the pod has it, $(NAME), in the
+// place of what it was expanded to: the error is shown in events, status and
+// logs, and a variable may hold a secret.
+func withCommandAsWritten(err error, container *v1.Container, config *runtimeapi.ContainerConfig) error {
+	if err == nil {
+		return nil
+	}
+	written := map[string]string{}
+	add := func(words, expanded []string) {
+		for i := range expanded {
+			if i < len(words) && words[i] != expanded[i] {
+				written[expanded[i]] = words[i]
+				// As Go programs quote it.
+				quoted, quotedWord := strconv.Quote(expanded[i]), strconv.Quote(words[i])
+				written[quoted[1:len(quoted)-1]] = quotedWord[1 : len(quotedWord)-1]
+			}
+		}
+	}
+	add(container.Command, config.GetCommand())
+	add(container.Args, config.GetArgs())
+	if len(written) == 0 {
+		return err
+	}
+	s, _ := grpcstatus.FromError(err)
+	return grpcstatus.Error(s.Code(), replaceWords(s.Message(), written))
+}
+
+// replaceWords replaces each key of words in text by its value, the longest key
+// that fits first, where it is no part of a longer word.
+func replaceWords(text string, words map[string]string) string {
+	keys := make([]string, 0, len(words))
+	for key := range words {
+		if key != "" {
+			keys = append(keys, key)
+		}
+	}
+	sort.Slice(keys, func(i, j int) bool { return len(keys[i]) > len(keys[j]) })
+	var out strings.Builder
+	for at := 0; at < len(text); {
+		found := ""
+		for _, key := range keys {
+			if strings.HasPrefix(text[at:], key) && isWhole(text, at, at+len(key)) {
+				found = key
+				break
+			}
+		}
+		if found == "" {
+			out.WriteByte(text[at])
+			at++
+			continue
+		}
+		out.WriteString(words[found])
+		at += len(found)
+	}
+	return out.String()
+}
+
+// isWhole reports whether text[start:end] neither begins nor ends within a word.
+func isWhole(text string, start, end int) bool {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+	before, _ := utf8.DecodeLastRuneInString(text[:start])
+	first, _ := utf8.DecodeRuneInString(text[start:])
+	last, _ := utf8.DecodeLastRuneInString(text[:end])
+	after, _ := utf8.DecodeRuneInString(text[end:])
+	return !(start > 0 && inWord(before) && inWord(first)) && !(end < len(text) && inWord(last) && inWord(after))
+}

@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kuberuntime
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
+	testCases := []struct {
+		name                      string
+		command, args             []string
+		expandedCommand, expanded []string
+		err                       error
+		want                      string
+	}{
+		{
+			name: "a word of the command", command: []string{"$(A)"}, expandedCommand: []string{"s3cr3t"},
+			err:  grpcstatus.Error(codes.Unknown, `exec: "s3cr3t": executable file not found in $PATH: unknown`),
+			want: `exec: "$(A)": executable file not found in $PATH: unknown`,
+		},
+		{
+			name: "a part of a word", command: []string{"/bin/$(A)"}, expandedCommand: []string{"/bin/s3cr3t"},
+			err:  grpcstatus.Error(codes.Unknown, "stat /bin/s3cr3t: no such file or directory"),
+			want: "stat /bin/$(A): no such file or directory",
+		},
+		{
+			name: "a word of the args, of an image with no entrypoint", args: []string{"$(A)"}, expanded: []string{"s3cr3t"},
+			err:  grpcstatus.Error(codes.Unknown, `exec: "s3cr3t": permission denied`),
+			want: `exec: "$(A)": permission denied`,
+		},
+		{
+			name: "a word that has to be quoted", command: []string{"$(A)"}, expandedCommand: []string{"s3\"cr\n3t"},
+			err:  grpcstatus.Error(codes.Unknown, `exec: "s3\"cr\n3t": not found`),
+			want: `exec: "$(A)": not found`,
+		},
+		{
+			name: "a short word is replaced as a word only", command: []string{"$(A)"}, expandedCommand: []string{"e"},
+			err:  grpcstatus.Error(codes.Unknown, `failed to create: exec: "e": not found`),
+			want: `failed to create: exec: "$(A)": not found`,
+		},
+		{
+			name: "the longest word first", command: []string{"$(A)", "$(B)"}, expandedCommand: []string{"s3cr3t", "s3cr3t/more"},
+			err:  grpcstatus.Error(codes.Unknown, "s3cr3t/more s3cr3t"),
+			want: "$(B) $(A)",
+		},
+		{
+			name: "nothing is expanded", command: []string{"sh"}, expandedCommand: []string{"sh"},
+			err:  grpcstatus.Error(codes.Unknown, `exec: "sh": not found`),
+			want: `exec: "sh": not found`,
+		},
+		{
+			name: "no error of gRPC", command: []string{"$(A)"}, expandedCommand: []string{"s3cr3t"},
+			err:  errors.New("s3cr3t failed"),
+			want: "$(A) failed",
+		},
+		{
+			name: "a value that is empty", command: []string{"$(A)"}, expandedCommand: []string{""},
+			err:  grpcstatus.Error(codes.Unknown, "no command specified"),
+			want: "no command specified",
+		},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			container := &v1.Container{Command: tc.command, Args: tc.args}
+			config := &runtimeapi.ContainerConfig{Command: tc.expandedCommand, Args: tc.expanded}
+
+			got, _ := grpcstatus.FromError(withCommandAsWritten(tc.err, container, config))
+
+			assert.Equal(t, tc.want, got.Message())
+			want, _ := grpcstatus.FromError(tc.err)
+			assert.Equal(t, want.Code(), got.Code())
+		})
+	}
+	assert.NoError(t, withCommandAsWritten(nil, &v1.Container{}, &runtimeapi.ContainerConfig{}))
+}

@@ -1,0 +1,48 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package env
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseEnvFromStdinWithHashes(t *testing.T) {
+	testCases := []struct {
+		name, stdin, want string // want is NAME=VALUE, with ; in between
+	}{
+		{name: "a comment", stdin: "# A=1\n  #B=2\nC=3\n", want: "C=3"},
+		{name: "a name with a hash", stdin: "A#B=1\nC # D=2\n", want: "A#B=1;C # D=2"},
+		{name: "a comment after a value", stdin: "A=1#comment\n", want: "A=1"},
+		{name: "no variable", stdin: "A # comment\n", want: ""},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			env, _, _, err := ParseEnv([]string{"-"}, strings.NewReader(tc.stdin))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range env {
+				got = append(got, e.Name+"="+e.Value)
+			}
+			if strings.Join(got, ";") != tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}
