@@ -37,6 +37,11 @@ var stricter = []string{
 	// The KEP wants a relative path. Upstream looks for the file below the volume.
 	"path-absolute",
 	"path-root",
+	// Upstream has no bounds for a path.
+	"path-of-4097-bytes",
+	"path-that-ends-in-a-slash",
+	"path-with-a-nul-byte",
+	"path-with-an-element-of-256-bytes",
 	// Upstream has no limit for a name.
 	"key-of-129-bytes",
 	// Upstream lets every container mount a volume of env files.

@@ -39,7 +39,7 @@ func TestWarningsForEnvFiles(t *testing.T) {
 		return env
 	}
 	key := func(env api.EnvVar, key string) api.EnvVar {
-		env.ValueFrom.FileKeyRef.Key = key
+		env.Name, env.ValueFrom.FileKeyRef.Key = "FROM_"+key, key
 		return env
 	}
 	literal := api.EnvVar{Name: "LITERAL", Value: "value"}

@@ -17,19 +17,21 @@ limitations under the License.
 package validation
 
 import (
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	apivalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// validateStatefulSetPodSpec validates the pod template of a StatefulSet as its
+// ValidateStatefulSetPodSpec validates the pod template of a StatefulSet as its
 // pods will be: the controller gives them a volume for each claim, and a
 // hostname and subdomain of their own in the place of the template's. The
 // metadata of the template is validated elsewhere.
-func validateStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
-	template := spec.Template
+func ValidateStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
+	template := *spec.Template.DeepCopy()
 	template.Labels = nil
+	setPodDefaults(&template.Spec)
 	template.Spec.Hostname, template.Spec.Subdomain = "", ""
 	template.Spec.Volumes = withClaims(template.Spec.Volumes, spec.VolumeClaimTemplates)
 
@@ -43,15 +45,31 @@ func validateStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Path,
 	return allErrs
 }
 
-// validateStatefulSetPodSpecUpdate lets an update stand if the old pod template
+// ValidateStatefulSetPodSpecUpdate lets an update stand if the old pod template
 // is not valid: it is from an API server that did not validate it, and the
 // StatefulSet must still be scaled, mended in steps and deleted.
-func validateStatefulSetPodSpecUpdate(spec, oldSpec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
-	allErrs := validateStatefulSetPodSpec(spec, fldPath, opts)
-	if len(allErrs) > 0 && len(validateStatefulSetPodSpec(oldSpec, fldPath, opts)) > 0 {
+func ValidateStatefulSetPodSpecUpdate(spec, oldSpec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
+	allErrs := ValidateStatefulSetPodSpec(spec, fldPath, opts)
+	if len(allErrs) > 0 && len(ValidateStatefulSetPodSpec(oldSpec, fldPath, opts)) > 0 {
 		return nil
 	}
 	return allErrs
+}
+
+// setPodDefaults sets the fields that pods need and get by default. The API has
+// set them in a template; a template that was made in Go may lack them.
+func setPodDefaults(spec *api.PodSpec) {
+	if spec.TerminationGracePeriodSeconds == nil {
+		seconds := int64(v1.DefaultTerminationGracePeriodSeconds)
+		spec.TerminationGracePeriodSeconds = &seconds
+	}
+	for _, containers := range [][]api.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if containers[i].TerminationMessagePolicy == "" {
+				containers[i].TerminationMessagePolicy = api.TerminationMessageReadFile
+			}
+		}
+	}
 }
 
 // withClaims returns the volumes of a pod: one for each claim, and those of the

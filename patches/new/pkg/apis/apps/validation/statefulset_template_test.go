@@ -103,18 +103,18 @@ func TestStatefulSetTemplateIsValidatedAsItsPods(t *testing.T) {
 				}
 				return fields
 			}
-			if got := fields(ValidateStatefulSet(set, opts)); !slices.Equal(got, tc.want) {
+			if got := fields(ValidateStatefulSetPodSpec(&set.Spec, field.NewPath("spec"), opts)); !slices.Equal(got, tc.want) {
 				t.Errorf("create: want errors of fields %v, got %v", tc.want, got)
 			}
-			if got := fields(ValidateStatefulSetUpdate(set, valid, opts)); !slices.Equal(got, tc.want) {
+			if got := fields(ValidateStatefulSetPodSpecUpdate(&set.Spec, &valid.Spec, field.NewPath("spec"), opts)); !slices.Equal(got, tc.want) {
 				t.Errorf("update of a valid one: want errors of fields %v, got %v", tc.want, got)
 			}
 			scaled := set.DeepCopy()
 			scaled.Spec.Replicas++
-			if got := fields(ValidateStatefulSetUpdate(scaled, set, opts)); len(got) != 0 {
+			if got := fields(ValidateStatefulSetPodSpecUpdate(&scaled.Spec, &set.Spec, field.NewPath("spec"), opts)); len(got) != 0 {
 				t.Errorf("update of one that is as it was: unexpected errors of fields %v", got)
 			}
-			if got := fields(ValidateStatefulSetUpdate(valid, set, opts)); len(got) != 0 {
+			if got := fields(ValidateStatefulSetPodSpecUpdate(&valid.Spec, &set.Spec, field.NewPath("spec"), opts)); len(got) != 0 {
 				t.Errorf("update to a valid one: unexpected errors of fields %v", got)
 			}
 		})

@@ -59,7 +59,7 @@ func TestValidateFileKeyRef(t *testing.T) {
 		{name: "key of 128 bytes", env: key(strings.Repeat("K", 128))},
 		{name: "key that only the relaxed rule allows", env: key("9 lives: $%")},
 
-		{name: "path of 4096 bytes, with elements of 255", env: path(strings.Repeat(strings.Repeat("x", 255)+"/", 15) + strings.Repeat("x", 253) + "/x")},
+		{name: "path of 4096 bytes, with elements of 255", env: path(strings.Repeat(strings.Repeat("x", 255)+"/", 15) + strings.Repeat("x", 254) + "/x")},
 
 		{name: "no volume name", env: volumeName(""), want: field.ErrorList{
 			field.Required(field.NewPath("fileKeyRef", "volumeName"), ""),
@@ -79,7 +79,7 @@ func TestValidateFileKeyRef(t *testing.T) {
 		{name: "path that steps back", env: path("dir/../../config.env"), want: field.ErrorList{
 			field.Invalid(field.NewPath("fileKeyRef", "path"), "dir/../../config.env", "must not contain '..'"),
 		}},
-		{name: "path of 4097 bytes", env: path(strings.Repeat(strings.Repeat("x", 255)+"/", 15) + strings.Repeat("x", 254) + "/x"), want: field.ErrorList{
+		{name: "path of 4097 bytes", env: path(strings.Repeat(strings.Repeat("x", 255)+"/", 15) + strings.Repeat("x", 255) + "/x"), want: field.ErrorList{
 			field.TooLong(field.NewPath("fileKeyRef", "path"), "", 4096),
 		}},
 		{name: "path with an element of 256 bytes", env: path("dir/" + strings.Repeat("x", 256)), want: field.ErrorList{
