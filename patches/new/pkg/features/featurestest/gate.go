@@ -18,6 +18,7 @@ limitations under the License.
 package featurestest
 
 import (
+	"reflect"
 	"testing"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -29,12 +30,10 @@ import (
 func SetGate(tb testing.TB, gate featuregate.Feature, on bool) {
 	tb.Helper()
 	// Up to v1.30 the function returns another one, which sets the gate back.
-	switch set := any(featuregatetesting.SetFeatureGateDuringTest).(type) {
-	case func(testing.TB, featuregate.FeatureGate, featuregate.Feature, bool) func():
-		tb.Cleanup(set(tb, utilfeature.DefaultFeatureGate, gate, on))
-	case func(testing.TB, featuregate.FeatureGate, featuregate.Feature, bool):
-		set(tb, utilfeature.DefaultFeatureGate, gate, on)
-	default:
-		tb.Fatalf("SetFeatureGateDuringTest is a %T", set)
+	set := reflect.ValueOf(featuregatetesting.SetFeatureGateDuringTest)
+	for _, restore := range set.Call([]reflect.Value{
+		reflect.ValueOf(tb), reflect.ValueOf(utilfeature.DefaultFeatureGate), reflect.ValueOf(gate), reflect.ValueOf(on),
+	}) {
+		tb.Cleanup(restore.Interface().(func()))
 	}
 }
