@@ -92,10 +92,10 @@ var _ = describe("a value that is a word of a command", func(f *framework.Framew
 		pods.Await(ctx, f, pod.Name, "a start that failed twice", func(pod *v1.Pod) bool {
 			return pods.Status(pod, consumer).RestartCount > 1
 		})
-		told := pods.Told(ctx, f, pod.Name)
-		gomega.Expect(told).To(gomega.ContainSubstring(`exec: "$(A)"`))
+		shown := pods.EventsAndStatus(ctx, f, pod.Name)
+		gomega.Expect(shown).To(gomega.ContainSubstring(`exec: "$(A)"`))
 		for _, part := range append(strings.Split(secret, "-"), secret) {
-			gomega.Expect(strings.ToLower(told)).NotTo(gomega.ContainSubstring(part))
+			gomega.Expect(strings.ToLower(shown)).NotTo(gomega.ContainSubstring(part))
 		}
 	})
 })
