@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
+	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -104,7 +105,9 @@ var _ = describe("the API server", func(f *framework.Framework) {
 	ginkgo.DescribeTable("accepts", func(ctx context.Context, path, key string) {
 		created := pods.Create(ctx, f, unscheduled(newPod("accepted", nil, pods.Dumps(consumer, from("A", path, key)))))
 
-		gomega.Expect(created.Spec.Containers[0].Env[0]).To(gomega.Equal(from("A", path, key)))
+		want := from("A", path, key)
+		want.ValueFrom.FileKeyRef.Optional = ptr.To(false) // the default
+		gomega.Expect(created.Spec.Containers[0].Env[0]).To(gomega.Equal(want))
 	},
 		ginkgo.Entry("a path below folders", "a/b/config.env", "A"),
 		ginkgo.Entry("a path whose elements only begin with dots", "..data/...env", "A"),
