@@ -3,6 +3,7 @@ package featuregates
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -24,7 +25,9 @@ type Reported struct {
 // or later.
 func FromMetrics(metrics io.Reader) (map[string]Reported, error) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(metrics)
+	// The parser takes a text for cut short that does not end its last line, as the output
+	// of a command that was trimmed.
+	families, err := parser.TextToMetricFamilies(io.MultiReader(metrics, strings.NewReader("\n")))
 	if err != nil {
 		return nil, fmt.Errorf("reading the metric %s: %w", gateMetric, err)
 	}

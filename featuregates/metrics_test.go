@@ -16,7 +16,9 @@ kubernetes_feature_enabled_other{name="NotThis",stage="ALPHA"} 1
 process_start_time_seconds 1.7e+09
 `
 	want := map[string]Reported{"EnvFiles": {"ALPHA", true}, "InPlacePodVerticalScaling": {"", false}, "Reordered": {"BETA", true}}
-	for name, text := range map[string]string{"with its type": declared + gates, "without its type": gates} {
+	for name, text := range map[string]string{
+		"with its type": declared + gates, "without its type": gates, "without the end of its last line": strings.TrimSpace(gates),
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := FromMetrics(strings.NewReader(text))
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -12,6 +12,7 @@ import (
 	applyv1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/test/e2e/framework"
+	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -64,7 +65,9 @@ var _ = describe("the stored pod", func(f *framework.Framework) {
 			framework.ExpectNoError(err)
 		}
 
-		gomega.Expect(applied.Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{from("A", "config.env", "KEY")}))
+		want := from("A", "config.env", "KEY")
+		want.ValueFrom.FileKeyRef.Optional = ptr.To(false) // the default
+		gomega.Expect(applied.Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{want}))
 		gomega.Expect(applied.ManagedFields).To(gomega.ContainElement(gomega.SatisfyAll(
 			gomega.HaveField("Manager", "e2e"),
 			gomega.HaveField("FieldsV1.Raw", gomega.ContainSubstring(`"f:fileKeyRef"`)))))
