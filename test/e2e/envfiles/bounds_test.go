@@ -93,7 +93,7 @@ var _ = describe("a value that is a word of a command", func(f *framework.Framew
 			return pods.Status(pod, consumer).RestartCount > 1
 		})
 		shown := pods.EventsAndStatus(ctx, f, pod.Name)
-		gomega.Expect(shown).To(gomega.ContainSubstring(`exec: "$(A)"`))
+		gomega.Expect(shown).To(gomega.ContainSubstring(`exec: \"$(A)\"`)) // in JSON
 		for _, part := range append(strings.Split(secret, "-"), secret) {
 			gomega.Expect(strings.ToLower(shown)).NotTo(gomega.ContainSubstring(part))
 		}
