@@ -19,6 +19,7 @@ limitations under the License.
 package kubelet
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
