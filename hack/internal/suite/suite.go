@@ -69,7 +69,12 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	if err := reach(ctx, o.Kubeconfig, o.Context); err != nil {
 		return Result{}, err
 	}
-	dir, err := os.MkdirTemp("", "podenv-e2e-")
+	// Ginkgo runs the binary in its folder, and specs run podenv there: it has to be in the
+	// checkout.
+	if err := os.MkdirAll(l.Cache("e2e"), 0o755); err != nil {
+		return Result{}, err
+	}
+	dir, err := os.MkdirTemp(l.Cache("e2e"), "run-")
 	if err != nil {
 		return Result{}, err
 	}

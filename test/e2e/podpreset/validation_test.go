@@ -69,7 +69,8 @@ var _ = describe("validations", func(f *framework.Framework) {
 
 	f.It("kubectl explains, gets and describes presets", func(ctx context.Context) {
 		framework.ExpectNoError(tryCreate(ctx, f, allowDatabase))
-		gomega.Expect(suite.RunKubectl(ctx, "explain", "podpreset.spec.selector")).To(gomega.ContainSubstring("at least one label or expression"))
+		explained := strings.Fields(suite.RunKubectl(ctx, "explain", "podpreset.spec.selector")) // kubectl breaks lines
+		gomega.Expect(strings.Join(explained, " ")).To(gomega.ContainSubstring("at least one label or expression"))
 		table := suite.RunKubectl(ctx, "get", "podpresets", "--namespace", f.Namespace.Name, "-o", "wide")
 		gomega.Expect(table).To(gomega.MatchRegexp(`allow-database +role=frontend +1 +0 +1 .*DB_PORT +/cache`))
 		gomega.Expect(suite.RunKubectl(ctx, "describe", "podpreset", "allow-database", "--namespace", f.Namespace.Name)).To(gomega.ContainSubstring("DB_PORT"))
