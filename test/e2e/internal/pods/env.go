@@ -7,17 +7,24 @@ import (
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
 // Env returns the environment that a container of the image Envdump saw, from what
-// the container itself printed.
+// the container itself printed. The container runtime may write the end of a log after it
+// has said that the container ended.
 func Env(ctx context.Context, f *framework.Framework, pod, container string) map[string]string {
 	ginkgo.GinkgoHelper()
-	text := Log(ctx, f, pod, container)
-	env, err := ParseEnv(text)
-	framework.ExpectNoError(err, "container %s of pod %s", container, pod)
+	var env map[string]string
+	framework.ExpectNoError(framework.Gomega().Eventually(ctx, func(ctx context.Context) (err error) {
+		text, err := TryLog(ctx, f, pod, container)
+		if err == nil {
+			env, err = ParseEnv(text)
+		}
+		return err
+	}).WithTimeout(f.Timeouts.PodStartShort).Should(gomega.Succeed()), "container %s of pod %s", container, pod)
 	return env
 }
 
