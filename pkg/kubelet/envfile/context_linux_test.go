@@ -65,7 +65,7 @@ func TestReadManyLeasedFilesEndsWithTheContext(t *testing.T) {
 				reasons[known.Reason]++
 			}
 			// 50 ms for each file would be 150 s.
-			if took := time.Since(start); took < limit || took > 20*limit {
+			if took := time.Since(start); took > files*50*time.Millisecond/4 {
 				t.Errorf("want about %v, took %v", limit, took)
 			}
 			if len(reasons) != 2 || reasons[ReasonUnstable] == 0 || reasons[ReasonInterrupted] < files/2 {
