@@ -1,11 +1,11 @@
 package expand
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"podenv.dev/hack/operator/manifest"
 )
 
 // workload is an object that pods are made from, or a pod.
@@ -20,35 +20,15 @@ type workload struct {
 
 // workloadOf reports false for a kind without pods.
 func workloadOf(object runtime.Object, kind string) (workload, bool) {
-	from := func(meta metav1.ObjectMeta, template *corev1.PodTemplateSpec) (workload, bool) {
-		// A workload without a template is for the API server to refuse.
-		if template == nil {
-			template = &corev1.PodTemplateSpec{}
-		}
-		pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-		return workload{kind: kind, meta: meta, pod: pod, templated: true}, true
+	if pod, ok := object.(*corev1.Pod); ok {
+		return workload{kind: kind, meta: pod.ObjectMeta, pod: pod}, true
 	}
-	switch o := object.(type) {
-	case *corev1.Pod:
-		return workload{kind: kind, meta: o.ObjectMeta, pod: o}, true
-	case *corev1.PodTemplate:
-		return from(o.ObjectMeta, &o.Template)
-	case *corev1.ReplicationController:
-		return from(o.ObjectMeta, o.Spec.Template)
-	case *appsv1.Deployment:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *appsv1.ReplicaSet:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *appsv1.StatefulSet:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *appsv1.DaemonSet:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *batchv1.Job:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *batchv1.CronJob:
-		return from(o.ObjectMeta, &o.Spec.JobTemplate.Spec.Template)
+	meta, template, ok := manifest.Template(object)
+	if !ok {
+		return workload{}, false
 	}
-	return workload{}, false
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	return workload{kind: kind, meta: *meta, pod: pod, templated: true}, true
 }
 
 // eachContainer visits the containers in the order in which they start.

@@ -1,20 +1,14 @@
 package preset
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"podenv.dev/hack/operator/manifest"
 	"podenv.dev/staging/src/k8s.io/component-helpers/settings/inject"
 )
 
@@ -34,76 +28,29 @@ type workload struct {
 
 var known = newScheme()
 
-// strict refuses a field that the API does not have, as the API server warns of it.
-var strict = json.NewSerializerWithOptions(json.DefaultMetaFactory, known, known, json.SerializerOptions{Yaml: true, Strict: true})
-
 // Read adds the pods, workloads, PodPresets, ConfigMaps and Secrets of a file: YAML of any
 // number of documents, lists too, or JSON. Objects of other kinds are passed over. The
 // error names the file and the document, counted from 1.
 func (m *Manifest) Read(name string, file io.Reader) error {
 	m.files = append(m.files, name)
-	documents := yaml.NewYAMLReader(bufio.NewReader(file))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = m.add(document)
-		}
-		if err != nil {
-			return fmt.Errorf("%s, document %d: %w", name, number, err)
-		}
-	}
+	return manifest.NewReader(known, m.add).Read(name, file)
 }
 
-func (m *Manifest) add(document []byte) error {
-	if content, err := yaml.ToJSON(document); err == nil && bytes.Equal(bytes.TrimSpace(content), []byte("null")) {
-		return nil // comments only
-	}
-	object, kind, err := strict.Decode(document, nil, nil)
-	if runtime.IsNotRegisteredError(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	from := func(of metav1.ObjectMeta, template *corev1.PodTemplateSpec) error {
-		pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-		// A controller makes the name of the pod.
-		pod.GenerateName, pod.Namespace = of.Name+"-", of.Namespace
-		m.pods = append(m.pods, workload{kind.Kind, pod})
-		return nil
-	}
+func (m *Manifest) add(object runtime.Object, kind string) error {
 	switch o := object.(type) {
-	case *corev1.List:
-		for i, item := range o.Items {
-			if err := m.add(item.Raw); err != nil {
-				return fmt.Errorf("item %d: %w", i+1, err)
-			}
-		}
 	case *PodPreset:
 		return m.addPreset(o)
 	case *corev1.ConfigMap, *corev1.Secret:
 		m.objects = append(m.objects, o)
 	case *corev1.Pod:
-		m.pods = append(m.pods, workload{kind.Kind, o})
-	case *corev1.ReplicationController:
-		if o.Spec.Template != nil {
-			return from(o.ObjectMeta, o.Spec.Template)
+		m.pods = append(m.pods, workload{kind, o})
+	default:
+		if of, template, ok := manifest.Template(object); ok {
+			pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+			// A controller makes the name of the pod.
+			pod.GenerateName, pod.Namespace = of.Name+"-", of.Namespace
+			m.pods = append(m.pods, workload{kind, pod})
 		}
-	case *appsv1.Deployment:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *appsv1.ReplicaSet:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *appsv1.StatefulSet:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *appsv1.DaemonSet:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *batchv1.Job:
-		return from(o.ObjectMeta, &o.Spec.Template)
-	case *batchv1.CronJob:
-		return from(o.ObjectMeta, &o.Spec.JobTemplate.Spec.Template)
 	}
 	return nil
 }
