@@ -382,6 +382,17 @@ func (l *live) failingPod(t *testing.T) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	// Until it has failed once it may well be ready: it has no probe.
+	err = poll.Until(t.Context(), time.Minute, func(ctx context.Context) error {
+		p, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err == nil && failedContainer(p) == nil {
+			err = fmt.Errorf("pod %s has not failed yet", pod.Name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	err = l.cluster.waitServing(t.Context(), 10*time.Second, nil)
 	for _, want := range []string{"pod failing on node " + liveName + "-worker to be ready", "container proxy", "exit status 1", "unknown flag: --no-such-flag"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -135,10 +136,20 @@ func (t *target) sum(ctx context.Context, file string) (string, error) {
 	return sum, nil
 }
 
+// serveTime is how long the component may take to serve after a change. Pods of kube-proxy
+// are replaced one after the other, by a controller manager that may have to take the lead
+// first.
+func (t *target) serveTime() time.Duration {
+	if t.name == "kube-proxy" {
+		return 4 * serveTime
+	}
+	return serveTime
+}
+
 // await returns once the build that is wanted runs and is healthy, and says of itself what
 // it should.
 func (t *target) await(ctx context.Context, want cluster.State, runs func(context.Context, string) error, healthy func(context.Context) error) error {
-	return poll.Until(ctx, serveTime, func(ctx context.Context) error {
+	return poll.Until(ctx, t.serveTime(), func(ctx context.Context) error {
 		if err := runs(ctx, want.SHA256); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// serveTime is how long a component may take to serve after a change.
+// serveTime is how long most components may take to serve after a change.
 const serveTime = time.Minute
 
 // change is what an operation brings to a component. Its zero value restarts it.
@@ -264,7 +264,7 @@ func (o *operation) revert(ctx context.Context, err error) error {
 		}
 	}
 	o.steps.next(err, "putting the old %s back", o.component)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*serveTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*o.instances[0].target.serveTime())
 	defer cancel()
 	failed := o.each(ctx, func(ctx context.Context, i *instance) error { return i.back(ctx) })
 	if failed == nil {
