@@ -109,38 +109,28 @@ func (a *attempt) checkPrivileges(c *v1.Container, mounts []v1.VolumeMount, r *r
 	}
 }
 
-// checkSources finds variables that both an env and an envFrom would set, of which one is
-// the preset's and the other is not.
+// checkSources finds variables that both an env and an envFrom would set, of which the
+// container has one and the preset adds the other. What the preset adds of both is not in
+// conflict with itself: env wins.
 func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
 	if a.options.Keys == nil {
 		return
 	}
-	check := func(s *v1.EnvFromSource, env func(string) []int) {
-		for _, key := range a.options.Keys(s) {
-			if name := s.Prefix + key; len(env(name)) > 0 {
-				r.add(fmt.Sprintf("Duplicate env %s, which envFrom %s sets too", show(name), sourceOf(s)))
-			}
+	check := func(sources []v1.EnvFromSource, env []v1.EnvVar) {
+		if len(sources) == 0 || len(env) == 0 {
+			return
 		}
-	}
-	if len(add.env) > 0 && len(c.EnvFrom) > 0 {
-		ours, env := under(a.preset.EnvFrom, sourceOf), under(add.env, envName)
-		for i := range c.EnvFrom {
-			if len(ours(sourceOf(&c.EnvFrom[i]))) == 0 {
-				check(&c.EnvFrom[i], env)
-			}
-		}
-	}
-	if len(add.envFrom) > 0 && len(c.Env) > 0 {
-		ours, theirs := under(a.preset.Env, envName), under(c.Env, envName)
-		for i := range add.envFrom {
-			check(&add.envFrom[i], func(name string) []int {
-				if len(ours(name)) > 0 {
-					return nil
+		named := under(env, envName)
+		for i := range sources {
+			for _, key := range a.options.Keys(&sources[i]) {
+				if name := sources[i].Prefix + key; len(named(name)) > 0 {
+					r.add(fmt.Sprintf("Duplicate env %s, which envFrom %s sets too", show(name), sourceOf(&sources[i])))
 				}
-				return theirs(name)
-			})
+			}
 		}
 	}
+	check(c.EnvFrom, add.env)
+	check(add.envFrom, c.Env)
 }
 
 // checkClaims finds ephemeral volumes whose claim could not be made, or would be the claim

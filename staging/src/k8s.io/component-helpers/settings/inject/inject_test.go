@@ -259,6 +259,18 @@ func TestConflicts(t *testing.T) {
 			options: Options{Keys: keys},
 		},
 		{
+			name: "env and envFrom of the preset, where the pod has the envFrom and relies on what it sets",
+			preset: func(p *Preset) {
+				p.Env = []v1.EnvVar{{Name: "COLOR", Value: "red"}}
+				p.EnvFrom = []v1.EnvFromSource{configMap("settings")}
+			},
+			options: Options{Keys: keys},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{configMap("settings")}
+			},
+			message: "Conflict on pod preset. Duplicate env COLOR, which envFrom ConfigMap settings sets too.",
+		},
+		{
 			name: "a path of a device",
 			preset: func(p *Preset) {
 				p.Volumes = []v1.Volume{emptyDir("data")}
@@ -435,6 +447,20 @@ func TestConflictLeavesOtherPresetsAlone(t *testing.T) {
 	want := []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "C", Value: "3"}}
 	if got := pod.Spec.Containers[0].Env; !reflect.DeepEqual(got, want) {
 		t.Errorf("variables: %v, want %v", got, want)
+	}
+}
+
+func TestConflictStaysInASecondPass(t *testing.T) {
+	env := []v1.EnvVar{{Name: "COLOR", Value: "red"}}
+	options := Options{Keys: func(*v1.EnvFromSource) []string { return []string{"COLOR"} }}
+	older := preset("older", func(p *Preset) { p.Env = env })
+	// It has what the older one lacks; if it were applied, nothing would be left to conflict with.
+	younger := preset("younger", func(p *Preset) { p.Env, p.EnvFrom = env, []v1.EnvFromSource{configMap("settings")} })
+	pod := website(func(pod *v1.Pod) { pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{configMap("settings")} })
+	for pass := 1; pass <= 2; pass++ {
+		if result := Into(pod, []*Preset{older, younger}, options); len(result.Conflicts) != 2 {
+			t.Errorf("pass %d: %d presets are applied, %d are in conflict; want 0 and 2", pass, len(result.Applied), len(result.Conflicts))
+		}
 	}
 }
 
