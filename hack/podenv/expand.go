@@ -1,27 +1,22 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"podenv.dev/hack/operator/expand"
+	"podenv.dev/hack/operator/preset"
 )
 
 // expandOptions are the flags of expand.
 type expandOptions struct {
-	files               []string
-	output              string
-	kubeconfig, context string
-	namespace           string
-	showSecrets, strict bool
-	gates               map[string]bool
+	manifestFlags
+	output                       string
+	presets, showSecrets, strict bool
+	gates                        map[string]bool
 }
 
 func newExpand(a *app) *cobra.Command {
@@ -42,6 +37,10 @@ It contacts a cluster only if given --kubeconfig or --context, and then reads
 ConfigMaps, Secrets and services. ConfigMaps and Secrets in the files themselves
 come first. The values of Secrets are shown as ***.
 
+With --presets the PodPresets of the files, and of the cluster, are injected first, as
+podenv preset shows in more detail. A preset in conflict with a pod is shown, and left
+out.
+
 The kubelet makes variables of keys such as 1A (envFrom) only with its gate
 RelaxedEnvironmentVariableValidation on: --feature-gates says whether it is.
 
@@ -50,6 +49,7 @@ unexpanded or a container cannot start, and with --strict also if anything is
 unknown; 2 for a wrong command line, or a file or cluster that cannot be read.`,
 		Example: `  podenv expand -f pod.yaml
   podenv expand -f pod.yaml --kubeconfig ~/.kube/config --namespace shop
+  podenv expand -f pod.yaml -f presets.yaml --presets
   kustomize build . | podenv expand -f - --output json | jq '.[].containers[].env'`,
 		Args: noArgs,
 		// A manifest is anywhere: no checkout is needed.
@@ -59,11 +59,9 @@ unknown; 2 for a wrong command line, or a file or cluster that cannot be read.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "a manifest, - for standard input; may be repeated")
+	o.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "the cluster to read from (default none)")
-	flags.StringVar(&o.context, "context", "", "the kubeconfig's context (default its current one)")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", `of objects that name none (default the context's, or "default")`)
+	flags.BoolVar(&o.presets, "presets", false, "inject the PodPresets of the files and of the cluster first")
 	flags.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
 	flags.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates", relaxedGate+"=true or =false, as the kubelet has it (default not known)")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 also if anything is unknown")
@@ -111,68 +109,26 @@ func (a *app) expand(cmd *cobra.Command, o expandOptions) error {
 
 // pods reads the files and, if asked to, the cluster.
 func (o *expandOptions) pods(cmd *cobra.Command) ([]expand.Pod, error) {
-	manifest, err := o.manifest(cmd.InOrStdin())
-	if err != nil {
-		return nil, err
-	}
-	client, namespace, err := o.cluster()
-	if err != nil {
-		return nil, err
-	}
-	if o.namespace != "" {
-		namespace = o.namespace
-	}
 	relaxed, err := o.relaxedNames()
 	if err != nil {
 		return nil, err
 	}
-	return expand.Pods(cmd.Context(), manifest, expand.Options{
-		Client: client, Namespace: namespace, ShowSecrets: o.showSecrets, RelaxedNames: relaxed,
-	})
-}
-
-func (o *expandOptions) manifest(stdin io.Reader) (*expand.Manifest, error) {
-	if len(o.files) == 0 {
-		return nil, errors.New("which manifest? give a file with -f, or -f - for standard input")
-	}
 	var manifest expand.Manifest
-	for _, name := range o.files {
-		if name == "-" {
-			if err := manifest.Read("standard input", stdin); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		err = manifest.Read(name, file)
-		file.Close()
-		if err != nil {
-			return nil, err
-		}
+	var presets preset.Manifest
+	readers := []manifestReader{&manifest}
+	if o.presets {
+		readers = append(readers, &presets)
 	}
-	return &manifest, nil
-}
-
-// cluster returns a nil client if no cluster was asked for, and the namespace of
-// objects that name none.
-func (o *expandOptions) cluster() (kubernetes.Interface, string, error) {
-	if o.kubeconfig == "" && o.context == "" {
-		return nil, "default", nil
+	if err := o.read(cmd.InOrStdin(), readers...); err != nil {
+		return nil, err
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
-	namespace, _, err := config.Namespace()
+	from, err := o.presetOptions()
 	if err != nil {
-		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, err
 	}
-	rest, err := config.ClientConfig()
-	if err != nil {
-		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
+	options := expand.Options{Client: from.Client, Namespace: from.Namespace, ShowSecrets: o.showSecrets, RelaxedNames: relaxed}
+	if o.presets {
+		options.Presets = preset.NewInjector(&presets, from)
 	}
-	client, err := kubernetes.NewForConfig(rest)
-	return client, namespace, err
+	return expand.Pods(cmd.Context(), &manifest, options)
 }

@@ -1,25 +1,20 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"podenv.dev/hack/operator/preset"
 )
 
 // presetOptions are the flags of preset.
 type presetOptions struct {
-	files               []string
-	output              string
-	kubeconfig, context string
-	namespace           string
+	manifestFlags
+	output string
 }
 
 func newPreset(a *app) *cobra.Command {
@@ -49,11 +44,8 @@ or a file or cluster that cannot be read.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "a manifest, - for standard input; may be repeated")
+	o.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "the cluster to read from (default none)")
-	flags.StringVar(&o.context, "context", "", "the kubeconfig's context (default its current one)")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", `of objects that name none (default the context's, or "default")`)
 	return cmd
 }
 
@@ -80,56 +72,27 @@ func (a *app) preset(cmd *cobra.Command, o presetOptions) error {
 
 // pods reads the files and, if asked to, the cluster.
 func (o *presetOptions) pods(cmd *cobra.Command) ([]preset.Pod, error) {
-	if len(o.files) == 0 {
-		return nil, errors.New("which manifest? give a file with -f, or -f - for standard input")
-	}
 	var manifest preset.Manifest
-	for _, name := range o.files {
-		if err := readManifest(&manifest, name, cmd.InOrStdin()); err != nil {
-			return nil, err
-		}
+	if err := o.read(cmd.InOrStdin(), &manifest); err != nil {
+		return nil, err
 	}
-	options := preset.Options{Namespace: "default"}
-	if o.kubeconfig != "" || o.context != "" {
-		if err := o.cluster(&options); err != nil {
-			return nil, err
-		}
-	}
-	if o.namespace != "" {
-		options.Namespace = o.namespace
+	options, err := o.presetOptions()
+	if err != nil {
+		return nil, err
 	}
 	return preset.Pods(cmd.Context(), &manifest, options)
 }
 
-func readManifest(m *preset.Manifest, name string, stdin io.Reader) error {
-	if name == "-" {
-		return m.Read("standard input", stdin)
+// presetOptions says where presets are, beside those of the files.
+func (m *manifestFlags) presetOptions() (o preset.Options, err error) {
+	config, namespace, err := m.cluster()
+	o.Namespace = namespace
+	if err != nil || config == nil {
+		return o, err
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return err
+	if o.Client, err = kubernetes.NewForConfig(config); err != nil {
+		return o, err
 	}
-	defer file.Close()
-	return m.Read(name, file)
-}
-
-// cluster fills in the clients and the namespace.
-func (o *presetOptions) cluster(options *preset.Options) error {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
-	namespace, _, err := config.Namespace()
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	rest, err := config.ClientConfig()
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	options.Namespace = namespace
-	if options.Client, err = kubernetes.NewForConfig(rest); err != nil {
-		return err
-	}
-	options.Dynamic, err = dynamic.NewForConfig(rest)
-	return err
+	o.Dynamic, err = dynamic.NewForConfig(config)
+	return o, err
 }

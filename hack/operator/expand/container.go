@@ -104,7 +104,7 @@ func placeholder(name string) string { return "<unknown " + name + ">" }
 func (s *containerStart) env(ctx context.Context, i int) error {
 	env := &s.container.Env[i]
 	if env.Value != "" || env.ValueFrom == nil {
-		s.set(Variable{Name: env.Name, Source: "value", Text: s.expand(env.Value, i)})
+		s.set(Variable{Name: env.Name, Source: ofManifest, Text: s.expand(env.Value, i)})
 		return nil
 	}
 	source, v, err := s.valueFrom(ctx, env.ValueFrom)

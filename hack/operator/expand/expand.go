@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/hack/operator/preset"
 )
 
 // Options are what a dry run may use.
@@ -16,6 +18,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Namespace is that of objects that name none.
 	Namespace string
+	// Presets injects PodPresets into the pods. Nil for none.
+	Presets *preset.Injector
 	// ShowSecrets leaves the values of Secrets as they are.
 	ShowSecrets bool
 	// RelaxedNames is the kubelet's gate RelaxedEnvironmentVariableValidation, which decides
@@ -40,12 +44,16 @@ func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
 	for i := range m.workloads {
 		w := &m.workloads[i]
 		w.meta.Namespace = orDefault(w.meta.Namespace, o.Namespace)
+		pod := Pod{Kind: w.kind, Namespace: w.meta.Namespace, Name: orDefault(w.meta.Name, w.meta.GenerateName)}
+		presetOf, err := pod.inject(ctx, w, o.Presets)
+		if err != nil {
+			return nil, err
+		}
 		links := w.pod.Spec.EnableServiceLinks == nil || *w.pod.Spec.EnableServiceLinks
 		services, err := readServices(ctx, o.Client, w.meta.Namespace, links)
 		if err != nil {
 			return nil, err
 		}
-		pod := Pod{Kind: w.kind, Namespace: w.meta.Namespace, Name: orDefault(w.meta.Name, w.meta.GenerateName)}
 		eachContainer(&w.pod.Spec, func(containerType string, c *corev1.Container) {
 			if err != nil {
 				return
@@ -55,6 +63,11 @@ func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
 				result: Container{Name: c.Name, Type: containerType, Env: []Variable{}},
 			}
 			err = start.run(ctx)
+			for i, v := range start.result.Env {
+				if from := presetOf[c.Name+"/"+v.Name]; from != "" && v.Source == ofManifest {
+					start.result.Env[i].Source = "PodPreset " + from
+				}
+			}
 			pod.Containers = append(pod.Containers, start.result)
 		})
 		if err != nil {
@@ -63,4 +76,40 @@ func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
 		pods = append(pods, pod)
 	}
 	return pods, nil
+}
+
+// inject has w's pod get its presets. It returns which of them each variable, by
+// CONTAINER/NAME, comes from.
+func (p *Pod) inject(ctx context.Context, w *workload, presets *preset.Injector) (map[string]string, error) {
+	if presets == nil {
+		return nil, nil
+	}
+	pod := w.pod.DeepCopy()
+	pod.Namespace = w.meta.Namespace
+	if w.templated {
+		pod.Name, pod.GenerateName = "", w.meta.Name+"-"
+	}
+	injected, err := presets.Into(ctx, w.kind, pod)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{}
+	eachContainer(&w.pod.Spec, func(_ string, c *corev1.Container) {
+		for _, env := range c.Env {
+			own[c.Name+"/"+env.Name] = true
+		}
+	})
+	presetOf := map[string]string{}
+	eachContainer(&injected.Result.Spec, func(_ string, c *corev1.Container) {
+		for _, preset := range injected.Injected {
+			for _, name := range preset.Env {
+				if key := c.Name + "/" + name; !own[key] && presetOf[key] == "" {
+					presetOf[key] = preset.Preset
+				}
+			}
+		}
+	})
+	w.pod = injected.Result
+	p.Injected, p.Conflicts = injected.Injected, injected.Conflicts
+	return presetOf, nil
 }

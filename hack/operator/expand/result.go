@@ -1,5 +1,7 @@
 package expand
 
+import "podenv.dev/hack/operator/preset"
+
 // The values of a Finding's Type.
 const (
 	Unexpanded = "unexpanded" // the reference stays as it is written
@@ -20,10 +22,14 @@ const (
 
 // Pod is what a pod starts with, or each pod of a workload.
 type Pod struct {
-	Kind       string      `json:"kind"` // of the object in the manifest
-	Namespace  string      `json:"namespace"`
-	Name       string      `json:"name"`
-	Containers []Container `json:"containers"`
+	Kind      string `json:"kind"` // of the object in the manifest
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Injected are the PodPresets that the pod gets, and Conflicts those that it does not,
+	// if presets were asked for.
+	Injected   []preset.Injected `json:"injected,omitempty"`
+	Conflicts  []preset.Conflict `json:"conflicts,omitempty"`
+	Containers []Container       `json:"containers"`
 }
 
 // Container is what one container starts with.
@@ -39,6 +45,9 @@ type Container struct {
 	// Findings are about no variable in particular.
 	Findings []Finding `json:"findings,omitempty"`
 }
+
+// ofManifest is the Source of a value that stands in the manifest itself.
+const ofManifest = "value"
 
 // Variable is one environment variable.
 type Variable struct {

@@ -32,7 +32,7 @@ func (s *containerStart) valueFrom(ctx context.Context, from *corev1.EnvVarSourc
 		return fmt.Sprintf("file %s of volume %s, key %s", ref.Path, ref.VolumeName, ref.Key),
 			value{unknown: "read from the file when the container starts"}, nil
 	}
-	return "value", value{}, nil
+	return ofManifest, value{}, nil
 }
 
 func (s *containerStart) id(name string) objectID {

@@ -23,6 +23,7 @@ var marks = map[string]string{Unexpanded: "!", Fails: "!", Unknown: "?", Unset: 
 func WriteTable(w io.Writer, pods []Pod) error {
 	var t strings.Builder
 	for _, pod := range pods {
+		writePresets(&t, pod)
 		for _, c := range pod.Containers {
 			fmt.Fprintf(&t, "%s %s/%s, %s %s\n", pod.Kind, pod.Namespace, pod.Name, c.Type, c.Name)
 			writeEnv(&t, c.Env)
@@ -37,6 +38,20 @@ func WriteTable(w io.Writer, pods []Pod) error {
 	return err
 }
 
+func writePresets(t *strings.Builder, pod Pod) {
+	if len(pod.Injected)+len(pod.Conflicts) == 0 {
+		return
+	}
+	fmt.Fprintf(t, "%s %s/%s, presets\n", pod.Kind, pod.Namespace, pod.Name)
+	for _, p := range pod.Injected {
+		fmt.Fprintf(t, "  %s is injected\n", p.Preset)
+	}
+	for _, c := range pod.Conflicts {
+		fmt.Fprintf(t, "  ! %s is not injected: %s\n", c.Preset, onOneLine(c.Message))
+	}
+	t.WriteString("\n")
+}
+
 func writeEnv(t *strings.Builder, env []Variable) {
 	if len(env) == 0 {
 		return
@@ -48,7 +63,7 @@ func writeEnv(t *strings.Builder, env []Variable) {
 	}
 	for _, v := range env {
 		source := ""
-		if v.Source != "value" {
+		if v.Source != ofManifest {
 			source = "  (" + v.Source + ")"
 		}
 		fmt.Fprintf(t, "    %-*s  %s%s\n", width, v.Name, onOneLine(v.Value), source)

@@ -62,36 +62,56 @@ func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
 	if len(m.pods) == 0 {
 		return nil, fmt.Errorf("%s: no pod or workload in it", strings.Join(m.files, ", "))
 	}
-	for _, p := range m.presets {
-		p.Namespace = cmp.Or(p.Namespace, o.Namespace)
-	}
+	injector := NewInjector(m, o)
 	var found []Pod
-	byNamespace := map[string][]*inject.Preset{}
 	for _, w := range m.pods {
-		pod := w.pod.DeepCopy()
-		pod.Namespace = cmp.Or(pod.Namespace, o.Namespace)
-		defaults.SetObjectDefaults_Pod(pod)
-		presets, ok := byNamespace[pod.Namespace]
-		if !ok {
-			all, err := o.clusterPresets(ctx, pod.Namespace)
-			if err != nil {
-				return nil, err
-			}
-			presets = prepared(append(all, m.presets...), pod.Namespace)
-			byNamespace[pod.Namespace] = presets
+		p, err := injector.Into(ctx, w.kind, w.pod)
+		if err != nil {
+			return nil, err
 		}
-		found = append(found, o.pod(ctx, m, w.kind, pod, presets))
+		found = append(found, p)
 	}
 	return found, nil
 }
 
-func (o *Options) pod(ctx context.Context, m *Manifest, kind string, pod *corev1.Pod, presets []*inject.Preset) Pod {
+// Injector injects presets into pods as the API server would.
+type Injector struct {
+	Options
+	manifest    *Manifest
+	byNamespace map[string][]*inject.Preset
+}
+
+// NewInjector returns an Injector of the presets of m, which may have no pod, and of those
+// of the cluster that o names.
+func NewInjector(m *Manifest, o Options) *Injector {
+	for _, p := range m.presets {
+		p.Namespace = cmp.Or(p.Namespace, o.Namespace)
+	}
+	return &Injector{Options: o, manifest: m, byNamespace: map[string][]*inject.Preset{}}
+}
+
+// Into works out what presets do to a pod, which it leaves as it is. kind is that of the
+// object that the pod is made from. The error is that of a cluster that does not serve
+// presets.
+func (i *Injector) Into(ctx context.Context, kind string, pod *corev1.Pod) (Pod, error) {
+	pod = pod.DeepCopy()
+	pod.Namespace = cmp.Or(pod.Namespace, i.Namespace)
+	defaults.SetObjectDefaults_Pod(pod)
+	presets, ok := i.byNamespace[pod.Namespace]
+	if !ok {
+		all, err := i.clusterPresets(ctx, pod.Namespace)
+		if err != nil {
+			return Pod{}, err
+		}
+		presets = prepared(append(all, i.manifest.presets...), pod.Namespace)
+		i.byNamespace[pod.Namespace] = presets
+	}
 	p := Pod{Kind: kind, Namespace: pod.Namespace, Name: cmp.Or(pod.Name, pod.GenerateName), Result: pod, Injected: []Injected{}, Conflicts: []Conflict{}}
 	if p.Exempt = inject.Exempt(pod); p.Exempt {
-		return p
+		return p, nil
 	}
 	result := inject.Into(pod, presets, inject.Options{Keys: func(source *corev1.EnvFromSource) []string {
-		return o.keys(ctx, m, pod.Namespace, source)
+		return i.keys(ctx, pod.Namespace, source)
 	}})
 	for _, applied := range result.Applied {
 		p.Injected = append(p.Injected, describe(applied))
@@ -99,7 +119,7 @@ func (o *Options) pod(ctx context.Context, m *Manifest, kind string, pod *corev1
 	for _, conflict := range result.Conflicts {
 		p.Conflicts = append(p.Conflicts, Conflict{conflict.Preset.Name, conflict.Message()})
 	}
-	return p
+	return p, nil
 }
 
 func describe(p *inject.Preset) Injected {
@@ -126,11 +146,11 @@ func describe(p *inject.Preset) Injected {
 
 // clusterPresets lists the presets that a namespace of the cluster has. A cluster that does
 // not serve them is an error: it would inject nothing.
-func (o *Options) clusterPresets(ctx context.Context, namespace string) ([]*PodPreset, error) {
-	if o.Dynamic == nil {
+func (i *Injector) clusterPresets(ctx context.Context, namespace string) ([]*PodPreset, error) {
+	if i.Dynamic == nil {
 		return nil, nil
 	}
-	list, err := o.Dynamic.Resource(groupVersion.WithResource("podpresets")).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	list, err := i.Dynamic.Resource(groupVersion.WithResource("podpresets")).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("the cluster does not serve %s: it needs the feature gate PodPreset, --runtime-config=%[1]s=true and the admission plugin PodPreset", groupVersion)
 	}
@@ -138,10 +158,10 @@ func (o *Options) clusterPresets(ctx context.Context, namespace string) ([]*PodP
 		return nil, fmt.Errorf("listing the PodPresets of namespace %s: %w", namespace, err)
 	}
 	var presets []*PodPreset
-	for i := range list.Items {
+	for _, item := range list.Items {
 		p := &PodPreset{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, p); err != nil {
-			return nil, fmt.Errorf("reading PodPreset %s of namespace %s: %w", list.Items[i].GetName(), namespace, err)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, p); err != nil {
+			return nil, fmt.Errorf("reading PodPreset %s of namespace %s: %w", item.GetName(), namespace, err)
 		}
 		presets = append(presets, p)
 	}
@@ -149,28 +169,28 @@ func (o *Options) clusterPresets(ctx context.Context, namespace string) ([]*PodP
 }
 
 // keys are those of the ConfigMap or Secret that source names, in the files or the cluster.
-func (o *Options) keys(ctx context.Context, m *Manifest, namespace string, source *corev1.EnvFromSource) []string {
-	for _, object := range m.objects {
+func (i *Injector) keys(ctx context.Context, namespace string, source *corev1.EnvFromSource) []string {
+	for _, object := range i.manifest.objects {
 		switch object := object.(type) {
 		case *corev1.ConfigMap:
-			if source.ConfigMapRef != nil && object.Name == source.ConfigMapRef.Name && cmp.Or(object.Namespace, o.Namespace) == namespace {
+			if source.ConfigMapRef != nil && object.Name == source.ConfigMapRef.Name && cmp.Or(object.Namespace, i.Namespace) == namespace {
 				return keysOf(object.Data, nil)
 			}
 		case *corev1.Secret:
-			if source.SecretRef != nil && object.Name == source.SecretRef.Name && cmp.Or(object.Namespace, o.Namespace) == namespace {
+			if source.SecretRef != nil && object.Name == source.SecretRef.Name && cmp.Or(object.Namespace, i.Namespace) == namespace {
 				return append(keysOf(object.Data, nil), keysOf(object.StringData, nil)...)
 			}
 		}
 	}
-	if o.Client == nil {
+	if i.Client == nil {
 		return nil
 	}
 	switch {
 	case source.ConfigMapRef != nil:
-		object, err := o.Client.CoreV1().ConfigMaps(namespace).Get(ctx, source.ConfigMapRef.Name, metav1.GetOptions{})
+		object, err := i.Client.CoreV1().ConfigMaps(namespace).Get(ctx, source.ConfigMapRef.Name, metav1.GetOptions{})
 		return keysOf(object.Data, err)
 	case source.SecretRef != nil:
-		object, err := o.Client.CoreV1().Secrets(namespace).Get(ctx, source.SecretRef.Name, metav1.GetOptions{})
+		object, err := i.Client.CoreV1().Secrets(namespace).Get(ctx, source.SecretRef.Name, metav1.GetOptions{})
 		return keysOf(object.Data, err)
 	}
 	return nil
