@@ -115,7 +115,7 @@ without a container registry. The image's name is printed.`,
 	return cmd
 }
 
-// refreshPackages pins the Debian packages of every image anew.
+// refreshPackages pins the current Debian packages of every image.
 func (a *app) refreshPackages(ctx context.Context, p *pipeline.Pipeline) error {
 	if err := p.Packages(ctx); err != nil {
 		return err

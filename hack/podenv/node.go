@@ -29,7 +29,7 @@ Gates stay with a component when its build is swapped. Those that the new build 
 not know, which would not start with them, are left out, and set again when a build
 comes that knows them.
 
-podenv up makes a cluster anew whose nodes were changed by these operations or by podenv
+podenv up recreates a cluster whose nodes were changed by these operations or by podenv
 push; podenv node undo first keeps it.`,
 		Example: `  podenv node list
   podenv node drain podenv-worker --delete-emptydir-data
@@ -120,7 +120,7 @@ node that took pods takes pods again. podenv node uncordon ends it.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.Force, "force", false, "also delete pods that no controller makes anew")
+	flags.BoolVar(&o.Force, "force", false, "also delete pods that no controller recreates")
 	flags.BoolVar(&o.DeleteEmptyDirData, "delete-emptydir-data", false, "also delete pods with emptyDir volumes, and what is in these")
 	flags.BoolVar(&o.IgnoreDaemonSets, "ignore-daemonsets", true, "leave pods of daemon sets, such as kube-proxy, where they are")
 	flags.IntVar(&o.GracePeriod, "grace-period", -1, "how many seconds a pod has to end; negative for the pod's own time")

@@ -35,7 +35,7 @@ it stops, as git am -3 does: resolve the conflict where it says and go on with
 
 A patch that has not changed since it was carried is not carried again: what was
 adapted then stays. So after a change of one series the same command brings the
-next one up to date. What is done with each patch is printed; "applied anew" is one
+next one up to date. What is done with each patch is printed; "applied again" is one
 that was adapted before, has changed since and applies without a conflict: look
 whether it has to be adapted again.`,
 		Example: `  podenv rebase --from v1.33 --to v1.32 --release v1.32.13
@@ -100,8 +100,8 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	if written != nil {
 		a.printWritten(written, "wrote\t")
 	}
-	if slices.ContainsFunc(done, func(d source.Rebased) bool { return d.How == source.RebasedAnew }) {
-		fmt.Fprintf(a.errs, "%q: these patches were adapted to %s before; see with `git diff patches/%[2]s` what has to be adapted again\n", source.RebasedAnew, to.Name)
+	if slices.ContainsFunc(done, func(d source.Rebased) bool { return d.How == source.RebasedAgain }) {
+		fmt.Fprintf(a.errs, "%q: these patches were adapted to %s before; see with `git diff patches/%[2]s` what has to be adapted again\n", source.RebasedAgain, to.Name)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ too, podenv says what is edited and how to keep it or drop it.`,
   cd "$(podenv tree)" && git log --oneline
   podenv tree --stock               # the release without patches
   podenv tree --status              # its commits and edits
-  podenv tree --discard             # drop edits and assemble anew`,
+  podenv tree --discard             # drop edits and reassemble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.pipeline()

@@ -28,14 +28,14 @@ kind node image, creates a cluster with the gates on, waits until it serves, and
 runs KEP-3721's two user stories and an example of PodPreset as pods. Run again with
 nothing changed, it only checks and runs them.
 
-A cluster that was made from something else, or that does not serve, is made anew if
+A cluster that was made from something else, or that does not serve, is recreated if
 nothing but Kubernetes' own pods and objects is on it. Otherwise up says what differs,
-and only --recreate makes it anew.`,
+and only --recreate recreates it.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
   podenv up --stock --name stock    # the release without patches
-  podenv up --recreate              # lose what runs on a cluster that has to be made anew`,
+  podenv up --recreate              # lose what runs on a cluster that has to be recreated`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if want.Workers < 0 {
@@ -68,7 +68,7 @@ and only --recreate makes it anew.`,
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)
 	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
-	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "make a cluster that differs or does not serve anew, even if something runs on it")
+	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "recreate a cluster that differs or does not serve, even if something runs on it")
 	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any port that is free)")
 	return cmd
 }

@@ -152,7 +152,7 @@ func (b *harness) up() error {
 // nodeImage builds the node image again.
 func (b *harness) nodeImage() error {
 	// The cluster stays on the image's content, only the name goes; the next up makes
-	// it anew.
+	// it again.
 	if err := b.result.Engine.Docker(b.ctx, "rmi", "--force", b.result.Image.Ref).Run(); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func upgrades(c *check) error {
 	})
 }
 
-// gatesOff makes the cluster anew without the gates, and runs the specs that say what a
+// gatesOff recreates the cluster without the gates, and runs the specs that say what a
 // cluster does then.
 func gatesOff(c *check) error {
 	gates, err := steps.Gates()

@@ -3,7 +3,7 @@
 //
 //	go mod tidy -modfile=vX.Y.Z.mod
 //
-// and its vX.Y.Z.sum, which then has the sums of whatever go.mod files name, is made anew
+// and its vX.Y.Z.sum, which then has the sums of whatever go.mod files name, is made again
 // with those of what is built:
 //
 //	rm vX.Y.Z.sum && go list -mod=mod -modfile=vX.Y.Z.mod -deps go.etcd.io/etcd/server/v3

@@ -12,7 +12,7 @@ import (
 const cniFile = "etc/cni/net.d/10-podnet.conflist"
 
 // writeCNI writes the node's CNI configuration, unless it is as it should be already:
-// containerd loads it anew on every change.
+// containerd reloads it on every change.
 func (h *host) writeCNI(own []netip.Prefix, mtu int) error {
 	conf, err := cniConfig(own, mtu)
 	if err != nil {

@@ -41,7 +41,7 @@ type Config struct {
 	Kubeconfig string
 	// Images are archives, as `docker save` writes them, that every node gets.
 	Images []string
-	// Recreate makes a cluster anew that differs or does not serve even if something runs
+	// Recreate recreates a cluster that differs or does not serve even if something runs
 	// on it, which is then lost.
 	Recreate bool
 }

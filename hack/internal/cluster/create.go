@@ -28,7 +28,7 @@ const (
 // Create returns a cluster as cfg describes, with the images on its nodes, that serves.
 //
 // A cluster that exists and was made from the same is used as it is; its nodes are started
-// if they were stopped. One that differs or does not serve is made anew if nothing runs on
+// if they were stopped. One that differs or does not serve is recreated if nothing runs on
 // it or cfg.Recreate is set, and else ErrInUse is in the chain of the error. Others are
 // ErrNotOurs for a cluster of somebody else, and remedy.ErrPortInUse.
 //
@@ -82,7 +82,7 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 		if err := c.checkUnused(ctx, differs, cfg.Recreate); err != nil {
 			return nil, err
 		}
-		step.Now("making the cluster anew: %v", differs)
+		step.Now("recreating the cluster: %v", differs)
 		if err := c.delete(ctx, step); err != nil {
 			return nil, fmt.Errorf("deleting cluster %s, because %w: %w", c.name, differs, err)
 		}
@@ -119,7 +119,7 @@ func (c *Cluster) recordFor(ctx context.Context, cfg *Config) (*record, error) {
 	}, nil
 }
 
-// errHalfMade is the reason to make a cluster anew that has no record.
+// errHalfMade is the reason to recreate a cluster that has no record.
 var errHalfMade = errors.New("a run that was interrupted left it half-made")
 
 // reuse makes the cluster that exists serve as want describes. Its error says why it does

@@ -20,7 +20,7 @@ var (
 	ErrNotOurs = errors.New("not ours")
 	// ErrInUse is in the chain of an error about a cluster that is not as asked for and
 	// that something runs on.
-	ErrInUse = errors.New("not made anew")
+	ErrInUse = errors.New("not recreated")
 )
 
 // outputLines is how many of a failed command's last lines an error shows.

@@ -93,7 +93,7 @@ func TestLive(t *testing.T) {
 		{"another checkout leaves the cluster alone", l.otherCheckout},
 		{"a node that was stopped is started", l.stopped},
 		{"a cluster that something runs on is kept", l.inUse},
-		{"a cluster that nothing runs on is made anew if it differs", l.madeAnew},
+		{"a cluster that nothing runs on is recreated if it differs", l.recreated},
 		{"a checkout without _output deletes all of it", l.deleted},
 	} {
 		if !t.Run(part.promise, part.test) {
@@ -466,7 +466,7 @@ func (l *live) inUse(t *testing.T) {
 	}
 }
 
-func (l *live) madeAnew(t *testing.T) {
+func (l *live) recreated(t *testing.T) {
 	before := l.nodeIDs(t)
 	cfg := l.config
 	cfg.Workers = 0

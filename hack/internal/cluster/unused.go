@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// checkUnused returns an error with ErrInUse in its chain if making the cluster anew,
+// checkUnused returns an error with ErrInUse in its chain if recreating the cluster,
 // because it differs, would lose what somebody runs on it. A half-made cluster was never
 // given to anybody.
 func (c *Cluster) checkUnused(ctx context.Context, differs error, recreate bool) error {

@@ -74,7 +74,7 @@ func served(t *testing.T, api apiServer) (fakeDocker, layout.Layout, *engine.Eng
 	return f, l, e
 }
 
-func TestAClusterIsMadeAnewOnlyIfNothingRunsOnItOrARecreationIsAskedFor(t *testing.T) {
+func TestAClusterIsRecreatedOnlyIfNothingRunsOnItOrARecreationIsAskedFor(t *testing.T) {
 	with := func(path string, answer any) apiServer {
 		api := newlyMade()
 		api[path] = answer
@@ -85,7 +85,7 @@ func TestAClusterIsMadeAnewOnlyIfNothingRunsOnItOrARecreationIsAskedFor(t *testi
 	tests := map[string]struct {
 		api      apiServer
 		recreate bool
-		keeps    string // what the error says would be lost; empty: it is made anew
+		keeps    string // what the error says would be lost; empty: it is recreated
 	}{
 		"one that was just made":                      {api: newlyMade()},
 		"one with a pod that is being deleted":        {api: with("/api/v1/namespaces/default/pods", leaving)},

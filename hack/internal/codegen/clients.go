@@ -71,7 +71,7 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 	return made.files, group.Wait()
 }
 
-// clientFolder makes the files of folder anew with a tool that writes to target.
+// clientFolder recreates the files of folder with a tool that writes to target.
 func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, target string, args []string) (outputs, error) {
 	defer p.log.start("client-go's " + path.Base(folder))()
 	before, err := listGo(v, folder)

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// errNotMerged is wrapped where definitions cannot be merged, but can be made all anew.
+// errNotMerged is wrapped where definitions cannot be merged, but can all be regenerated.
 var errNotMerged = errors.New("definitions not merged")
 
 // mergeDefinitions puts the OpenAPI definitions of part in the place of those that all

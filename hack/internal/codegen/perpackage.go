@@ -143,7 +143,7 @@ func newSwaggerDocs(v *view, model, name string) ([]byte, error) {
 	return regexp.MustCompile(`(?m)^package \w+$`).ReplaceAll(text, []byte("package "+name)), err
 }
 
-// swaggerDoc makes one such file anew between the comments that frame the old one.
+// swaggerDoc recreates one such file between the comments that frame the old one.
 func (p *pipeline) swaggerDoc(ctx context.Context, v *view, dir string, old []byte) ([]byte, error) {
 	start, end := []byte("// AUTO-GENERATED FUNCTIONS START HERE"), []byte("// AUTO-GENERATED FUNCTIONS END HERE")
 	head, rest, found := bytes.Cut(old, start)

@@ -93,7 +93,7 @@ func TestPipelineRunsTheTreesOwnGenerators(t *testing.T) {
 	if got, want := git(t, tree, "status", "--porcelain"), " M "+fakeTypes+"\n M "+made; got != want {
 		t.Errorf("the tree differs in\n%s\nwant\n%s", got, want)
 	}
-	// Two files: what the generator is to make anew is not there while it runs.
+	// Two files: what the generator is to make again is not there while it runs.
 	if got, want := read(t, tree, made), "// header\n\npackage v1\n\n// of 2 files\n"; got != want {
 		t.Errorf("%s is %q, want %q", made, got, want)
 	}

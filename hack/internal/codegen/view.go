@@ -95,7 +95,7 @@ func (v *view) own(dir string) error {
 	return nil
 }
 
-// remove takes files away that a generator is to make anew.
+// remove takes files away that a generator is to make again.
 func (v *view) remove(files ...string) error {
 	for _, file := range files {
 		if err := removeIfExists(v.path(file)); err != nil {

@@ -55,7 +55,7 @@ func FormatLock(comment string, packages []Package) []byte {
 	return b.Bytes()
 }
 
-// RefreshLock writes the lock file anew, with names and all that they depend on at the
+// RefreshLock rewrites the lock file, with names and all that they depend on at the
 // versions that the archive has now, and says whether that changed it.
 func RefreshLock(ctx context.Context, file, comment string, names ...string) (changed bool, err error) {
 	packages, err := Resolve(ctx, names...)

@@ -1,4 +1,4 @@
-// Package engine makes sure that there is a container engine which runs
+// Package engine provides a container engine that runs
 // privileged containers, the kind that kind's nodes are. The engine is Docker: the
 // one that serves already, or one that this package installs and starts, with
 // hack/podenv-oci-runtime as its runtime where the host cannot grant every capability.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// layer is a tar that is written anew each time that it is read. It is not compressed: it
+// layer is a tar that is rewritten each time that it is read. It is not compressed: it
 // goes no further than the container engine of this machine.
 type layer struct {
 	write func(io.Writer) error

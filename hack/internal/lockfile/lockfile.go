@@ -25,26 +25,7 @@ const retry = 100 * time.Millisecond
 // waits as long as ctx lasts. holder says in the step, and in the error, what the other
 // process does: "that builds in <folder>".
 func Lock(ctx context.Context, path, holder string, step *progress.Step) (unlock func(), err error) {
-	return wait(ctx, path, holder, step, TryLock)
-}
-
-// Share is Lock for processes that can hold the lock together.
-func Share(ctx context.Context, path, holder string, step *progress.Step) (unlock func(), err error) {
-	return wait(ctx, path, holder, step, TryShare)
-}
-
-// TryLock is Lock without waiting: ErrHeld is in the chain of its error.
-func TryLock(path string) (unlock func(), err error) {
-	return try(path, (*flock.Flock).TryLock)
-}
-
-// TryShare is Share without waiting: ErrHeld is in the chain of its error.
-func TryShare(path string) (unlock func(), err error) {
-	return try(path, (*flock.Flock).TryRLock)
-}
-
-func wait(ctx context.Context, path, holder string, step *progress.Step, try func(string) (func(), error)) (func(), error) {
-	unlock, err := try(path)
+	unlock, err = TryLock(path)
 	if !errors.Is(err, ErrHeld) {
 		return unlock, err
 	}
@@ -56,10 +37,21 @@ func wait(ctx context.Context, path, holder string, step *progress.Step, try fun
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting for another podenv %s: %w", holder, ctx.Err())
 		case <-tick.C:
-			unlock, err = try(path)
+			unlock, err = TryLock(path)
 		}
 	}
 	return unlock, err
+}
+
+// TryLock is Lock without waiting: ErrHeld is in the chain of its error.
+func TryLock(path string) (unlock func(), err error) {
+	return try(path, (*flock.Flock).TryLock)
+}
+
+// TryShare is TryLock for processes that can hold the lock together: ErrHeld is in the
+// chain of its error.
+func TryShare(path string) (unlock func(), err error) {
+	return try(path, (*flock.Flock).TryRLock)
 }
 
 func try(path string, take func(*flock.Flock) (bool, error)) (unlock func(), err error) {

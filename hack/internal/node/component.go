@@ -253,7 +253,7 @@ func (t *target) putOriginal(ctx context.Context, files ...string) error {
 			return err
 		}
 		if err := t.link(ctx, beside(file, asOriginal), beside(file, asNew)); err != nil {
-			return fmt.Errorf("what was there before the first operation is gone: make the cluster anew with `podenv up --recreate`: %w", err)
+			return fmt.Errorf("what was there before the first operation is gone: recreate the cluster with `podenv up --recreate`: %w", err)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 // DrainOptions are kubectl drain's, of the same names.
 type DrainOptions struct {
-	// Force also deletes pods that no controller makes anew.
+	// Force also deletes pods that no controller recreates.
 	Force bool
 	// DeleteEmptyDirData also deletes pods with emptyDir volumes, and what is in these.
 	DeleteEmptyDirData bool

@@ -104,7 +104,7 @@ func timed(t *testing.T, f func(*testing.T)) {
 }
 
 // asMade checks that the nodes are what they were when the cluster was made: it would be
-// made anew otherwise.
+// recreated otherwise.
 func (l *live) asMade(t *testing.T) {
 	t.Helper()
 	changes, err := l.cluster.Changes(t.Context())
@@ -123,7 +123,7 @@ func (l *live) asMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := l.nodeIDs(t); after != nodes {
-		t.Errorf("the nodes %q were made anew", nodes)
+		t.Errorf("the nodes %q were recreated", nodes)
 	}
 }
 

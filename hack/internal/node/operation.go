@@ -40,7 +40,7 @@ type instance struct {
 	restart  bool // also where nothing differs; nothing is recorded of it
 }
 
-// plan says what shall become of an instance.
+// plan decides what an instance becomes.
 type plan func(context.Context, *instance) error
 
 // operation changes one component on one or more nodes, on all of them or on none.
@@ -59,7 +59,7 @@ type recorder interface {
 	SaveChanges(context.Context, cluster.Changes) error
 }
 
-// operate has plan say what shall become of a component on nodes, and makes that so.
+// operate plans what a component becomes on nodes, and changes it.
 func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []string, prefix string, r *progress.Reporter, p plan) ([]Changed, error) {
 	s := &steps{reporter: r, prefix: prefix + ": "}
 	s.next(nil, "looking at %s", component)
@@ -114,7 +114,7 @@ func (o *operation) look(ctx context.Context, c *cluster.Cluster, nodes []string
 	return o.each(ctx, func(ctx context.Context, i *instance) error { return o.plan(ctx, i, p) })
 }
 
-// plan finds out what an instance is now and what it shall become.
+// plan finds out what an instance is now and what it becomes.
 func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 	if i.from, err = i.state(ctx); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (o *operation) revert(ctx context.Context, err error) error {
 		failed = o.each(ctx, func(ctx context.Context, i *instance) error { return i.serves(ctx, i.from) })
 	}
 	if failed != nil {
-		return fmt.Errorf("%w\n%w: make the cluster anew with `podenv up --recreate --name %s`: %w", err, errNotBack, o.cluster.Name(), failed)
+		return fmt.Errorf("%w\n%w: recreate the cluster with `podenv up --recreate --name %s`: %w", err, errNotBack, o.cluster.Name(), failed)
 	}
 	if failed := errors.Join(o.save(ctx, o.before), o.dropOriginals(ctx, o.before), o.each(ctx, clearUp)); failed != nil {
 		return errors.Join(err, failed)

@@ -11,7 +11,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Two pushes in a row: the second comes before the kubelet has written the pod anew
+// Two pushes in a row: the second comes before the kubelet has rewritten the pod
 // that the first deleted.
 func TestAPushWaitsForTheMirrorPodThatAnEarlierOneDeleted(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-apiserver-node"}}

@@ -21,7 +21,7 @@ import (
 const MaxSize = 1_000_000_000
 
 // keptImages is how many node images of one version stay: going back and forth
-// between two states of a tree need not build anew.
+// between two states of a tree need not build again.
 const keptImages = 3
 
 // VersionLabel is the label of a node image that holds its Kubernetes version.

@@ -99,7 +99,7 @@ func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
 			} {
 				writeFile(t, filepath.Join(root, path), text)
 			}
-			// Twice: a node that starts again on another host must find out anew.
+			// Twice: a node that starts again on another host must find out again.
 			for range 2 {
 				if out, err := exec.Command("sh", "files/kind/bin/restrict-oom-score-adj.sh", root).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)

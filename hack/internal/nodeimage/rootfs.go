@@ -64,7 +64,7 @@ func (p pins) include() []string {
 func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
 	old, err := readPins(lockFile(l))
 	if err != nil {
-		old = pins{} // missing or broken: it is written anew
+		old = pins{} // missing or broken: it is rewritten
 	}
 	unlock, err := lockFolder(ctx, l.Cache("rootfs"), step)
 	if err != nil {

@@ -140,7 +140,7 @@ func TestKeyChangesWithEveryInput(t *testing.T) {
 	}
 }
 
-func TestTreeBroughtUpToDateIsTheTreeMadeAnew(t *testing.T) {
+func TestTreeBroughtUpToDateIsTheReassembledTree(t *testing.T) {
 	changes := map[string]func(w *world){
 		"after an edited first patch": func(w *world) {
 			name := "0001-kubelet-change-step-10.patch"
@@ -159,8 +159,8 @@ func TestTreeBroughtUpToDateIsTheTreeMadeAnew(t *testing.T) {
 			updated := w.git("rev-parse", "HEAD")
 			w.ok(os.RemoveAll(w.layout.Output()))
 			w.mustAssemble()
-			if anew := w.git("rev-parse", "HEAD"); anew != updated {
-				t.Errorf("brought up to date HEAD is %s, made anew %s", updated, anew)
+			if again := w.git("rev-parse", "HEAD"); again != updated {
+				t.Errorf("brought up to date HEAD is %s, reassembled %s", updated, again)
 			}
 		})
 	}

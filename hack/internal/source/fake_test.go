@@ -185,7 +185,7 @@ func (w *world) pin(release string) {
 
 func proxy() string { return os.Getenv("PODENV_TEST_PROXY") }
 
-// load reads the series anew.
+// load reads the series again.
 func (w *world) load() {
 	w.Helper()
 	s, err := series.Load(w.layout, "v1.33")

@@ -68,7 +68,7 @@ func TestNewFilesStandOnceAndPatchesNameThem(t *testing.T) {
 	w.ok(os.RemoveAll(w.layout.Output()))
 	w.mustAssemble()
 	if got := w.git("rev-parse", "HEAD^{tree}"); got != tree {
-		t.Errorf("assembled anew the tree is %s, was %s", got, tree)
+		t.Errorf("reassembled the tree is %s, was %s", got, tree)
 	}
 	w.ok(series.CheckNewFiles(w.layout))
 }

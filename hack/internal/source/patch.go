@@ -52,7 +52,7 @@ func readPatches(s series.Series) ([]patchFile, error) {
 		}
 		p, err := newPatch(path, data, s)
 		if err != nil {
-			return nil, fmt.Errorf("%s of series %s cannot be read as a patch: %w; restore it with git, or write it anew from the tree with `podenv patches`", filepath.Base(path), s.Name, err)
+			return nil, fmt.Errorf("%s of series %s cannot be read as a patch: %w; restore it with git, or rewrite it from the tree with `podenv patches`", filepath.Base(path), s.Name, err)
 		}
 		for _, f := range p.newFiles {
 			if other := by[f.path]; other != "" {

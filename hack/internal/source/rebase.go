@@ -30,7 +30,7 @@ type Rebased struct {
 const (
 	RebasedKept     = "kept"          // carried before and the same since, or the series' own
 	RebasedApplied  = "applied"       // git am could do it, by a 3-way merge if need be
-	RebasedAnew     = "applied anew"  // as applied, but the earlier carry was adapted: that may be lost
+	RebasedAgain    = "applied again" // as applied, but the earlier carry was adapted: that may be lost
 	RebasedResolved = "resolved"      // the user resolved conflicts
 	RebasedSkipped  = "skipped"       // left out with RebaseOptions.Skip
 	RebasedThere    = "already there" // the release has all of it

@@ -235,7 +235,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 	})
 }
 
-func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAnew(t *testing.T) {
+func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 	w := newRebaseWorld(t, false)
 	w.mustRebase(RebaseOptions{})
 	const last = "0003-kubelet-change-step-30.patch"
@@ -253,7 +253,7 @@ func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAnew(t *testing.T) {
 	w.mustAssemble()
 
 	how, _ := w.mustRebase(RebaseOptions{})
-	if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedAnew}, how); diff != "" {
+	if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedAgain}, how); diff != "" {
 		t.Errorf("what became of the patches (-want +got):\n%s", diff)
 	}
 }

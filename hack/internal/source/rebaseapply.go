@@ -196,7 +196,7 @@ func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 	case p.Series == "":
 		how = RebasedKept
 	case p.Adapted:
-		how = RebasedAnew
+		how = RebasedAgain
 	}
 	if p.Message != "" && head != r.rebased.Head {
 		err := r.tree.cmd(ctx, "commit", "--quiet", "--amend", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-").

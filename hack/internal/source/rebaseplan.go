@@ -198,7 +198,7 @@ func readCarried(s series.Series) (carried, error) {
 		case len(fields) == 3:
 			c.patches = append(c.patches, carriedPatch{Changes: fields[0], Message: fields[1], Title: fields[2]})
 		default:
-			return carried{}, fmt.Errorf("%s: cannot read the line %q: restore the file with git, or delete it to carry every patch anew", path, line)
+			return carried{}, fmt.Errorf("%s: cannot read the line %q: restore the file with git, or delete it to carry every patch again", path, line)
 		}
 	}
 	return c, nil

@@ -20,7 +20,7 @@ func TestRoundTripIsByteIdentical(t *testing.T) {
 	if changed := w.mustWritePatches(); len(changed) > 0 {
 		t.Errorf("writing an assembled tree's patches changed %v", changed)
 	}
-	// Made anew from the files, and written back to an empty folder.
+	// Reassembled from the files, and written back to an empty folder.
 	w.ok(os.RemoveAll(w.layout.Output()))
 	w.mustAssemble()
 	if got := w.git("rev-parse", "HEAD"); got != head {

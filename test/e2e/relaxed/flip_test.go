@@ -147,7 +147,7 @@ func findAPIServer(ctx context.Context, f *framework.Framework) apiServer {
 // the later do clients come back.
 const hurry = "(sleep 2; pkill -KILL --full '^kube-apiserver ') > /dev/null 2>&1 &"
 
-// setGate makes the API server's static pod anew with the gate, and waits until it serves.
+// setGate recreates the API server's static pod with the gate, and waits until it serves.
 func (s apiServer) setGate(ctx context.Context, f *framework.Framework, state components.GateState) {
 	ginkgo.GinkgoHelper()
 	beside := stored + ".new" // the kubelet must never read half a manifest

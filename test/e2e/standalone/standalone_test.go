@@ -61,7 +61,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		})
 	})
 
-// staticPod has a sidecar that writes the file, and writes it anew once run.sh has seen
+// staticPod has a sidecar that writes the file, and rewrites it once run.sh has seen
 // that the consumer ran: nobody can exec into a container of this kubelet. The consumer
 // prints, ends and is restarted.
 func staticPod(namespace string) *v1.Pod {

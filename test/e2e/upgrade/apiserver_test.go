@@ -82,7 +82,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 			last := walk[len(walk)-1]
 			for _, o := range all {
 				if len(lost[o.named("touched")]) > 0 {
-					ginkgo.By("writing the lost variable anew: " + o.about)
+					ginkgo.By("writing the lost variable again: " + o.about)
 					o.mend(ctx, "touched")
 				}
 				o.expect(ctx, last, "touched", nil)

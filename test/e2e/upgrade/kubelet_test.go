@@ -127,7 +127,7 @@ func worker(ctx context.Context, f *framework.Framework) (node nodes.Node) {
 }
 
 // swap has node run a build of the kubelet, and checks that the gate is what it should be
-// there: on where the build knows it, without anybody having set it anew.
+// there: on where the build knows it, without being set again.
 func swap(ctx context.Context, f *framework.Framework, node nodes.Node, build, minor string) {
 	ginkgo.GinkgoHelper()
 	node.Swap(ctx, kubelet, build+":"+minor)

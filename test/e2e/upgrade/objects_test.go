@@ -70,7 +70,7 @@ var specialNames = subject{
 // objects are pairs of a Pod and a Deployment of one name. The pod is never scheduled and
 // the Deployment is paused, so that few but the specs write to them. Few is not nobody: the
 // deployment controller writes the status after each change of the spec, and does so late,
-// through whichever API server answers by then, if it has to connect anew.
+// through whichever API server answers by then, if it has to reconnect.
 type objects struct {
 	f *framework.Framework
 	subject

@@ -97,7 +97,7 @@ func (w rollingWorkload) awaitEvent(ctx context.Context, reason, path string) {
 }
 
 // reconnect is how long a controller may meet the server with the gates off before it
-// connects anew. Watches come back after that with a back-off of their own, so not often.
+// reconnects. Watches come back after that with a back-off of their own, so not often.
 const reconnect = 10 * time.Second
 
 // awaitComplete waits until the Deployment has rolled out, and returns its pods.

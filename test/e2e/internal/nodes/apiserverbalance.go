@@ -76,7 +76,7 @@ func rules(address string, nodes []string, route Route, generation int) string {
 }
 
 // Balance leads the connections of components, and new ones of everybody else who connects
-// to the endpoint from outside of pods, where route says: all components connect anew.
+// to the endpoint from outside of pods, where route says: all components reconnect.
 func (p *APIServerPair) Balance(ctx context.Context, route Route) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("leading connections " + string(route))
