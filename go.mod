@@ -2,8 +2,11 @@ module podenv.dev
 
 go 1.26.0
 
-// New files of packages of Kubernetes: they compile in the trees only.
-ignore ./patches/new
+// New files of packages of Kubernetes and Tekton: they compile in the trees only.
+ignore (
+	./patches/new
+	./patches/tekton/new
+)
 
 require (
 	github.com/bluekeyes/go-gitdiff v0.9.0

@@ -39,6 +39,7 @@ next one up to date. What is done with each patch is printed; "applied again" is
 that was adapted before, has changed since and applies without a conflict: look
 whether it has to be adapted again.`,
 		Example: `  podenv rebase --from v1.33 --to v1.32 --release v1.32.13
+  podenv rebase --from tekton-v1.10 --to tekton-v1.11
   podenv rebase --continue          # after resolving a conflict
   podenv rebase --skip              # leave this patch out
   podenv rebase --abort             # drop what was done so far`,
@@ -113,6 +114,9 @@ func (a *app) findRebase(f *rebaseFlags) error {
 		if f.from == f.to {
 			return &usageError{fmt.Errorf("--from and --to are both %s: a series is carried to another minor", f.to)}
 		}
+		if series.IsTekton(f.from) != series.IsTekton(f.to) {
+			return &usageError{fmt.Errorf("--from %s --to %s: a series of Tekton cannot be carried to Kubernetes, nor the other way round", f.from, f.to)}
+		}
 		return nil
 	}
 	if !f.goOn && !f.skip && !f.abort {
@@ -140,10 +144,10 @@ func (a *app) findRebase(f *rebaseFlags) error {
 // rebaseTarget returns the series that is written, and makes it if need be.
 func (a *app) rebaseTarget(ctx context.Context, f rebaseFlags) (series.Series, error) {
 	if f.release != "" {
-		if semver.MajorMinor(f.release) != f.to {
+		if semver.MajorMinor(f.release) != series.Minor(f.to) {
 			return series.Series{}, &usageError{fmt.Errorf("--release %s is not a release of %s", f.release, f.to)}
 		}
-		return source.Pin(ctx, a.layout, f.release, nil)
+		return source.Pin(ctx, a.layout, f.to, f.release, nil)
 	}
 	to, err := series.Load(a.layout, f.to)
 	if !errors.Is(err, series.ErrUnknown) {
@@ -153,5 +157,5 @@ func (a *app) rebaseTarget(ctx context.Context, f rebaseFlags) (series.Series, e
 	if err != nil {
 		return series.Series{}, err
 	}
-	return source.Pin(ctx, a.layout, release, nil)
+	return source.Pin(ctx, a.layout, f.to, release, nil)
 }

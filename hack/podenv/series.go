@@ -77,7 +77,7 @@ fails.`,
 }
 
 func (a *app) seriesReports(ctx context.Context) ([]report.Report, error) {
-	names, err := series.Names(a.layout)
+	names, err := series.All(a.layout)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (a *app) seriesReports(ctx context.Context) ([]report.Report, error) {
 
 // printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.
 func (a *app) printTrees(ctx context.Context) error {
-	names, err := series.Names(a.layout)
+	names, err := series.All(a.layout)
 	if err != nil {
 		return err
 	}

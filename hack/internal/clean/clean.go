@@ -46,7 +46,7 @@ type Options struct {
 // List returns all items: what would be removed, and what stays and why. It changes
 // nothing. Without an engine, which may be nil, it has no images.
 func List(ctx context.Context, l layout.Layout, e *engine.Engine, o Options) ([]Item, error) {
-	names, err := series.Names(l)
+	names, err := series.All(l)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,43 +89,54 @@ func messageEnd(patch []byte) int {
 // CheckNewFiles finds new files that no patch brings, and forms of a series that are the same
 // as the common one.
 func CheckNewFiles(l layout.Layout) error {
-	names, err := Names(l)
+	ofKubernetes, err := Names(l)
 	if err != nil {
 		return err
 	}
+	ofTekton, err := names(l, tektonPrefix)
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkNewFiles(l, ofKubernetes), checkNewFiles(l, ofTekton))
+}
+
+// checkNewFiles is CheckNewFiles for the series of one project, which share a folder.
+func checkNewFiles(l layout.Layout, names []string) error {
 	var found []error
 	common := map[string]bool{} // the common forms, and whether a patch brings them
+	folder := ""                // that they stand in, from the root of the repository
 	for _, name := range names {
 		s, err := Load(l, name)
 		if err != nil {
 			return err
 		}
 		own, shared := s.NewFileFolders()
+		folder = path.Join(path.Dir(Folder(name)), "new")
 		if len(common) == 0 {
-			for _, path := range filesIn(shared) {
-				common[path] = false
+			for _, file := range filesIn(shared) {
+				common[file] = false
 			}
 		}
 		brought, err := s.NewFiles()
 		if err != nil {
 			return err
 		}
-		for _, path := range brought {
-			if s.NewFileFolder(path) == shared {
-				common[path] = true
+		for _, file := range brought {
+			if s.NewFileFolder(file) == shared {
+				common[file] = true
 			}
 		}
-		for _, path := range filesIn(own) {
-			if !slices.Contains(brought, path) {
-				found = append(found, fmt.Errorf("no patch of series %s brings patches/%s/new/%s: delete it, or name it with a line %q in the message of a patch", name, name, path, newFileTrailer+path))
-			} else if sameFile(filepath.Join(own, path), filepath.Join(shared, path)) {
-				found = append(found, fmt.Errorf("patches/%s/new/%s is the same as patches/new/%s: delete it", name, path, path))
+		for _, file := range filesIn(own) {
+			if !slices.Contains(brought, file) {
+				found = append(found, fmt.Errorf("no patch of series %s brings %s/new/%s: delete it, or name it with a line %q in the message of a patch", name, Folder(name), file, newFileTrailer+file))
+			} else if sameFile(filepath.Join(own, file), filepath.Join(shared, file)) {
+				found = append(found, fmt.Errorf("%s/new/%s is the same as %s/%s: delete it", Folder(name), file, folder, file))
 			}
 		}
 	}
-	for path, used := range common {
+	for file, used := range common {
 		if !used {
-			found = append(found, fmt.Errorf("no patch of any series brings patches/new/%s: delete it, or name it with a line %q in the message of a patch", path, newFileTrailer+path))
+			found = append(found, fmt.Errorf("no patch of any series brings %s/%s: delete it, or name it with a line %q in the message of a patch", folder, file, newFileTrailer+file))
 		}
 	}
 	return errors.Join(found...)

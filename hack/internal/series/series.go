@@ -1,4 +1,5 @@
-// Package series reads which Kubernetes release each series of patches stands on.
+// Package series reads which release each series of patches stands on: of Kubernetes, or of
+// Tekton Pipelines.
 package series
 
 import (
@@ -17,26 +18,66 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// kubernetes is the module of a release.
-const kubernetes = "k8s.io/kubernetes"
+// The modules of a release. The staging modules of Kubernetes are modules of their own.
+const (
+	kubernetes = "k8s.io/kubernetes"
+	tekton     = "github.com/tektoncd/pipeline"
+)
+
+// tektonPrefix starts the name of a series of Tekton. Its folder is patches/tekton/<minor>.
+const tektonPrefix = "tekton-"
 
 // ErrUnknown is returned by Load for a series that patches/ does not have.
 var ErrUnknown = errors.New("unknown series")
 
-// Series is the patches of one Kubernetes minor, and the release they stand on.
+// Series is the patches of one minor, and the release they stand on.
 type Series struct {
-	Name    string // the minor: "v1.33"
+	Name    string // the minor: "v1.33", or "tekton-v1.10" of Tekton
 	Release string // the tag: "v1.33.13"
-	Dir     string // absolute path of patches/<minor>
+	Dir     string // absolute path of patches/<minor> or patches/tekton/<minor>
 }
 
-// Load returns the series called name, which is a minor such as "v1.33".
+// IsTekton reports whether the series called name patches Tekton Pipelines, and not Kubernetes.
+func IsTekton(name string) bool { return strings.HasPrefix(name, tektonPrefix) }
+
+// Minor is the minor that the series called name is about: "v1.10" of "tekton-v1.10".
+func Minor(name string) string { return strings.TrimPrefix(name, tektonPrefix) }
+
+// Folder is where the series called name stands, from the root of the repository.
+func Folder(name string) string {
+	if IsTekton(name) {
+		return path.Join("patches", "tekton", Minor(name))
+	}
+	return path.Join("patches", name)
+}
+
+// IsTekton reports whether the series patches Tekton Pipelines, and not Kubernetes.
+func (s Series) IsTekton() bool { return IsTekton(s.Name) }
+
+// Module is the module that the release is, without staging modules.
+func (s Series) Module() string {
+	if s.IsTekton() {
+		return tekton
+	}
+	return kubernetes
+}
+
+// Project is the name of what the release is one of.
+func (s Series) Project() string {
+	if s.IsTekton() {
+		return "Tekton Pipelines"
+	}
+	return "Kubernetes"
+}
+
+// Load returns the series called name, which is a minor such as "v1.33" or "tekton-v1.10".
 // ErrUnknown is in the chain of the error for a name that patches/ does not have.
 func Load(l layout.Layout, name string) (Series, error) {
-	dir := l.Patches(name)
-	mod, err := Series{Dir: dir}.GoMod()
-	if errors.Is(err, os.ErrNotExist) || name != filepath.Base(dir) {
-		known, listErr := Names(l)
+	dir := filepath.Join(l.Root, filepath.FromSlash(Folder(name)))
+	s := Series{Name: name, Dir: dir}
+	mod, err := s.GoMod()
+	if errors.Is(err, os.ErrNotExist) || Minor(name) != filepath.Base(dir) {
+		known, listErr := All(l)
 		if listErr != nil {
 			return Series{}, listErr
 		}
@@ -46,14 +87,15 @@ func Load(l layout.Layout, name string) (Series, error) {
 		return Series{}, fmt.Errorf("reading the release of series %s: %w", name, err)
 	}
 	for _, req := range mod.Require {
-		if req.Mod.Path == kubernetes {
-			if semver.MajorMinor(req.Mod.Version) != name {
-				return Series{}, fmt.Errorf("%s/go.mod requires %s %s, which is not of minor %s", dir, kubernetes, req.Mod.Version, name)
+		if req.Mod.Path == s.Module() {
+			if semver.MajorMinor(req.Mod.Version) != Minor(name) {
+				return Series{}, fmt.Errorf("%s/go.mod requires %s, which is not of minor %s", dir, req.Mod, Minor(name))
 			}
-			return Series{Name: name, Release: req.Mod.Version, Dir: dir}, nil
+			s.Release = req.Mod.Version
+			return s, nil
 		}
 	}
-	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series stands on", dir, kubernetes)
+	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series stands on", dir, s.Module())
 }
 
 // GoMod reads the series' go.mod, which pins the modules of the release.
@@ -80,18 +122,39 @@ func (s Series) Replaced() ([]string, error) {
 	return replaced, nil
 }
 
-// Names lists the series that patches/ has, oldest first.
-func Names(l layout.Layout) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(l.Patches("v*"), "go.mod"))
+// Names lists the series of Kubernetes that patches/ has, oldest first.
+func Names(l layout.Layout) ([]string, error) { return names(l, "") }
+
+// All lists the series that patches/ has: those of Kubernetes, oldest first, then Tekton's.
+func All(l layout.Layout) ([]string, error) {
+	ofKubernetes, err := Names(l)
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(files))
-	for i, file := range files {
-		names[i] = filepath.Base(filepath.Dir(file))
+	ofTekton, err := names(l, tektonPrefix)
+	return append(ofKubernetes, ofTekton...), err
+}
+
+// Siblings lists the series that share new files with s: those of the same project.
+func (s Series) Siblings(l layout.Layout) ([]string, error) {
+	if s.IsTekton() {
+		return names(l, tektonPrefix)
 	}
-	slices.SortFunc(names, semver.Compare)
-	return names, nil
+	return Names(l)
+}
+
+// names lists the series whose names start with prefix and a minor.
+func names(l layout.Layout, prefix string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(l.Root, filepath.FromSlash(Folder(prefix+"v*")), "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	found := make([]string, len(files))
+	for i, file := range files {
+		found[i] = prefix + filepath.Base(filepath.Dir(file))
+	}
+	slices.SortFunc(found, func(a, b string) int { return semver.Compare(Minor(a), Minor(b)) })
+	return found, nil
 }
 
 // SupportedSkew is how many minors a kubelet may be older than the API server, see

@@ -63,6 +63,48 @@ func TestLoadReadsTheReleaseAndThePatchesInOrder(t *testing.T) {
 	}
 }
 
+const pinTekton = "module podenv.dev/patches/tekton/v1.10\n\nrequire github.com/tektoncd/pipeline v1.10.0\n"
+
+func TestASeriesOfTektonStandsBesideThoseOfKubernetes(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":              pin133,
+		"patches/tekton/v1.9/go.mod":        "",
+		"patches/tekton/v1.10/go.mod":       pinTekton,
+		"patches/tekton/new/a.go":           "",
+		"patches/tekton/v1.10/0001-a.patch": "Subject: a\n\nNew-File: a.go\n\n",
+	})
+	s, err := Load(l, "tekton-v1.10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Release != "v1.10.0" || s.Module() != "github.com/tektoncd/pipeline" || s.Dir != filepath.Join(l.Root, "patches/tekton/v1.10") {
+		t.Errorf("series %+v of module %s", s, s.Module())
+	}
+	if names, err := Names(l); err != nil || cmp.Diff([]string{"v1.33"}, names) != "" {
+		t.Errorf("series of Kubernetes: %q, %v", names, err)
+	}
+	if all, err := All(l); err != nil || cmp.Diff([]string{"v1.33", "tekton-v1.9", "tekton-v1.10"}, all) != "" {
+		t.Errorf("all series: %q, %v", all, err)
+	}
+	if folder := s.NewFileFolder("a.go"); folder != filepath.Join(l.Root, "patches/tekton/new") {
+		t.Errorf("its new files are in %s", folder)
+	}
+	if _, err := Load(l, "tekton/v1.10"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a folder for a name: %v", err)
+	}
+}
+
+func TestNewFilesOfTektonAreCheckedToo(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":        pin133,
+		"patches/tekton/v1.10/go.mod": pinTekton,
+		"patches/tekton/new/a.go":     "",
+	})
+	if err := CheckNewFiles(l); err == nil || !strings.Contains(err.Error(), "patches/tekton/new/a.go") {
+		t.Errorf("a new file that no patch brings: %v", err)
+	}
+}
+
 func TestLoadNamesTheKnownSeriesForAnUnknownOne(t *testing.T) {
 	l := repository(t, map[string]string{"patches/v1.33/go.mod": pin133})
 	for _, name := range []string{"v1.99", "", "../v1.33", "v1.33/"} {

@@ -33,7 +33,7 @@ type assembly struct {
 
 func newAssembly(l layout.Layout, s series.Series, o Options, step *progress.Step) *assembly {
 	return &assembly{
-		layout: l, series: s, options: o, step: step, gen: kubernetesGenerators,
+		layout: l, series: s, options: o, step: step, gen: generatorsOf(s),
 		tree: repo{dir: l.Tree(treeName(s, o.Stock)), log: step.Log()},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
 )
 
 // ErrEdited is returned where going on would overwrite what the user did in a tree.
@@ -105,7 +106,7 @@ func (a *assembly) unwritten(commits []string) error {
 
 // writeCommand tells how commits get into patches.
 func (a *assembly) writeCommand() string {
-	return fmt.Sprintf("write the commits to patches/%s with `podenv patches --series %s`", a.series.Name, a.series.Name)
+	return fmt.Sprintf("write the commits to %s with `podenv patches --series %s`", series.Folder(a.series.Name), a.series.Name)
 }
 
 // some lists the first few of items.

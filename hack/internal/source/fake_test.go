@@ -46,6 +46,12 @@ func TestMain(m *testing.M) {
 	for _, release := range []string{"v1.33.13", "v1.33.14", clashing, older} {
 		publishRelease(release)
 	}
+	for _, release := range []string{"v1.10.0", "v1.11.0"} {
+		publish("github.com/tektoncd/pipeline", release, map[string]string{
+			"go.mod":         "module github.com/tektoncd/pipeline\n\ngo 1.25.6\n",
+			"pkg/pod/pod.go": "package pod\n\n// Release is the release.\nconst Release = \"" + release + "\"\n\n// Env is the environment.\nconst Env = 1\n",
+		})
+	}
 	code := m.Run()
 	exec.Command("go", "clean", "-modcache").Run() //nolint:errcheck // the folder goes with it
 	os.RemoveAll(dir)

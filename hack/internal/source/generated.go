@@ -10,6 +10,7 @@ import (
 	"podenv.dev/hack/internal/codegen"
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
 )
 
 // generator makes the generated code of a tree. Tests put a small one in the place of
@@ -25,6 +26,19 @@ var kubernetesGenerators = generator{
 	generate:    codegen.Generate,
 	inputsKey:   codegen.InputsKey,
 	isGenerated: codegen.IsGenerated,
+}
+
+// generatorsOf are the generators of the release that s stands on. Tekton's code is generated
+// from its API types alone, which no patch changes.
+func generatorsOf(s series.Series) generator {
+	if !s.IsTekton() {
+		return kubernetesGenerators
+	}
+	return generator{
+		generate:    func(context.Context, codegen.Options, *progress.Step) error { return nil },
+		inputsKey:   func(context.Context, codegen.Options) (string, error) { return "", nil },
+		isGenerated: func(string) bool { return false },
+	}
 }
 
 func (a *assembly) codegen() codegen.Options {

@@ -34,8 +34,10 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 		return in, nil
 	}
 	var err error
-	if in.newFiles, err = readNewFiles(l); err != nil {
-		return nil, err
+	if !s.IsTekton() { // whose new files stand with its series alone
+		if in.newFiles, err = readNewFiles(l); err != nil {
+			return nil, err
+		}
 	}
 	parts = []string{"new files"}
 	for _, f := range in.newFiles {

@@ -135,7 +135,10 @@ func readPins(s series.Series) ([]module.Version, error) {
 	path := f.Syntax.Name
 	var pins []module.Version
 	for _, r := range f.Require {
-		if r.Mod.Path != kubernetes && r.Mod.Version != s.Staging() {
+		if s.IsTekton() && r.Mod.Path != s.Module() {
+			return nil, fmt.Errorf("%s requires %s: the release of Tekton is the module %s alone, delete the line", path, r.Mod, s.Module())
+		}
+		if r.Mod.Path != s.Module() && r.Mod.Version != s.Staging() {
 			return nil, fmt.Errorf("%s requires %s, but the staging modules of %s are at %s: correct it", path, r.Mod, s.Release, s.Staging())
 		}
 		pins = append(pins, r.Mod)

@@ -234,7 +234,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 // others lists the other series whose patches bring the new file at path: those that share its
 // common form, and those that have their own.
 func (a *assembly) others(path string) (share, own []string, err error) {
-	names, err := series.Names(a.layout)
+	names, err := a.series.Siblings(a.layout)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -279,11 +279,11 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 			}
 			w.Files = append(w.Files, path)
 			if len(others) > 0 {
-				w.Notes = append(w.Notes, fmt.Sprintf("%s changes for %s too; a copy at patches/%s/new/%s made before would be the form of %[3]s alone", path, strings.Join(others, ", "), a.series.Name, e.path))
+				w.Notes = append(w.Notes, fmt.Sprintf("%s changes for %s too; a copy at %s/new/%s made before would be the form of %s alone", path, strings.Join(others, ", "), series.Folder(a.series.Name), e.path, a.series.Name))
 			}
 		}
 		if len(own) > 0 && e.file != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("%s: take the change over in the own form of %s (patches/<series>/new)", path, strings.Join(own, ", ")))
+			w.Notes = append(w.Notes, fmt.Sprintf("%s: take the change over in the own form of %s (new/ beside its patches)", path, strings.Join(own, ", ")))
 		}
 		a.state.take(e.path, e.file)
 	}

@@ -21,22 +21,22 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// Pin makes patches/<minor> with the go.mod and go.sum that pin release, and returns the
-// series, which has no patches yet. A series that stands on release already is returned as
+// Pin makes the folder of the series called name with the go.mod and go.sum that pin release,
+// and returns the series, which has no patches yet. A series that stands on release already is returned as
 // it is; one that stands on another release is an error.
 //
 // The checksums are of the modules as the go command downloads them and checks them with
 // the checksum database. ErrDownload is in the chain of the error where it cannot.
-func Pin(ctx context.Context, l layout.Layout, release string, step *progress.Step) (series.Series, error) {
+func Pin(ctx context.Context, l layout.Layout, name, release string, step *progress.Step) (series.Series, error) {
 	minor := semver.MajorMinor(release)
 	if semver.Canonical(release) != release || minor == release {
 		return series.Series{}, fmt.Errorf("%q is not a release: give one such as %s.0 with --release", release, minor)
 	}
-	switch s, err := series.Load(l, minor); {
+	switch s, err := series.Load(l, name); {
 	case err == nil && s.Release == release:
 		return s, nil
 	case err == nil:
-		return s, fmt.Errorf("series %s stands on %s: change the versions in %s/go.mod and its go.sum to move it to %s", minor, s.Release, s.Dir, release)
+		return s, fmt.Errorf("series %s stands on %s: change the versions in %s/go.mod and its go.sum to move it to %s", name, s.Release, s.Dir, release)
 	case !errors.Is(err, series.ErrUnknown):
 		return s, err
 	}
@@ -49,11 +49,11 @@ func Pin(ctx context.Context, l layout.Layout, release string, step *progress.St
 	}
 	defer os.RemoveAll(scratch)
 	step.Now("getting the modules of %s", release)
-	goMod, goSum, err := pins(ctx, release, scratch)
+	goMod, goSum, err := pins(ctx, series.Series{Name: name, Release: release}, scratch)
 	if err != nil {
 		return series.Series{}, fmt.Errorf("pinning %s: %w", release, err)
 	}
-	dir := l.Patches(minor)
+	dir := filepath.Join(l.Root, filepath.FromSlash(series.Folder(name)))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return series.Series{}, err
 	}
@@ -64,13 +64,14 @@ func Pin(ctx context.Context, l layout.Layout, release string, step *progress.St
 	if err := renameio.WriteFile(filepath.Join(dir, "go.mod"), goMod, 0o644); err != nil {
 		return series.Series{}, err
 	}
-	return series.Load(l, minor)
+	return series.Load(l, name)
 }
 
-// NewestRelease returns the newest release of minor that the module proxy lists, release
-// candidates aside.
-func NewestRelease(ctx context.Context, minor string) (string, error) {
-	out, err := run.Command(ctx, "go", "list", "-m", "-versions", "-f", `{{join .Versions "\n"}}`, kubernetes).
+// NewestRelease returns the newest release for the series called name that the module proxy
+// lists, release candidates aside.
+func NewestRelease(ctx context.Context, name string) (string, error) {
+	minor := series.Minor(name)
+	out, err := run.Command(ctx, "go", "list", "-m", "-versions", "-f", `{{join .Versions "\n"}}`, series.Series{Name: name}.Module()).
 		Dir(os.TempDir()).Env("GOWORK=off", "GOFLAGS=", "GO111MODULE=on").Output()
 	if err != nil {
 		return "", fmt.Errorf("%w the list of releases: %w", ErrDownload, err)
@@ -89,12 +90,12 @@ func NewestRelease(ctx context.Context, minor string) (string, error) {
 
 // pins makes the go.mod and go.sum of a series that stands on release: of its main module
 // and of all staging modules that this one replaces by folders.
-func pins(ctx context.Context, release, scratch string) (goMod, goSum []byte, err error) {
+func pins(ctx context.Context, s series.Series, scratch string) (goMod, goSum []byte, err error) {
 	// go wants to be in a module, and not in that of the repository.
 	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module pins\n"), 0o644); err != nil {
 		return nil, nil, err
 	}
-	main, err := download(ctx, scratch, []module.Version{{Path: kubernetes, Version: release}})
+	main, err := download(ctx, scratch, []module.Version{{Path: s.Module(), Version: s.Release}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,28 +107,31 @@ func pins(ctx context.Context, release, scratch string) (goMod, goSum []byte, er
 	if err != nil {
 		return nil, nil, err
 	}
-	version := series.Series{Release: release}.Staging()
+	version := s.Staging()
 	var staging []module.Version
 	for _, r := range released.Replace {
 		if r.New.Path == stagingDir(r.Old.Path) && !strings.HasPrefix(r.Old.Path, samplePrefix) {
 			staging = append(staging, module.Version{Path: r.Old.Path, Version: version})
 		}
 	}
-	zips, err := download(ctx, scratch, staging)
-	if err != nil {
-		return nil, nil, err
+	zips := main
+	if len(staging) > 0 {
+		more, err := download(ctx, scratch, staging)
+		if err != nil {
+			return nil, nil, err
+		}
+		zips = append(zips, more...)
 	}
-	zips = append(zips, main...)
 	slices.SortFunc(zips, func(a, b moduleZip) int { return strings.Compare(a.Path, b.Path) })
-	return formatPins(semver.MajorMinor(release), released.Go, zips)
+	return formatPins(series.Folder(s.Name), released.Go, zips)
 }
 
 const pinsComment = "// The release that this series of patches stands on. `podenv tree` downloads these\n" +
 	"// modules and checks them against go.sum; nothing imports this module.\n"
 
-func formatPins(minor string, language *modfile.Go, zips []moduleZip) (goMod, goSum []byte, err error) {
+func formatPins(folder string, language *modfile.Go, zips []moduleZip) (goMod, goSum []byte, err error) {
 	f := new(modfile.File)
-	if err := f.AddModuleStmt(ownModule + "/patches/" + minor); err != nil {
+	if err := f.AddModuleStmt(ownModule + "/" + folder); err != nil {
 		return nil, nil, err
 	}
 	if language != nil {

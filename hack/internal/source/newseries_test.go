@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/mod/semver"
+
 	"podenv.dev/hack/internal/layout"
 )
 
 func TestPinMakesASeriesThatATreeCanBeMadeOf(t *testing.T) {
 	w := newWorld(t)
-	s, err := Pin(t.Context(), w.layout, older, nil)
+	s, err := Pin(t.Context(), w.layout, "v1.32", older, nil)
 	w.ok(err)
 	if s.Name != "v1.32" || s.Release != older {
 		t.Errorf("the series is %s on %s", s.Name, s.Release)
@@ -36,7 +38,7 @@ require (
 	w.series = s
 	w.mustAssemble()
 
-	again, err := Pin(t.Context(), w.layout, older, nil)
+	again, err := Pin(t.Context(), w.layout, "v1.32", older, nil)
 	w.ok(err)
 	if again != s {
 		t.Errorf("the second time it is %v, was %v", again, s)
@@ -51,7 +53,7 @@ func TestPinRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			_, err := Pin(t.Context(), w.layout, tc.release, nil)
+			_, err := Pin(t.Context(), w.layout, semver.MajorMinor(tc.release), tc.release, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the error is %v, want %q in it", err, tc.want)
 			}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"fmt"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -84,7 +85,7 @@ func newPatch(path string, stored []byte, s series.Series) (patchFile, error) {
 			return patchFile{}, err
 		}
 		if f == nil {
-			return patchFile{}, fmt.Errorf("it brings the new file %s, which neither patches/new nor patches/%s/new has: restore the file, or delete its line from the message", name, s.Name)
+			return patchFile{}, fmt.Errorf("it brings the new file %s, which neither %s/new nor %s/new has: restore the file, or delete its line from the message", name, pathpkg.Dir(series.Folder(s.Name)), series.Folder(s.Name))
 		}
 		p.newFiles = append(p.newFiles, *f)
 	}

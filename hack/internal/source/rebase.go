@@ -66,7 +66,7 @@ func AbortRebase(ctx context.Context, l layout.Layout, to series.Series, step *p
 // RebasesInProgress maps the names of the series to which a rebase has begun to those
 // of the series that they come from.
 func RebasesInProgress(l layout.Layout) (map[string]string, error) {
-	dirs, err := filepath.Glob(filepath.Join(rebaseDir(l, "v*")))
+	dirs, err := filepath.Glob(filepath.Join(rebaseDir(l, "*")))
 	if err != nil {
 		return nil, err
 	}

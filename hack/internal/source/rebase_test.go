@@ -36,7 +36,7 @@ func newRebaseWorld(t *testing.T, conflicting bool) *rebaseWorld {
 		w.mustWritePatches()
 		w.mustAssemble()
 	})
-	pinned, err := Pin(t.Context(), w.layout, older, nil)
+	pinned, err := Pin(t.Context(), w.layout, "v1.32", older, nil)
 	w.ok(err)
 	return &rebaseWorld{w, pinned}
 }

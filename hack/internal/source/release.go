@@ -62,7 +62,7 @@ func pristine(ctx context.Context, l layout.Layout, s series.Series, key string,
 // one pack as fast as the archives can be read; `git add` of as many files takes
 // several times as long.
 func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZip) error {
-	date, err := releaseDate(zips)
+	date, err := releaseDate(s, zips)
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZ
 }
 
 // releaseDate is when the release was tagged, as its module says.
-func releaseDate(zips []moduleZip) (time.Time, error) {
+func releaseDate(s series.Series, zips []moduleZip) (time.Time, error) {
 	for _, z := range zips {
-		if z.Path != kubernetes {
+		if z.Path != s.Module() {
 			continue
 		}
 		data, err := os.ReadFile(z.info)
@@ -102,14 +102,17 @@ func releaseDate(zips []moduleZip) (time.Time, error) {
 		err = json.Unmarshal(data, &info)
 		return info.Time.UTC(), err
 	}
-	return time.Time{}, fmt.Errorf("the series' go.mod does not require %s", kubernetes)
+	return time.Time{}, fmt.Errorf("the series' go.mod does not require %s", s.Module())
 }
 
 // streamRelease writes the release as git fast-import reads it.
 func streamRelease(w io.Writer, s series.Series, zips []moduleZip, date time.Time) error {
 	b := bufio.NewWriterSize(w, 1<<20)
-	text := message(kindRelease, "Kubernetes "+s.Release,
-		"The modules "+kubernetes+" and, in staging/src, k8s.io/* "+s.Staging()+".\nThe samples and vendor/ are left out, for they cannot be had as modules.")
+	about := "The module " + s.Module() + "."
+	if !s.IsTekton() {
+		about = "The modules " + kubernetes + " and, in staging/src, k8s.io/* " + s.Staging() + ".\nThe samples and vendor/ are left out, for they cannot be had as modules."
+	}
+	text := message(kindRelease, s.Project()+" "+s.Release, about)
 	fmt.Fprintf(b, "feature done\ncommit %s\ncommitter %s <%s> %d +0000\ndata %d\n%s\n",
 		releaseBranch, authorName, authorEmail, date.Unix(), len(text), text)
 	edit := newModuleEdit(s, zips)
@@ -129,7 +132,7 @@ func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
 	}
 	defer archive.Close()
 	folder := ""
-	if z.Path != kubernetes {
+	if z.Path != edit.series.Module() {
 		folder = "staging/src/" + z.Path + "/"
 	}
 	for _, f := range archive.File {
@@ -209,6 +212,7 @@ func newModuleEdit(s series.Series, zips []moduleZip) *moduleEdit {
 // apply returns the content that the file at path has in the tree.
 func (e *moduleEdit) apply(path string, content []byte) ([]byte, error) {
 	switch {
+	case e.series.IsTekton():
 	case path == "go.mod":
 		return e.goMod(content)
 	case path == "go.work":

@@ -53,6 +53,9 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 	if r.Replaced, err = s.Replaced(); err != nil {
 		return Report{}, err
 	}
+	if s.IsTekton() {
+		return r, nil // which has no feature gates of Kubernetes
+	}
 	want, err := featuregates.In(s.Name)
 	if err != nil {
 		return Report{}, err
