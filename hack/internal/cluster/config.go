@@ -87,6 +87,9 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	if c.Gates[podPreset] {
 		enablePodPreset(k)
 	}
+	if c.Gates[ValidatingAdmissionPolicy] {
+		serve(k, "admissionregistration.k8s.io/v1beta1")
+	}
 	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
 	for i := range k.Nodes {
 		role := v1alpha4.WorkerRole

@@ -161,10 +161,15 @@ func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (
 	return c, err
 }
 
-// Gates are the gates that a cluster of the series has on.
+// Gates are the gates that a cluster of the series has on: those of this branch, and on
+// v1.29 the one of ValidatingAdmissionPolicy, which later releases have on by default.
 func (p *Pipeline) Gates() (map[string]bool, error) {
 	if p.Stock {
 		return nil, nil
 	}
-	return featuregates.Enabled(p.Series.Name)
+	gates, err := featuregates.Enabled(p.Series.Name)
+	if err == nil && p.Series.Name == "v1.29" {
+		gates[cluster.ValidatingAdmissionPolicy] = true
+	}
+	return gates, err
 }
