@@ -106,6 +106,9 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	if o.Older, err = olderOf(a.layout, s, o.Older); err != nil {
 		return err
 	}
+	if o.Newer, err = s.Newer(a.layout); err != nil {
+		return err
+	}
 	e, err := engine.Ensure(ctx, a.layout, nil)
 	if err != nil {
 		return err

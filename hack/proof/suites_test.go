@@ -67,6 +67,13 @@ func upgrades(c *check) error {
 	for _, minor := range older {
 		builds = append(builds, [2]string{"stock:" + minor, "kubelet"})
 	}
+	newer, err := steps.Series.Newer(repo)
+	if err != nil {
+		return err
+	}
+	if *full && newer != "" {
+		builds = append(builds, [2]string{"stock:" + newer, "kube-apiserver"}, [2]string{"stock:" + newer, "kube-controller-manager"})
+	}
 	for _, b := range builds {
 		c.step.Now("building %s %s", b[1], b[0])
 		if _, err := quiet().Component(c.ctx, b[0], b[1]); err != nil {
@@ -75,7 +82,7 @@ func upgrades(c *check) error {
 	}
 	return c.suite(suite.Options{
 		Suite: "upgrade", RequireGates: suite.Gates("upgrade"), LabelFilter: filter, Procs: 1, Timeout: time.Hour,
-		Cluster: testCluster, Minor: steps.Series.Name, Older: older,
+		Cluster: testCluster, Minor: steps.Series.Name, Older: older, Newer: newer,
 	})
 }
 

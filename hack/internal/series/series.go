@@ -174,6 +174,20 @@ func (s Series) Older(l layout.Layout, n int) ([]string, error) {
 	return older[max(0, len(older)-n):], nil
 }
 
+// Newer is the minor after the series', or empty where patches/ does not have its release.
+func (s Series) Newer(l layout.Layout) (string, error) {
+	names, err := Names(l)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if minor(name) == minor(s.Name)+1 {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
 // minor is the number of a minor: 33 of v1.33.
 func minor(name string) int {
 	_, number, _ := strings.Cut(name, ".")

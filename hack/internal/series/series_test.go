@@ -151,6 +151,19 @@ func TestOlderAreThoseThatAKubeletMayHave(t *testing.T) {
 	}
 }
 
+func TestNewerIsTheMinorAfter(t *testing.T) {
+	files := map[string]string{}
+	for _, name := range []string{"v1.9", "v1.32", "v1.33", "v1.35"} {
+		files["patches/"+name+"/go.mod"] = "module x\n"
+	}
+	l := repository(t, files)
+	for name, want := range map[string]string{"v1.32": "v1.33", "v1.33": "", "v1.35": ""} {
+		if got, err := (Series{Name: name}).Newer(l); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
 func TestPatchesOfThisRepositoryBringAllItsNewFiles(t *testing.T) {
 	l, err := layout.Find(".")
 	if err != nil {

@@ -116,7 +116,7 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	o, err := Options{
 		Kubeconfig: "config", Context: "c", Focus: "story 1", LabelFilter: "!Slow", Procs: 3,
 		RequireGates: []string{"A", "B"}, Kubectl: "/bin/kubectl", JUnit: "/out.xml",
-		Podenv: "/bin/podenv", Cluster: "c", Minor: "v1.33", Older: []string{"v1.31", "v1.32"}, Walks: 7, Starts: 9,
+		Podenv: "/bin/podenv", Cluster: "c", Minor: "v1.33", Older: []string{"v1.31", "v1.32"}, Newer: "v1.34", Walks: 7, Starts: 9,
 	}.complete(layout.Layout{Root: "/repo"})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	for _, want := range []string{"--procs=3", "--focus=story 1", "--label-filter=!Slow", "--kubeconfig=" + filepath.Join(dir, "config"),
 		"--context=c", "--podenv.require-gates=A,B", "--podenv.kubectl=/bin/kubectl", "--podenv.junit=/out.xml",
 		"--podenv.cli=/bin/podenv", "--podenv.cluster=c",
-		"--podenv.minor=v1.33", "--podenv.older=v1.31,v1.32", "--podenv.walks=7", "--podenv.starts=9"} {
+		"--podenv.minor=v1.33", "--podenv.older=v1.31,v1.32", "--podenv.newer=v1.34", "--podenv.walks=7", "--podenv.starts=9"} {
 		if !slices.Contains(args, want) {
 			t.Errorf("no %q in %q", want, args)
 		}

@@ -34,6 +34,7 @@ func Main(m *testing.M) {
 	flag.StringVar(&nodes.Options.Cluster, "podenv.cluster", "", "`name` that podenv has for the cluster")
 	flag.StringVar(&nodes.Options.Minor, "podenv.minor", "", "`minor` of the cluster, such as v1.33, for specs that operate nodes")
 	flag.Var(&nodes.Options.Older, "podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to")
+	flag.StringVar(&nodes.Options.Newer, "podenv.newer", "", "newer `minor`, whose stock control plane takes over; its specs are skipped without it")
 	flag.IntVar(&nodes.Options.Walks, "podenv.walks", 1, "how `often` the soak takes the kubelet up and down")
 	flag.IntVar(&Starts, "podenv.starts", 50, "how `many` containers start beside each kind of writer of an env file")
 	flag.Var(&components.RequiredGates, "podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off")

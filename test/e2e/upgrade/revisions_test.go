@@ -1,0 +1,161 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// The controllers of DaemonSets and StatefulSets keep each template in a ControllerRevision,
+// and replace all pods when the template is not, byte for byte, what the newest one has. What
+// an API server defaults in a template that another one has stored is such a difference.
+var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
+	framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(), "when the control plane goes on to the stock release of the next minor,", func() {
+		ginkgo.BeforeEach(nodes.RequirePodenv)
+		f := framework.NewDefaultFramework("revisions")
+		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+
+		f.It("DaemonSets and StatefulSets with fileKeyRef keep their revisions and their pods", func(ctx context.Context) {
+			newer := requireNewer(ctx)
+			node := controlPlane(ctx, f)
+			refreshControllers(ctx, f)
+			s := sets{f}
+			s.create(ctx)
+			s.settle(ctx)
+			revisions, running := s.revisions(ctx), s.pods(ctx)
+			gomega.Expect(revisions).To(gomega.HaveLen(2), "a revision of each set")
+
+			for _, component := range []string{apiServer, "kube-controller-manager"} {
+				node.Swap(ctx, component, "stock:"+newer)
+				gomega.Expect(node.Version(ctx, component)).To(gomega.HavePrefix(newer + "."))
+			}
+			state, err := components.GateOfAPIServer(ctx, f.ClientSet, gate)
+			framework.ExpectNoError(err)
+			gomega.Expect(state).To(gomega.Equal(components.GateOn), "the gate of the API server")
+
+			ginkgo.By("changing what is no part of the template, and waiting until the controllers have seen it")
+			s.touch(ctx)
+			s.settle(ctx)
+			gomega.Expect(s.revisions(ctx)).To(gomega.Equal(revisions))
+			gomega.Expect(s.pods(ctx)).To(gomega.Equal(running))
+		})
+	})
+
+// requireNewer returns the next minor, and skips the spec where it has no release here, or
+// one that does not know the field.
+func requireNewer(ctx context.Context) string {
+	ginkgo.GinkgoHelper()
+	components.RequireGate(ctx, gate)
+	newer := nodes.Options.Newer
+	if newer == "" {
+		ginkgo.Skip("patches/ has no release of the minor after " + nodes.Options.Minor)
+	}
+	if (expected.Runs{Build: expected.Stock, Minor: newer}).Gate(gate) == components.GateUnknown {
+		ginkgo.Skip("stock " + newer + " does not know fileKeyRef")
+	}
+	return newer
+}
+
+// sets are a DaemonSet and a StatefulSet whose containers take a variable from an env file,
+// and do not say whether it is optional.
+type sets struct{ f *framework.Framework }
+
+const setName = "revised"
+
+func (s sets) create(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	template := func(kind string) v1.PodTemplateSpec {
+		t := v1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": kind}},
+			Spec: v1.PodSpec{
+				InitContainers: []v1.Container{setup()},
+				Containers:     []v1.Container{serves("regular", pods.FromEnvFile("A", volume, "config.env", "KEY", nil))},
+				Volumes:        []v1.Volume{pods.EmptyDir(volume)},
+			},
+		}
+		pods.Quick(&t.Spec)
+		return t
+	}
+	meta := metav1.ObjectMeta{Name: setName}
+	daemons, stateful := template("daemons"), template("stateful")
+	_, err := s.f.ClientSet.AppsV1().DaemonSets(s.f.Namespace.Name).Create(ctx, &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: daemons.Labels}, Template: daemons,
+	}}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	_, err = s.f.ClientSet.AppsV1().StatefulSets(s.f.Namespace.Name).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+		Replicas: ptr.To(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: stateful.Labels}, Template: stateful,
+	}}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+}
+
+// touch gives both sets a new generation with the same template.
+func (s sets) touch(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	patch := []byte(`{"spec": {"minReadySeconds": 1}}`)
+	_, err := s.f.ClientSet.AppsV1().DaemonSets(s.f.Namespace.Name).Patch(ctx, setName, types.MergePatchType, patch, metav1.PatchOptions{})
+	framework.ExpectNoError(err)
+	_, err = s.f.ClientSet.AppsV1().StatefulSets(s.f.Namespace.Name).Patch(ctx, setName, types.MergePatchType, patch, metav1.PatchOptions{})
+	framework.ExpectNoError(err)
+}
+
+// settle waits until the controllers have seen both sets as they are, and all pods of them
+// are ready and of the newest revision.
+func (s sets) settle(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	gomega.Eventually(ctx, func(ctx context.Context) error {
+		d, err := s.f.ClientSet.AppsV1().DaemonSets(s.f.Namespace.Name).Get(ctx, setName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if now := d.Status; now.ObservedGeneration != d.Generation || now.DesiredNumberScheduled == 0 ||
+			now.NumberAvailable != now.DesiredNumberScheduled || now.UpdatedNumberScheduled != now.DesiredNumberScheduled {
+			return fmt.Errorf("the DaemonSet is not settled: %s", framework.PrettyPrintJSON(now))
+		}
+		st, err := s.f.ClientSet.AppsV1().StatefulSets(s.f.Namespace.Name).Get(ctx, setName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if now := st.Status; now.ObservedGeneration != st.Generation || now.AvailableReplicas != 1 || now.CurrentRevision != now.UpdateRevision {
+			return fmt.Errorf("the StatefulSet is not settled: %s", framework.PrettyPrintJSON(now))
+		}
+		return nil
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
+}
+
+// revisions are the templates that ControllerRevisions hold, by their names.
+func (s sets) revisions(ctx context.Context) map[string]string {
+	ginkgo.GinkgoHelper()
+	list, err := s.f.ClientSet.AppsV1().ControllerRevisions(s.f.Namespace.Name).List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err)
+	templates := map[string]string{}
+	for _, revision := range list.Items {
+		templates[revision.Name] = string(revision.Data.Raw)
+	}
+	return templates
+}
+
+// pods are the pods of both sets: their UIDs and how often their containers were restarted.
+func (s sets) pods(ctx context.Context) map[string]string {
+	ginkgo.GinkgoHelper()
+	list, err := s.f.ClientSet.CoreV1().Pods(s.f.Namespace.Name).List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err)
+	seen := map[string]string{}
+	for _, pod := range list.Items {
+		seen[pod.Name] = fmt.Sprintf("%s, restarted %d times", pod.UID, pods.Status(&pod, "regular").RestartCount)
+	}
+	return seen
+}
