@@ -20,32 +20,37 @@ type contestant struct {
 	read func(dir, name string, keys, values []string) error
 	// parse is read without the file; nil for one that only reads files.
 	parse func(data []byte, keys, values []string) error
-	// quotes says that quotes are part of the value, as KEP-3721's syntax has it.
-	// Upstream takes only values in single quotes, so the files have them.
+	// quotes says that quotes are part of the value, as the form of v1.34 and older
+	// minors has it. From v1.35 on values are in single quotes, so the files have them.
 	quotes bool
 }
 
 var contestants = []contestant{
-	{name: "envfile", quotes: true, read: readEnvfile, parse: parseEnvfile},
+	{name: "envfile", quotes: true, read: readEnvfile(envfile.DotEnv), parse: parseEnvfile(envfile.DotEnv)},
+	{name: "envfile-quoted", read: readEnvfile(envfile.SingleQuoted), parse: parseEnvfile(envfile.SingleQuoted)},
 	{name: "kubernetes", read: readUpstream},
 	{name: "godotenv", read: readGodotenv, parse: parseGodotenv},
 	{name: "compose-go", read: readCompose, parse: parseCompose},
 }
 
-func readEnvfile(dir, name string, keys, values []string) error {
-	found, err := envfile.Read(context.Background(), dir, name, keys, envfile.Options{})
-	if err != nil {
-		return err
+func readEnvfile(syntax envfile.Syntax) func(dir, name string, keys, values []string) error {
+	return func(dir, name string, keys, values []string) error {
+		found, err := envfile.Read(context.Background(), dir, name, keys, envfile.Options{Syntax: syntax})
+		if err != nil {
+			return err
+		}
+		return lookUp(found, keys, values)
 	}
-	return lookUp(found, keys, values)
 }
 
-func parseEnvfile(data []byte, keys, values []string) error {
-	found, err := envfile.Parse(data, keys, envfile.Options{})
-	if err != nil {
-		return err
+func parseEnvfile(syntax envfile.Syntax) func(data []byte, keys, values []string) error {
+	return func(data []byte, keys, values []string) error {
+		found, err := envfile.Parse(data, keys, envfile.Options{Syntax: syntax})
+		if err != nil {
+			return err
+		}
+		return lookUp(found, keys, values)
 	}
-	return lookUp(found, keys, values)
 }
 
 func lookUp(found *envfile.Values, keys, values []string) (err error) {

@@ -30,20 +30,32 @@ var (
 	naiveRelaxedName = regexp.MustCompile(`^[ -<>-~]+$`)
 )
 
-// naiveParse reads an env file rule by rule, with no thought for speed. It
+func naiveName(relaxed bool) *regexp.Regexp {
+	if relaxed {
+		return naiveRelaxedName
+	}
+	return naiveStrictName
+}
+
+// naiveText checks what holds for a file in either form.
+func naiveText(file string) *Error {
+	if len(file) > MaxFileBytes {
+		return &Error{Reason: ReasonLimitExceeded}
+	}
+	if strings.HasPrefix(file, "\uFEFF") || strings.Contains(file, "\x00") || !utf8.ValidString(file) {
+		return &Error{Reason: ReasonInvalidSyntax}
+	}
+	return nil
+}
+
+// naiveParse reads an env file in the form DotEnv rule by rule, with no thought for speed. It
 // shares no code with Parse but the limits.
 func naiveParse(file string, relaxed bool) (map[string]string, *Error) {
 	const blanks = " \t\v\f"
-	if len(file) > MaxFileBytes {
-		return nil, &Error{Reason: ReasonLimitExceeded}
+	if err := naiveText(file); err != nil {
+		return nil, err
 	}
-	if strings.HasPrefix(file, "\uFEFF") || strings.Contains(file, "\x00") || !utf8.ValidString(file) {
-		return nil, &Error{Reason: ReasonInvalidSyntax}
-	}
-	validName := naiveStrictName
-	if relaxed {
-		validName = naiveRelaxedName
-	}
+	validName := naiveName(relaxed)
 	lines := strings.Split(strings.ReplaceAll(file, "\r\n", "\n"), "\n")
 	for i := range lines {
 		lines[i] = strings.Trim(lines[i], blanks)
@@ -99,14 +111,20 @@ func FuzzParse(f *testing.F) {
 
 func agreesWithNaiveParse(t *testing.T, file string, relaxed bool) {
 	t.Helper()
-	want, wantErr := naiveParse(file, relaxed)
+	agrees(t, file, Options{RelaxedNames: relaxed}, naiveParse)
+}
+
+// agrees compares Parse with naive.
+func agrees(t *testing.T, file string, opts Options, naive func(file string, relaxed bool) (map[string]string, *Error)) {
+	t.Helper()
+	want, wantErr := naive(file, opts.RelaxedNames)
 	var keys []string
 	for key := range want {
 		keys = append(keys, key)
 	}
 	sort.Strings(keys)
 	keys = append(keys, "A", "B", "missing")
-	got, err := Parse([]byte(file), keys, Options{RelaxedNames: relaxed})
+	got, err := Parse([]byte(file), keys, opts)
 	if wantErr != nil {
 		var gotErr *Error
 		if !errors.As(err, &gotErr) || gotErr.Reason != wantErr.Reason || wantErr.Line != 0 && gotErr.Line != wantErr.Line {

@@ -25,8 +25,21 @@ const (
 	MaxValueBytes = 32 << 10
 )
 
+// Syntax is the form of env files that a Kubernetes minor reads.
+type Syntax int
+
+const (
+	// DotEnv is "RFC 2 -- .env file": VAR=VALUE, all in VALUE is literal. v1.34 and
+	// older minors read it.
+	DotEnv Syntax = iota
+	// SingleQuoted is VAR='value'. v1.35 and later minors read it.
+	SingleQuoted
+)
+
 // Options are the rules that a kubelet can change.
 type Options struct {
+	// Syntax is the form of the file.
+	Syntax Syntax
 	// RelaxedNames allows every printable ASCII character but = in a name, as
 	// the gate RelaxedEnvironmentVariableValidation does for API-defined names.
 	RelaxedNames bool
@@ -39,6 +52,7 @@ type Options struct {
 
 const (
 	ruleNoEquals   = "must be blank, a comment or VAR=VALUE, and has no ="
+	ruleDotEnvForm = ": v1.34 and older minors take quotes literally, and a value ends with its line"
 	ruleNoName     = "must have a name before the ="
 	ruleJoin       = "must go on with the value, because the line before ends in a backslash: it must not be blank or a comment"
 	ruleJoinEnd    = "must not end in a backslash: no line follows"
@@ -51,9 +65,11 @@ const (
 )
 
 // Parse returns the values that the env file data defines for keys. The whole
-// file is checked, whatever the keys are:
+// file is checked, whatever the keys are. In both forms data is UTF-8 without byte
+// order mark and NUL bytes, and the last definition of a name wins.
 //
-//   - data is UTF-8 without byte order mark and NUL bytes;
+// DotEnv:
+//
 //   - white space (space, tab, vertical tab, form feed; \r only right before
 //     \n) at a line's start and end and around the first = does not count;
 //   - blank lines and lines that start with # do not count; there are no
@@ -61,8 +77,17 @@ const (
 //   - every other line is VAR=VALUE, VALUE may be empty, and all in it is
 //     literal: quotes, $ and #;
 //   - a backslash at the end of a VAR=VALUE joins the next line: line end,
-//     backslash and the white space on both sides become one space;
-//   - the last definition of a name wins.
+//     backslash and the white space on both sides become one space.
+//
+// SingleQuoted:
+//
+//   - white space (space, tab) at the start of a line does not count, \r before \n or
+//     at the end of the file does not either, in a value too;
+//   - blank lines and lines that start with # do not count;
+//   - every other line starts with VAR='value', with no white space before the =. The
+//     value ends at the next single quote, maybe on a later line, and all in it is
+//     literal. White space and a comment that starts with # may follow;
+//   - VAR= with white space after it is the empty value, whatever follows on the line.
 //
 // The error is an *Error with the line at fault. It allocates for keys only, not for
 // what else the file defines, and the values share no memory with data. They
@@ -72,6 +97,16 @@ func Parse(data []byte, keys []string, opts Options) (*Values, error) {
 		return nil, err
 	}
 	found := newSelection(data, keys)
+	if opts.Syntax == SingleQuoted {
+		for q := (quoted{data: data, line: 1}); q.next(); {
+			name, at, err := q.declaration(opts.RelaxedNames)
+			if err != nil {
+				return nil, err
+			}
+			found.set(name, at)
+		}
+		return found.values(eachQuotedPiece), nil
+	}
 	for l := (lines{data: data}); l.next(); {
 		if l.start == l.end || data[l.start] == '#' {
 			continue
@@ -82,8 +117,11 @@ func Parse(data []byte, keys []string, opts Options) (*Values, error) {
 		}
 		found.set(name, at)
 	}
-	return found.values(), nil
+	return found.values(eachPiece), nil
 }
+
+// openQuote starts a value in the form SingleQuoted.
+var openQuote = []byte("='")
 
 // declaration reads VAR=VALUE from the current line, and from those joined to it.
 func (l *lines) declaration(relaxed bool) (name []byte, at place, err error) {
@@ -94,6 +132,8 @@ func (l *lines) declaration(relaxed bool) (name []byte, at place, err error) {
 		equals = bytes.IndexByte(line, '=')
 	}
 	switch {
+	case equals < 0 && bytes.Contains(l.data[:l.start], openQuote):
+		return nil, undefined, ErrInvalidSyntax.atLine(number, ruleNoEquals+ruleDotEnvForm)
 	case equals < 0:
 		return nil, undefined, ErrInvalidSyntax.atLine(number, ruleNoEquals)
 	case equals == 0:

@@ -37,7 +37,7 @@ func (v *Values) Lookup(key string) (string, error) {
 }
 
 // place is where a value stands: its start, its end, and whether it is joined,
-// that is several lines, all but the last with a backslash at the end. It is
+// that is made of pieces of the file, as one of several lines may be. It is
 // small because there is one for each key.
 type place uint64
 
@@ -83,8 +83,9 @@ func (s *selection) set(name []byte, at place) {
 	s.next = i + 1
 }
 
-// values copies the values out of the file's memory, all into one string.
-func (s *selection) values() *Values {
+// values copies the values out of the file's memory, all into one string. eachPiece
+// yields the pieces of a joined value.
+func (s *selection) values(eachPiece func(raw []byte, yield func(piece []byte))) *Values {
 	v := &Values{keys: s.keys, places: s.places}
 	size, first, last, simple := 0, len(s.data), 0, true
 	for _, at := range s.places {
@@ -96,7 +97,8 @@ func (s *selection) values() *Values {
 		simple = simple && at&joined == 0
 	}
 	// One copy, with what is between them, is faster, if that is at most half as
-	// much again. No value starts at 0 in it either: the = is left in front.
+	// much again. No value starts at 0 in it either: the = or the quote is left in
+	// front.
 	if between := last - first - size; simple && size > 0 && between < size/2 {
 		v.text = string(s.data[first-1 : last])
 		for i, at := range s.places {
