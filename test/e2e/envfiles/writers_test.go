@@ -84,17 +84,26 @@ func startBeside(ctx context.Context, f *framework.Framework, w writer, n int) (
 	}
 	var consumers []v1.Container
 	for i := range n {
-		consumers = append(consumers, pods.Dumps(fmt.Sprintf("%s-%d", consumer, i), env...))
+		c := pods.Dumps(fmt.Sprintf("%s-%d", consumer, i), env...)
+		// On a loaded node a container runtime may lose the log of a container that ends at once.
+		c.Args = []string{"serve", "127.0.0.1:0"}
+		consumers = append(consumers, c)
 	}
 	pod := newPod("", []v1.Container{runs("setup-envfile", bothStates), w.container()}, consumers...)
 	pod.GenerateName = "beside-a-writer-"
 	pod = pods.Create(ctx, f, pod)
-	pods.Await(ctx, f, pod.Name, "success", func(now *v1.Pod) bool {
+	pods.Await(ctx, f, pod.Name, "all containers to run", func(now *v1.Pod) bool {
 		pods.Nudge(ctx, f, pod.Name) // without it, a start that failed is tried again only every ten seconds
-		if now.Status.Phase == v1.PodFailed {
-			gomega.StopTrying("the pod failed").Attach("status", now.Status).Now()
+		running := 0
+		for _, status := range now.Status.ContainerStatuses {
+			if status.State.Terminated != nil {
+				gomega.StopTrying("container "+status.Name+" has ended").Attach("status", status).Now()
+			}
+			if status.State.Running != nil {
+				running++
+			}
 		}
-		return now.Status.Phase == v1.PodSucceeded
+		return running == len(consumers)
 	})
 
 	for _, c := range consumers {
