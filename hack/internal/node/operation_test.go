@@ -139,7 +139,7 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 		"a build that does not serve is taken back, with its log": {
 			component: fakeComponent{failAt: "serves-new", fail: broken}, plan: toNew,
 			did:  "put turn serves-new back serves-old clean",
-			says: []string{"it crashes", "last lines of its log on podenv-worker:\n  panic: the new kubelet", "the old build is back"},
+			says: []string{"it crashes", "last lines of its log on podenv-worker:\n  panic: the new kubelet", "the old build is back", "fix the new one and try again"},
 		},
 		"an interrupted swap is taken back": {
 			component: fakeComponent{failAt: "turn", fail: context.Canceled}, plan: toNew, cancelled: true,

@@ -54,6 +54,9 @@ func TestEditedTreeIsNeverOverwritten(t *testing.T) {
 						t.Errorf("the error does not say %q:\n%v", want, err)
 					}
 				}
+				if dirty := w.git("status", "--porcelain") != ""; dirty != strings.Contains(err.Error(), "add --all && git") && name != "a rebase in progress" {
+					t.Errorf("a tree with changes that are not committed: %t, but the error is\n%v", dirty, err)
+				}
 				if after := w.snapshot(); after != before {
 					t.Errorf("the tree was touched:\n%s\nbefore:\n%s", after, before)
 				}

@@ -77,9 +77,9 @@ items: [{metadata: {name: two, namespace: elsewhere}}]
 func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	for _, tc := range []struct{ name, manifest, want string }{
 		{"a misspelt field", podWith(`env: [{name: A, valu: a}]`), `test.yaml, document 1: strict decoding error: unknown field "spec.containers[0].env[0].valu"`},
-		{"a misspelt field in a list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, spek: {}}\n", `item 1: strict decoding error: unknown field "spek"`},
+		{"a misspelt field in a list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, spek: {}}\n", `test.yaml, document 1: item 1: strict decoding error: unknown field "spek"`},
 		{"no YAML", podWith() + "---\n{", "test.yaml, document 2: "},
-		{"no kind", "a: b\n", "document 1: Object 'Kind' is missing"},
+		{"no kind", "a: b\n", "test.yaml, document 1: Object 'Kind' is missing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := (&Manifest{}).Read("test.yaml", strings.NewReader(tc.manifest))
@@ -89,8 +89,8 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 		})
 	}
 	for manifest, want := range map[string]string{
-		"# nothing\n": "nothing in it",
-		"apiVersion: v1\nkind: Service\n---\napiVersion: example.com/v1\nkind: Custom\n": "no pod or workload in it, only Service, Custom",
+		"# nothing\n": "test.yaml: nothing in it",
+		"apiVersion: v1\nkind: Service\n---\napiVersion: example.com/v1\nkind: Custom\n": "test.yaml: no pod or workload in it, only Service, Custom",
 	} {
 		if _, err := Pods(t.Context(), read(t, manifest), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s, got %v", want, err)

@@ -1,10 +1,17 @@
 package components
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 const metrics = `# HELP kubernetes_feature_enabled [BETA] This metric records the data about the stage and enablement of a k8s feature.
@@ -44,6 +51,44 @@ func TestGateNeedsTheMetricsOfAComponent(t *testing.T) {
 		if _, err := m.gate("EnvFiles"); err == nil || !strings.Contains(err.Error(), "no metric kubernetes_feature_enabled") {
 			t.Errorf("%q: want an error that says so, got %v", text, err)
 		}
+	}
+}
+
+func TestARequiredGateThatIsOffIsOneErrorThatNamesTheComponent(t *testing.T) {
+	off := strings.ReplaceAll(metrics, `"EnvFiles",stage="ALPHA"} 1`, `"EnvFiles",stage="ALPHA"} 0`)
+	stock := strings.ReplaceAll(metrics, `"EnvFiles"`, `"Other"`)
+	RequiredGates = list{"EnvFiles", "Graduated"}
+	defer func() { RequiredGates = nil }()
+	for name, test := range map[string]struct{ apiServer, kubelet, want string }{
+		"on everywhere":             {metrics, metrics, ""},
+		"an API server that is off": {off, metrics, "the gate EnvFiles is off in the API server"},
+		"a kubelet that is stock":   {metrics, stock, "the gate EnvFiles is unknown in the kubelet of node n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes, err := json.Marshal(v1.NodeList{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers := map[string]string{"/api/v1/nodes": string(nodes), APIServerMetrics: test.apiServer, KubeletMetrics("n"): test.kubelet}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				io.WriteString(w, answers[r.URL.Path]) //nolint:errcheck // the client sees it
+			}))
+			defer server.Close()
+			client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = CheckRequiredGates(t.Context(), client)
+			if (err == nil) != (test.want == "") {
+				t.Fatalf("error %v, want %q", err, test.want)
+			}
+			if err != nil && (!strings.HasPrefix(err.Error(), test.want) || !strings.Contains(err.Error(), "`podenv node undo NODE`")) {
+				t.Errorf("error %v, want %q and podenv node undo", err, test.want)
+			}
+		})
 	}
 }
 
