@@ -40,7 +40,8 @@ variables that come from env files (fileKeyRef, KEP-3721) and what strict valida
 names refuses (KEP-4369): the name of a variable (relaxed name), the prefix of an envFrom
 (relaxed prefix), the key of a fileKeyRef and the name that envFrom makes of a key (relaxed
 key). Look before a gate is turned off, or a cluster goes back to a
-release without it. It only reads, and needs no checkout of podenv.
+release without it, and before nodes go from v1.34 to v1.35, where the form of env files
+changes. It only reads, and needs no checkout of podenv.
 
 It looks at pods, their init and ephemeral containers included, and at the templates of
 CronJobs, DaemonSets, Deployments, Jobs, PodTemplates, ReplicaSets,
