@@ -69,7 +69,7 @@ bench: ## env files, names of variables and expansion beside upstream and others
 bench-cluster: ## start latency and API requests of pods with fileKeyRef beside others
 	@$(PODENV) bench --only cluster --name $(NAME)
 
-bench-harness: ## measure the harness: tree, build, image, cluster, push
+bench-harness: ## measure the harness: tree, build, image, cluster, e2e, rebase, push, swap, stock
 	@$(PODENV) bench --only harness
 
 fuzz: ## run every fuzz target for 10 million executions (FUZZ chooses some)

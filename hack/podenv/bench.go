@@ -44,9 +44,10 @@ Groups for --only, of which the first four are the default:
              ConfigMap: start latency and API requests. On the cluster called
              --name; without one, on one that is made for it and deleted after
   harness    what a user of podenv waits for: the first up, one with nothing
-             changed, one after a patch was edited, and a push after a one-line
-             edit of the kubelet. On a copy of the repository in _output/bench;
-             with --cold the copy starts with empty Go caches and without images
+             changed, one after a patch was edited, a first e2e, a rebase, a push
+             after a one-line edit of the kubelet, node swap, and up --stock. On a
+             copy of the repository in _output/bench; with --cold the copy starts
+             with empty Go caches and without images
 
 Each group is written to _output/bench/<group>.txt in the Go benchmark format, and shown by
 benchstat, which compares two such files too.`,

@@ -23,6 +23,7 @@ import (
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 	"podenv.dev/hack/internal/stories"
+	"podenv.dev/hack/internal/suite"
 )
 
 var (
@@ -30,8 +31,11 @@ var (
 	cold      = flag.Bool("podenv.cold", false, "measure the harness with empty Go caches and without images")
 )
 
-// harnessCluster keeps measurements away from other clusters.
-const harnessCluster = "podenv-bench"
+// harnessCluster and harnessStock keep measurements away from other clusters.
+const (
+	harnessCluster = "podenv-bench"
+	harnessStock   = "podenv-bench-stock"
+)
 
 // harness measures what a user of podenv waits for, on a copy of the repository.
 type harness struct {
@@ -40,6 +44,7 @@ type harness struct {
 	p       *pipeline.Pipeline
 	result  *pipeline.Result
 	cluster *cluster.Cluster
+	stock   *cluster.Cluster
 	steps   map[string]time.Duration
 }
 
@@ -63,7 +68,12 @@ func TestHarness(t *testing.T) {
 		{"up, nothing changed", b.up},
 		{"node image from built binaries", b.nodeImage},
 		{"up, one kubelet patch edited", b.upAfterEditedPatch},
+		{"e2e, the stories, first", b.firstE2E},
+		{"rebase, one patch to the minor before", b.rebase},
 		{"push kubelet, one line edited", b.pushAfterEdit},
+		{"node swap, kubelet to the stock release, first", b.swap},
+		{"node swap, back and there again", b.swapTwice},
+		{"up --stock, first", b.upStock},
 	} {
 		start := time.Now()
 		if err := m.do(); err != nil {
@@ -198,6 +208,80 @@ func (b *harness) pushAfterEdit() error {
 	return node.Push(b.ctx, b.cluster, kubelet, b.p.Reporter)
 }
 
+// firstE2E compiles a suite and runs the specs of the stories.
+func (b *harness) firstE2E() error {
+	step := b.p.Reporter.Step("e2e envfiles")
+	_, err := suite.Run(b.ctx, b.layout, suite.Options{Suite: "envfiles", Kubeconfig: b.cluster.Kubeconfig(), Focus: "the user stories"}, step)
+	return step.End(err)
+}
+
+// rebase carries a patch whose message was edited to the minor before, as podenv rebase does.
+func (b *harness) rebase() error {
+	older, err := b.p.Series.Older(b.layout, 1)
+	if err != nil || len(older) == 0 {
+		return err
+	}
+	to, err := series.Load(b.layout, older[0])
+	if err != nil {
+		return err
+	}
+	patches, err := filepath.Glob(filepath.Join(b.p.Series.Dir, "*.patch"))
+	if err != nil || len(patches) == 0 {
+		return errors.Join(err, fmt.Errorf("series %s has no patch to carry", b.p.Series.Name))
+	}
+	patch := patches[0]
+	text, err := os.ReadFile(patch)
+	if err != nil {
+		return err
+	}
+	edited := strings.Replace(string(text), "\n---\n", "\nThis line is for a measurement.\n---\n", 1)
+	if err := renameio.WriteFile(patch, []byte(edited), 0o644); err != nil {
+		return err
+	}
+	step := b.p.Reporter.Step("rebase")
+	done, _, err := source.Rebase(b.ctx, b.layout, b.p.Series, to, source.RebaseOptions{}, step)
+	if err := step.End(err); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(done, func(r source.Rebased) bool { return r.How != source.RebasedKept }) {
+		return fmt.Errorf("no patch was carried to %s", to.Name)
+	}
+	p := *b.p
+	p.Series = to
+	_, err = p.Tree(b.ctx, source.Options{})
+	return err
+}
+
+// swap has a node run the stock kubelet, which is built first if it is not there.
+func (b *harness) swap() error {
+	kubelet, err := b.p.Component(b.ctx, "stock:"+b.p.Series.Name, "kubelet")
+	if err != nil {
+		return err
+	}
+	_, err = node.Swap(b.ctx, b.cluster, harnessCluster+"-worker", kubelet, nil, b.p.Reporter)
+	return err
+}
+
+// swapTwice swaps to builds that are there.
+func (b *harness) swapTwice() error {
+	if _, _, err := node.Undo(b.ctx, b.cluster, harnessCluster+"-worker", b.p.Reporter); err != nil {
+		return err
+	}
+	return b.swap()
+}
+
+// upStock is what podenv up --stock does, with the kubelet built already.
+func (b *harness) upStock() error {
+	p := *b.p
+	p.Stock = true
+	result, err := p.NodeImage(b.ctx)
+	if err != nil {
+		return err
+	}
+	b.stock, err = p.Cluster(b.ctx, result, cluster.Config{Name: harnessStock, Workers: 1, Recreate: true})
+	return err
+}
+
 func appendTo(file, text string) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -213,8 +297,10 @@ func (b *harness) clean() {
 	defer cancel()
 	step := b.p.Reporter.Step("clean up")
 	var err error
-	if b.cluster != nil {
-		err = b.cluster.Delete(ctx, step)
+	for _, c := range []*cluster.Cluster{b.cluster, b.stock} {
+		if c != nil {
+			err = errors.Join(err, c.Delete(ctx, step))
+		}
 	}
 	step.End(errors.Join(err, removeAll(filepath.Dir(b.layout.Root)))) //nolint:errcheck // it has been shown
 }
