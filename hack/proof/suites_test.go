@@ -104,7 +104,11 @@ func gatesOff(c *check) error {
 		return err
 	}
 	gatesOn.value = off
-	for _, name := range []string{"envfiles", "relaxed", "expansion"} {
+	suites := []string{"envfiles", "relaxed", "expansion"}
+	if _, ok := gates[string(featuregates.PodPreset)]; ok {
+		suites = append(suites, "podpreset")
+	}
+	for _, name := range suites {
 		err = errors.Join(err, c.suite(suite.Options{
 			Suite: name, Focus: "with the gate off",
 			JUnit: filepath.Join(repo.Output(), "e2e", name+"-gate-off.xml"),

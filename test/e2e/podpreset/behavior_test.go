@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
@@ -139,6 +141,44 @@ spec:
 			pod, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, "applied", "application/apply-patch+yaml", manifest, metav1.PatchOptions{FieldManager: "spec", Force: &force})
 			framework.ExpectNoError(err)
 			gomega.Expect(envOf(pod.Spec.Containers[0])).To(gomega.HaveKeyWithValue("DB_PORT", "6379"))
+			for _, owned := range pod.ManagedFields {
+				gomega.Expect(owned.FieldsV1.String()).NotTo(gomega.ContainSubstring("DB_PORT"), owned.Manager)
+				gomega.Expect(owned.FieldsV1.String()).NotTo(gomega.ContainSubstring("cache-volume"), owned.Manager)
+			}
+		}
+	})
+
+	f.It("a dry run injects, warns of a conflict, and raises no event", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		gomega.Expect(envOf(dryRun(ctx, f, website(nil)).Spec.Containers[0])).To(gomega.HaveKeyWithValue("DB_PORT", "6379"))
+		conflicting := website(func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "1"}} })
+		warned := &warnings{}
+		config := rest.CopyConfig(f.ClientConfig())
+		config.WarningHandler = warned
+		as, err := kubernetes.NewForConfig(config)
+		framework.ExpectNoError(err)
+		_, err = as.CoreV1().Pods(f.Namespace.Name).Create(ctx, conflicting, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		framework.ExpectNoError(err)
+		gomega.Expect(warned.text()).To(gomega.ContainSubstring("Duplicate env DB_PORT"))
+
+		// The event of a pod that is created later is there before one of the dry run would be missed.
+		pod := pods.Create(ctx, f, conflicting)
+		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT.")
+		events, err := f.ClientSet.CoreV1().Events(f.Namespace.Name).List(ctx, metav1.ListOptions{FieldSelector: "reason=conflict"})
+		framework.ExpectNoError(err)
+		gomega.Expect(events.Items).To(gomega.HaveLen(1))
+	})
+
+	f.It("a sidecar and an init container see what was injected", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		always := v1.ContainerRestartPolicyAlways
+		sidecar := pods.Dumps("sidecar")
+		sidecar.RestartPolicy, sidecar.Args = &always, []string{"serve"}
+		pod := pods.RunToEnd(ctx, f, website(func(pod *v1.Pod) {
+			pod.Spec.InitContainers = []v1.Container{sidecar, pods.Dumps("init")}
+		}))
+		for _, name := range []string{"sidecar", "init", "website"} {
+			gomega.Expect(pods.Env(ctx, f, pod.Name, name)).To(gomega.HaveKeyWithValue("DB_PORT", "6379"), name)
 		}
 	})
 })

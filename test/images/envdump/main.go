@@ -7,6 +7,8 @@
 //	                         SIGTERM or SIGINT; ADDRESS is :8080 unless given
 //	envdump overwrite-mapped FILE  print it, then change FILE through a shared mapping,
 //	                         again and again, until SIGTERM or SIGINT
+//	envdump webhook CERTIFICATE KEY PATCH  print it, then answer every AdmissionReview with
+//	                         a JSON patch, by TLS on port 8443, until SIGTERM or SIGINT
 package main
 
 import (
@@ -45,6 +47,8 @@ func run(ctx context.Context, args, env []string, out io.Writer) error {
 		return serve(ctx, args[1], document)
 	case args[0] == "overwrite-mapped" && len(args) == 2:
 		return overwriteMapped(ctx, args[1])
+	case args[0] == "webhook" && len(args) == 4:
+		return webhook(ctx, args[1], args[2], args[3])
 	}
-	return fmt.Errorf("unknown arguments %q: use nothing, serve [ADDRESS] or overwrite-mapped FILE", args)
+	return fmt.Errorf("unknown arguments %q: use nothing, serve [ADDRESS], overwrite-mapped FILE or webhook CERTIFICATE KEY PATCH", args)
 }

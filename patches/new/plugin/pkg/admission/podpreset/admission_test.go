@@ -95,6 +95,17 @@ type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
+// annotations records what the audit log would have.
+type annotations struct {
+	admission.Attributes
+	texts map[string]string
+}
+
+func (a annotations) AddAnnotation(key, value string) error {
+	a.texts[key] = value
+	return nil
+}
+
 func TestAdmitInjects(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
 	pod := website()
@@ -159,12 +170,17 @@ func TestConflictIsSaidAndRefusesNothing(t *testing.T) {
 	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "hidden"}}
 	var said warnings
 	ctx := warning.WithWarningRecorder(context.Background(), &said)
-	if err := p.Admit(ctx, attributes(pod, false), nil); err != nil {
+	audited := annotations{Attributes: attributes(pod, false), texts: map[string]string{}}
+	if err := p.Admit(ctx, audited, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := "PodPreset allow-database is not injected: Conflict on pod preset. Duplicate env DB_PORT."
 	if len(said) != 1 || said[0] != want {
 		t.Errorf("warnings: %q, want %q", said, want)
+	}
+	key := "podpreset.admission.kubernetes.io/conflict-allow-database"
+	if len(audited.texts) != 1 || audited.texts[key] != "Duplicate env DB_PORT" {
+		t.Errorf("audit annotations: %q, want %s, without a value", audited.texts, key)
 	}
 	if len(pod.Spec.Volumes) > 0 || len(pod.Annotations) > 0 {
 		t.Errorf("a part of the preset was injected: %v, %v", pod.Spec.Volumes, pod.Annotations)
