@@ -23,13 +23,14 @@ lines, the lines that these add and remove in existing files, which is what a re
 costs, the new files that they bring, and the feature gates with stage and default
 as the built binaries report them: one is started for a moment, without a cluster,
 and its metric kubernetes_feature_enabled is read. A series that is not built has
-the gates of featuregates/ and says so.
+the gates of featuregates/ and says so. A series that is being made (it has a file
+patches/<minor>/incomplete) is named with what it lacks.
 
 With --trees it prints instead, for each series with an assembled tree, git's hash
 of the tree's files after the last patch, and with generated code: two series of
 patches that give the same files have the same hashes.
 
-With --verify it first applies, generates, compiles and tests every series, and
+With --verify it first applies, generates, compiles and tests every whole series, and
 prints how far each got; what has not changed since is not done again.
 
 Exit status: 0, or 1 where the binaries and featuregates/ disagree, or a series
@@ -61,6 +62,9 @@ fails.`,
 			if err := render(a, reports); err != nil {
 				return err
 			}
+			if err := a.printIncomplete(); err != nil {
+				return err
+			}
 			if err := series.CheckNewFiles(a.layout); err != nil {
 				fmt.Fprintln(a.errs, "podenv:", err)
 			}
@@ -74,6 +78,26 @@ fails.`,
 	cmd.Flags().BoolVar(&trees, "trees", false, "only print the hashes of the assembled trees")
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
 	return cmd
+}
+
+// printIncomplete says which series are incomplete, and what they lack.
+func (a *app) printIncomplete() error {
+	names, err := series.All(a.layout)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		s, err := series.Load(a.layout, name)
+		if err != nil {
+			return err
+		}
+		if lacks, err := s.Incomplete(); err != nil {
+			return err
+		} else if lacks != "" {
+			fmt.Fprintf(a.errs, "podenv: series %s is incomplete; it lacks %s\n", name, lacks)
+		}
+	}
+	return nil
 }
 
 func (a *app) seriesReports(ctx context.Context) ([]report.Report, error) {

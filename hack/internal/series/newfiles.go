@@ -89,7 +89,7 @@ func messageEnd(patch []byte) int {
 // CheckNewFiles finds new files that no patch brings, and forms of a series that are the same
 // as the common one.
 func CheckNewFiles(l layout.Layout) error {
-	ofKubernetes, err := Names(l)
+	ofKubernetes, err := names(l, "")
 	if err != nil {
 		return err
 	}

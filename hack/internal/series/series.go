@@ -122,12 +122,31 @@ func (s Series) Replaced() ([]string, error) {
 	return replaced, nil
 }
 
-// Names lists the series of Kubernetes that patches/ has, oldest first.
-func Names(l layout.Layout) ([]string, error) { return names(l, "") }
+// incompleteFile, in the folder of a series that is being made, says what the series lacks.
+const incompleteFile = "incomplete"
+
+// Incomplete says what the series lacks. It is empty for a series that is whole.
+func (s Series) Incomplete() (string, error) {
+	text, err := os.ReadFile(filepath.Join(s.Dir, incompleteFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// Names lists the series of Kubernetes that patches/ has, oldest first, but for those that
+// are incomplete.
+func Names(l layout.Layout) ([]string, error) {
+	all, err := names(l, "")
+	return slices.DeleteFunc(all, func(name string) bool {
+		_, err := os.Stat(filepath.Join(l.Patches(name), incompleteFile))
+		return err == nil
+	}), err
+}
 
 // All lists the series that patches/ has: those of Kubernetes, oldest first, then Tekton's.
 func All(l layout.Layout) ([]string, error) {
-	ofKubernetes, err := Names(l)
+	ofKubernetes, err := names(l, "")
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +159,7 @@ func (s Series) Siblings(l layout.Layout) ([]string, error) {
 	if s.IsTekton() {
 		return names(l, tektonPrefix)
 	}
-	return Names(l)
+	return names(l, "")
 }
 
 // names lists the series whose names start with prefix and a minor.

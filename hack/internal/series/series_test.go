@@ -173,3 +173,31 @@ func TestPatchesOfThisRepositoryBringAllItsNewFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAnIncompleteSeriesIsNoneOfTheNames(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":     pin133,
+		"patches/v1.37/go.mod":     strings.ReplaceAll(pin133, "v1.33", "v1.37"),
+		"patches/v1.37/incomplete": "a node image\n",
+	})
+	names, err := Names(l)
+	if diff := cmp.Diff([]string{"v1.33"}, names); err != nil || diff != "" {
+		t.Errorf("Names: %v\n%s", err, diff)
+	}
+	all, err := All(l)
+	if diff := cmp.Diff([]string{"v1.33", "v1.37"}, all); err != nil || diff != "" {
+		t.Errorf("All: %v\n%s", err, diff)
+	}
+	for name, want := range map[string]string{"v1.33": "", "v1.37": "a node image"} {
+		s, err := Load(l, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if siblings, err := s.Siblings(l); err != nil || len(siblings) != 2 {
+			t.Errorf("siblings of %s: %v, %v", name, siblings, err)
+		}
+		if lacks, err := s.Incomplete(); err != nil || lacks != want {
+			t.Errorf("%s lacks %q, want %q: %v", name, lacks, want, err)
+		}
+	}
+}
