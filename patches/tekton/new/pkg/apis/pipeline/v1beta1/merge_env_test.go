@@ -1,0 +1,54 @@
+/*
+Copyright 2026 The Tekton Authors
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1beta1_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestAStepsVariableReplacesThatOfTheStepTemplate merges each kind of value with each other kind.
+func TestAStepsVariableReplacesThatOfTheStepTemplate(t *testing.T) {
+	ref := corev1.LocalObjectReference{Name: "object"}
+	kinds := map[string]corev1.EnvVar{
+		"value":           {Value: "x"},
+		"empty value":     {},
+		"secretKeyRef":    {ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref, Key: "k"}}},
+		"configMapKeyRef": {ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref, Key: "k"}}},
+		"fieldRef":        {ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+		"fileKeyRef":      {ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "v", Path: "p", Key: "k"}}},
+	}
+	for template, inTemplate := range kinds {
+		for step, inStep := range kinds {
+			t.Run(step+" over "+template, func(t *testing.T) {
+				inTemplate.Name, inStep.Name = "A", "A"
+				merged, err := v1beta1.MergeStepsWithStepTemplate(
+					&v1beta1.StepTemplate{Env: []corev1.EnvVar{inTemplate, {Name: "B", Value: "template"}}},
+					[]v1beta1.Step{{Name: "step", Image: "image", Env: []corev1.EnvVar{inStep}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff([]corev1.EnvVar{inStep, {Name: "B", Value: "template"}}, merged[0].Env); d != "" {
+					t.Errorf("-want, +got: %s", d)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,46 @@
+/*
+Copyright 2026 The Tekton Authors
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package pipelinerun
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
+	v1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestAChildPipelineRunInheritsThePodTemplate(t *testing.T) {
+	template := func(value string) *pod.Template {
+		return &pod.Template{Env: []corev1.EnvVar{{Name: "MSG", Value: value}}}
+	}
+	pr := &v1.PipelineRun{Spec: v1.PipelineRunSpec{
+		TaskRunTemplate: v1.PipelineTaskRunTemplate{PodTemplate: template("all")},
+		TaskRunSpecs:    []v1.PipelineTaskRunSpec{{PipelineTaskName: "special", PodTemplate: template("one")}},
+	}}
+	for name, want := range map[string]string{"child": "all", "special": "one"} {
+		spec := childPipelineRunSpec(&v1.PipelineTask{Name: name, PipelineSpec: &v1.PipelineSpec{}}, pr)
+		if d := cmp.Diff(template(want), spec.TaskRunTemplate.PodTemplate); d != "" {
+			t.Errorf("%s: -want, +got: %s", name, d)
+		}
+	}
+	none := childPipelineRunSpec(&v1.PipelineTask{Name: "child"}, &v1.PipelineRun{})
+	if none.TaskRunTemplate.PodTemplate != nil {
+		t.Errorf("without pod template: %v", none.TaskRunTemplate.PodTemplate)
+	}
+}

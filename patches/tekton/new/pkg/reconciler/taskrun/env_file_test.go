@@ -1,0 +1,39 @@
+/*
+Copyright 2026 The Tekton Authors
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package taskrun
+
+import (
+	"testing"
+
+	v1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestAStepThatWaitsForAnEnvFileHasNotFailed(t *testing.T) {
+	for message, failed := range map[string]bool{
+		`couldn't set variable "A" of container "step-s" from key "K" of env file "a.env" in volume "v": no such file`: false,
+		`secret "env" not found`: true,
+	} {
+		tr := &v1.TaskRun{}
+		tr.Status.Steps = []v1.StepState{{Name: "s", ContainerState: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: CreateContainerConfigError, Message: message},
+		}}}
+		if got, _, _ := (&Reconciler{}).checkPodFailed(t.Context(), tr); got != failed {
+			t.Errorf("%s: failed is %t, want %t", message, got, failed)
+		}
+	}
+}
