@@ -43,7 +43,7 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 	defer unlock()
 
 	step.Now("looking for edits in the tree")
-	content, err := treeContent(ctx, t.Dir, filepath.Join(dir, "work"))
+	content, err := TreeContent(ctx, t.Dir, filepath.Join(dir, "work"))
 	if err != nil {
 		return nil, err
 	}

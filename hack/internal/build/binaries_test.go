@@ -330,7 +330,7 @@ func TestTreeContentLeavesNoTrace(t *testing.T) {
 		return read(t, filepath.Join(tree.Dir, ".git", "index")) + gitIn(t, tree.Dir, "count-objects", "--verbose")
 	}
 	before, scratch := snapshot(), t.TempDir()
-	edited, err := treeContent(t.Context(), tree.Dir, scratch)
+	edited, err := TreeContent(t.Context(), tree.Dir, scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestTreeContentLeavesNoTrace(t *testing.T) {
 		t.Errorf("scratch has %v, %v", left, err)
 	}
 	commit(t, tree.Dir, "edit")
-	committed, err := treeContent(t.Context(), tree.Dir, scratch)
+	committed, err := TreeContent(t.Context(), tree.Dir, scratch)
 	if err != nil {
 		t.Fatal(err)
 	}

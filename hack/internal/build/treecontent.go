@@ -16,10 +16,10 @@ func git(ctx context.Context, dir string, args ...string) *run.Cmd {
 	return run.Command(ctx, "git", words...).Dir(dir).Env("LC_ALL=C")
 }
 
-// treeContent returns git's hash of the files of the tree in dir as they are now,
+// TreeContent returns git's hash of the files of the tree in dir as they are now,
 // uncommitted edits and new files included. It writes nothing into the tree: the index
 // is a copy, and the objects of edited files go to the folder scratch.
-func treeContent(ctx context.Context, dir, scratch string) (string, error) {
+func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return "", err
 	}

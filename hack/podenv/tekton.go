@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/tekton"
+	runs "podenv.dev/test/tekton"
+)
+
+// tektonFlags are those of podenv tekton.
+type tektonFlags struct {
+	delete, examples bool
+	timeout          time.Duration
+}
+
+func newTekton(a *app) *cobra.Command {
+	var f tektonFlags
+	cmd := &cobra.Command{
+		Use:   "tekton",
+		Short: "Build Tekton Pipelines, run it on the cluster, and show TEP-0101's examples",
+		Long: `tekton assembles and builds the patched Tekton Pipelines, loads its images onto the
+nodes of a cluster that podenv up has made, applies the release's own manifests and
+waits until the webhook serves. Then it runs the examples of TEP-0101 as TaskRuns and
+PipelineRuns and prints the environment that each step saw. Run again with nothing
+changed, it only checks.
+
+The newest series of Tekton is used, or the one that --series names.`,
+		Example: `  podenv tekton
+  podenv tekton --name other
+  podenv tekton --stock             # the release without patches
+  podenv tekton --examples          # run the examples again
+  podenv tekton --delete            # with all its TaskRuns and PipelineRuns`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.tekton(cmd.Context(), f)
+		},
+	}
+	a.nameFlag(cmd)
+	a.stockFlag(cmd)
+	cmd.Flags().BoolVar(&f.delete, "delete", false, "remove Tekton from the cluster")
+	cmd.Flags().BoolVar(&f.examples, "examples", false, "run the examples even if nothing has changed")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long the webhook may take until it serves")
+	return cmd
+}
+
+func (a *app) tekton(ctx context.Context, f tektonFlags) error {
+	p, err := a.tektonPipeline()
+	if err != nil {
+		return err
+	}
+	e, err := engine.Ensure(ctx, a.layout, nil)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	if err != nil {
+		return err
+	}
+	t, err := p.Tree(ctx, source.Options{KeepEdits: true})
+	if err != nil {
+		return err
+	}
+	config, err := c.RESTConfig()
+	if err != nil {
+		return err
+	}
+	on, err := tekton.On(config)
+	if err != nil {
+		return err
+	}
+	on.Timeout = f.timeout
+	// Before minutes of building.
+	if _, err := on.Check(ctx, &tekton.Release{Version: p.Series.Release, Tree: t}); err != nil {
+		return err
+	}
+	if f.delete {
+		step := p.Reporter.Step("delete Tekton")
+		return step.End(on.Delete(ctx, &tekton.Release{Version: p.Series.Release, Tree: t}, step))
+	}
+	step := p.Reporter.Step("Tekton build")
+	r, err := tekton.Build(ctx, a.layout, t, step)
+	if err := step.End(err); err != nil {
+		return err
+	}
+	step = p.Reporter.Step("Tekton on " + a.name)
+	installed, err := a.installTekton(ctx, on, c, r, step)
+	if err := step.End(err); err != nil {
+		return err
+	}
+	if installed && !f.examples {
+		fmt.Fprintf(a.out, "Tekton %s runs on the cluster %s, as before. See the examples again with --examples.\n", r.Version, a.name)
+		return nil
+	}
+	client, err := runs.NewClient(config, metav1.NamespaceDefault)
+	if err != nil {
+		return err
+	}
+	return a.runTektonExamples(ctx, client, p)
+}
+
+// installTekton brings the cluster to r, and reports whether it was there before.
+func (a *app) installTekton(ctx context.Context, on *tekton.Installation, c *cluster.Cluster, r *tekton.Release, step *progress.Step) (before bool, err error) {
+	if before, err = on.Check(ctx, r); err != nil {
+		return false, err
+	}
+	if before {
+		step.Cached(r.Version + " serves")
+		return true, nil
+	}
+	var archives []string
+	for _, program := range tekton.Programs {
+		archives = append(archives, r.Archives[program])
+	}
+	if err := c.LoadImages(ctx, archives, step); err != nil {
+		return false, err
+	}
+	return false, on.Install(ctx, r, step)
+}
+
+// runTektonExamples runs those that change nothing of the cluster's configuration, one after the
+// other, and prints what their steps saw.
+func (a *app) runTektonExamples(ctx context.Context, client *runs.Client, p *pipeline.Pipeline) error {
+	for _, example := range runs.Examples {
+		if example.Defaults != nil {
+			continue
+		}
+		step := p.Reporter.Step("TEP-0101: " + example.Name)
+		steps, err := example.Run(ctx, client, "v1")
+		if err := step.End(err); err != nil {
+			return err
+		}
+		runs.Print(a.out, example, steps)
+	}
+	return nil
+}
+
+// tektonPipeline returns the steps for the series of Tekton asked for, or the newest.
+func (a *app) tektonPipeline() (*pipeline.Pipeline, error) {
+	name := a.series
+	if !series.IsTekton(name) {
+		all, err := series.All(a.layout)
+		if err != nil {
+			return nil, err
+		}
+		name = all[len(all)-1]
+	}
+	s, err := series.Load(a.layout, name)
+	if err != nil {
+		return nil, err
+	}
+	if !s.IsTekton() {
+		return nil, errors.New("patches/tekton has no series: make one with `podenv rebase`")
+	}
+	return &pipeline.Pipeline{Layout: a.layout, Series: s, Reporter: a.reporter(), Stock: a.stock}, nil
+}
