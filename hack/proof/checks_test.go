@@ -31,6 +31,9 @@ func TestClusters(t *testing.T) {
 	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))
 	l.check("e2e variable expansion", "e2e", needCluster, suiteOf("expansion"))
 	l.check("e2e pod presets", "e2e", needCluster, podPresets)
+	if *full {
+		l.check("e2e Tekton", "e2e", needCluster, tektonSuite)
+	}
 	// It takes a node away from the API server for a minute.
 	l.check("e2e on a kubelet without an API server", "e2e", needCluster, suiteOf("standalone"))
 	l.check("upgrade, downgrade and skew", "upgrade", needCluster, upgrades)

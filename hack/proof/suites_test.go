@@ -13,6 +13,7 @@ import (
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/stories"
 	"podenv.dev/hack/internal/suite"
@@ -49,6 +50,20 @@ func podPresets(c *check) error {
 		return nil
 	}
 	return suiteOf("podpreset")(c)
+}
+
+// tektonSuite puts the newest series of Tekton on the cluster, runs its suite, and removes it.
+func tektonSuite(c *check) error {
+	c.step.Now("putting Tekton on the cluster")
+	tekton := func(args ...string) error {
+		args = append([]string{"--plain", "tekton", "--name", testCluster}, args...)
+		return run.Command(c.ctx, *podenv, args...).Dir(repo.Root).Log(c.step.Log()).Run()
+	}
+	if err := tekton(); err != nil {
+		return err
+	}
+	err := c.suite(suite.Options{Suite: "tekton", RequireGates: suite.Gates("tekton"), Timeout: time.Hour})
+	return errors.Join(err, tekton("--delete"))
 }
 
 // upgrades operates nodes. What they are swapped to is built first: compiling is no part of

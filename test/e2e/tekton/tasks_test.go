@@ -1,0 +1,154 @@
+package tekton
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/tekton"
+)
+
+var _ = describe("tasks", func(f *framework.Framework) {
+	f.It("scripts, StepActions, workspaces, results, matrix and finally tasks see it; sidecars and init containers do not have it", func(ctx context.Context) {
+		c := client(f)
+		_, err := c.Create(ctx, object("v1beta1", fmt.Sprintf(`
+apiVersion: tekton.dev/v1beta1
+kind: StepAction
+metadata: {name: action}
+spec: {image: %s, command: [env], env: [{name: MSG, value: action}, {name: OWN, value: "$(MSG)"}]}
+`, tekton.Image)))
+		framework.ExpectNoError(err)
+		steps := succeed(ctx, f, object("v1", fmt.Sprintf(`
+apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata: {name: tasks}
+spec:
+  taskRunTemplate: {podTemplate: {env: [{name: MSG, value: run}]}}
+  workspaces: [{name: shared, emptyDir: {}}]
+  pipelineSpec:
+    workspaces: [{name: shared}]
+    tasks:
+    - name: fan
+      matrix: {params: [{name: n, value: ["1", "2"]}]}
+      workspaces: [{name: shared}]
+      taskSpec:
+        params: [{name: n}]
+        workspaces: [{name: shared}]
+        results: [{name: msg}]
+        sidecars: [{name: side, image: %[1]s, command: [sleep, "3600"]}]
+        steps:
+        - name: script
+          image: %[1]s
+          workingDir: /workspace/made
+          script: |
+            #!/bin/sh
+            env
+            printf "$MSG" > $(results.msg.path)
+            printf "$MSG" > $(workspaces.shared.path)/msg
+        - name: action
+          ref: {name: action}
+    finally:
+    - name: last
+      params: [{name: msgs, value: "$(tasks.fan.results.msg[*])"}]
+      taskSpec:
+        params: [{name: msgs, type: array}]
+        steps: [{name: last, image: %[1]s, command: [sh, -c, "env; echo RESULTS=$*", sh], args: ["$(params.msgs[*])"]}]
+`, tekton.Image)))
+		gomega.Expect(steps).To(gomega.HaveLen(5)) // two of the matrix with two steps each, and the last
+		for _, step := range steps {
+			see(step, map[string]string{"MSG": "run"})
+			if step.Name == "action" {
+				see(step, map[string]string{"OWN": "run"})
+			}
+		}
+		see(steps[len(steps)-1], map[string]string{"RESULTS": "run run"})
+
+		pods, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{})
+		framework.ExpectNoError(err)
+		for _, pod := range pods.Items {
+			for _, container := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+				if len(container.Name) > 5 && container.Name[:5] == "step-" {
+					continue
+				}
+				for _, e := range container.Env {
+					gomega.Expect(e.Name).NotTo(gomega.Equal("MSG"), "container %s of pod %s", container.Name, pod.Name)
+				}
+			}
+		}
+	})
+
+	f.It("special names reach the steps", func(ctx context.Context) {
+		steps := succeed(ctx, f, taskRun(`podTemplate: {env: [{name: "a name: with {special} characters!", value: x}]}`, ""))
+		see(steps[0], map[string]string{"a name: with {special} characters!": "x"})
+	})
+
+	f.It("a PodPreset and a pod template set variables of one pod", func(ctx context.Context) {
+		if _, err := f.ClientSet.Discovery().ServerResourcesForGroupVersion("settings.k8s.io/v1alpha1"); err != nil {
+			ginkgo.Skip("the series does not have PodPreset: " + err.Error())
+		}
+		c := client(f)
+		_, err := c.Create(ctx, object("v1beta1", `
+apiVersion: settings.k8s.io/v1alpha1
+kind: PodPreset
+metadata: {name: all}
+spec:
+  selector: {matchLabels: {preset: "yes"}}
+  env: [{name: PRESET, value: preset}]
+`))
+		framework.ExpectNoError(err)
+		run := taskRun("podTemplate: {env: [{name: MSG, value: run}]}", "")
+		run.SetLabels(map[string]string{"preset": "yes"})
+		see(succeed(ctx, f, run)[0], map[string]string{"PRESET": "preset", "MSG": "run"})
+	})
+
+	f.It("an image that no node has is the reason of the failure", func(ctx context.Context) {
+		c := client(f)
+		run, err := c.Create(ctx, object("v1", `
+apiVersion: tekton.dev/v1
+kind: TaskRun
+metadata: {name: no-image}
+spec:
+  taskSpec: {steps: [{name: main, image: "podenv.dev/none:1", imagePullPolicy: Never, command: [env]}]}
+`))
+		framework.ExpectNoError(err)
+		run, err = c.Await(ctx, run, runTime, func(condition tekton.Condition) bool {
+			return tekton.Ended(condition) || condition.Reason == "PullImageFailed"
+		})
+		framework.ExpectNoError(err)
+		gomega.Expect(tekton.ConditionOf(run).Message).To(gomega.ContainSubstring("podenv.dev/none:1"))
+	})
+
+	f.It("of 50 TaskRuns at once none is lost", framework.WithSerial(), func(ctx context.Context) {
+		const n = 50
+		c := client(f)
+		took := make([]time.Duration, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				defer ginkgo.GinkgoRecover()
+				start := time.Now()
+				run := taskRun(fmt.Sprintf("podTemplate: {env: [{name: MSG, value: run-%d}]}", i), "env: [{name: MSG, value: step}]")
+				run.SetName(fmt.Sprintf("run-%d", i))
+				run, err := c.Create(ctx, run)
+				framework.ExpectNoError(err)
+				run, err = c.Await(ctx, run, 10*time.Minute, tekton.Ended)
+				framework.ExpectNoError(err)
+				took[i] = time.Since(start)
+				steps, err := c.Steps(ctx, run)
+				framework.ExpectNoError(err)
+				see(steps[0], map[string]string{"MSG": fmt.Sprintf("run-%d", i)})
+			})
+		}
+		wg.Wait()
+		slices.Sort(took)
+		ginkgo.AddReportEntry("50 TaskRuns at once", fmt.Sprintf("first %s, median %s, last %s",
+			took[0].Round(time.Second), took[n/2].Round(time.Second), took[n-1].Round(time.Second)))
+	})
+})
