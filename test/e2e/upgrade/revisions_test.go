@@ -3,6 +3,8 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -29,15 +31,15 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		f := framework.NewDefaultFramework("revisions")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
-		f.It("DaemonSets and StatefulSets with fileKeyRef keep their revisions and their pods", func(ctx context.Context) {
+		f.It("DaemonSets and StatefulSets with fileKeyRef keep the templates in their revisions, and their pods", func(ctx context.Context) {
 			newer := requireNewer(ctx)
 			node := controlPlane(ctx, f)
 			refreshControllers(ctx, f)
 			s := sets{f}
 			s.create(ctx)
 			s.settle(ctx)
-			revisions, running := s.revisions(ctx), s.pods(ctx)
-			gomega.Expect(revisions).To(gomega.HaveLen(2), "a revision of each set")
+			templates, running := s.templates(ctx), s.pods(ctx)
+			gomega.Expect(templates).To(gomega.HaveLen(2), "one of each set")
 
 			for _, component := range []string{apiServer, "kube-controller-manager"} {
 				node.Swap(ctx, component, "stock:"+newer)
@@ -50,7 +52,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			ginkgo.By("changing what is no part of the template, and waiting until the controllers have seen it")
 			s.touch(ctx)
 			s.settle(ctx)
-			gomega.Expect(s.revisions(ctx)).To(gomega.Equal(revisions))
+			gomega.Expect(s.templates(ctx)).To(gomega.Equal(templates))
 			gomega.Expect(s.pods(ctx)).To(gomega.Equal(running))
 		})
 	})
@@ -136,16 +138,19 @@ func (s sets) settle(ctx context.Context) {
 	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
 }
 
-// revisions are the templates that ControllerRevisions hold, by their names.
-func (s sets) revisions(ctx context.Context) map[string]string {
+// templates are the different ones that ControllerRevisions hold. From v1.34 on Kubernetes
+// leaves out a creationTimestamp of null, and so makes another revision of each DaemonSet,
+// whatever is in it.
+func (s sets) templates(ctx context.Context) []string {
 	ginkgo.GinkgoHelper()
 	list, err := s.f.ClientSet.AppsV1().ControllerRevisions(s.f.Namespace.Name).List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err)
-	templates := map[string]string{}
+	var templates []string
 	for _, revision := range list.Items {
-		templates[revision.Name] = string(revision.Data.Raw)
+		templates = append(templates, strings.ReplaceAll(string(revision.Data.Raw), `"creationTimestamp":null,`, ""))
 	}
-	return templates
+	slices.Sort(templates)
+	return slices.Compact(templates)
 }
 
 // pods are the pods of both sets: their UIDs and how often their containers were restarted.
