@@ -16,6 +16,7 @@ func TestCompiling(t *testing.T) {
 	l.check("export onto a pristine tag", "source", needBuild, exportOntoTag)
 	l.check("each patch by itself", "source", needBuild, eachPatch)
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
+	l.check("PodPresets of v1.19", "upstream", needBuild, oldFixtures)
 	l.check("kind builds from the server tarball", "image", needTarball, kindBuilds)
 }
 
@@ -31,6 +32,7 @@ func TestClusters(t *testing.T) {
 	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))
 	l.check("e2e variable expansion", "e2e", needCluster, suiteOf("expansion"))
 	l.check("e2e pod presets", "e2e", needCluster, podPresets)
+	l.check("client-go of v1.19", "e2e", needCluster, oldClient)
 	if *full {
 		l.check("e2e Tekton", "e2e", needCluster, tektonSuite)
 	}

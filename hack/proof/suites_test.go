@@ -41,13 +41,8 @@ func suiteOf(name string) func(*check) error {
 
 // podPresets is the suite of the series that have the feature.
 func podPresets(c *check) error {
-	gates, err := steps.Gates()
-	if err != nil {
+	if ok, err := requirePodPreset(c); !ok {
 		return err
-	}
-	if !gates[string(featuregates.PodPreset)] {
-		c.part("PodPreset", func() error { return skipped("the series does not carry it yet") })
-		return nil
 	}
 	return suiteOf("podpreset")(c)
 }
