@@ -66,8 +66,8 @@ export: ## write the series for `git am` in a kubernetes checkout, to _output/ex
 bench: ## env files, names of variables and expansion beside upstream and others, and the kubelet
 	@$(PODENV) bench
 
-bench-cluster: ## start latency and API requests of pods with fileKeyRef beside others
-	@$(PODENV) bench --only cluster --name $(NAME)
+bench-cluster: ## start latency and API requests of pods with fileKeyRef beside others; PodPresets
+	@$(PODENV) bench --only cluster,presets --name $(NAME)
 
 bench-harness: ## measure the harness: tree, build, image, cluster, e2e, rebase, push, swap, stock
 	@$(PODENV) bench --only harness

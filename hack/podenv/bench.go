@@ -43,6 +43,8 @@ Groups for --only, of which the first four are the default:
   cluster    pods with fileKeyRef beside the same with literal values and with a
              ConfigMap: start latency and API requests. On the cluster called
              --name; without one, on one that is made for it and deleted after
+  presets    on such a cluster: creation of 1,000 pods in a namespace with PodPresets
+             beside one without, and the memory of 10,000 presets in the API server
   harness    what a user of podenv waits for: the first up, one with nothing
              changed, one after a patch was edited, a first e2e, a rebase, a push
              after a one-line edit of the kubelet, node swap, and up --stock. On a
@@ -68,8 +70,8 @@ benchstat, which compares two such files too.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet"}, "measure these groups")
 	flags.StringVarP(&b.format, "output", "o", "table", "table or csv")
-	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster and harness)")
-	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster)")
+	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets and harness)")
+	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster only)")
 	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
 	return cmd
 }
@@ -85,7 +87,7 @@ type benchRun struct {
 
 // check finds what is wrong with the flags.
 func (b *benchRun) check() error {
-	groups := []string{"cluster", "envfile", "expansion", "harness", "kubelet", "names"}
+	groups := []string{"cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}
 	if len(b.only) == 0 {
 		return &usageError{fmt.Errorf("--only '': choose of %s", strings.Join(groups, ", "))}
 	}
@@ -135,7 +137,9 @@ func (b *benchRun) group(ctx context.Context, name string) (err error) {
 		columns = ".file"
 		err = b.kubelet(ctx)
 	case "cluster":
-		err = b.cluster(ctx)
+		err = b.cluster(ctx, name, "./test/bench/pods", fmt.Sprintf("-pods=%d", b.pods))
+	case "presets":
+		err = b.cluster(ctx, name, "./test/bench/presets")
 	case "harness":
 		columns = ".file"
 		err = b.app.prove(ctx, "^TestHarness$", "harness", "-podenv.bench="+b.file(name), fmt.Sprintf("-podenv.cold=%t", b.cold))
@@ -232,9 +236,9 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pkg, pattern, duratio
 // benchCluster keeps measurements away from other clusters.
 const benchCluster = "podenv-bench"
 
-// cluster runs the specs of test/bench/pods on the cluster called --name or, where there is
-// none, on one that lives only for that.
-func (b *benchRun) cluster(ctx context.Context) error {
+// cluster runs the tests of a package on the cluster called --name or, where there is none,
+// on one that lives only for that.
+func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...string) error {
 	p, err := b.app.pipeline()
 	if err != nil {
 		return err
@@ -252,13 +256,13 @@ func (b *benchRun) cluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	step := p.Reporter.Step("bench cluster " + c.Name())
-	err = step.End(run.Command(ctx, "go", "test", "-count=1", "-v", "-timeout=2h", "./test/bench/pods", "-args", "-kubeconfig="+c.Kubeconfig(),
-		fmt.Sprintf("-pods=%d", b.pods), "-results="+b.file("cluster")).Dir(b.app.layout.Root).Log(step.Log()).Run())
+	step := p.Reporter.Step("bench " + group + " " + c.Name())
+	args = append([]string{"test", "-count=1", "-v", "-timeout=2h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
+	err = step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run())
 	if err != nil || b.format != "table" {
 		return err
 	}
-	table, err := os.ReadFile(filepath.Join(filepath.Dir(b.file("cluster")), "cluster.log"))
+	table, err := os.ReadFile(strings.TrimSuffix(b.file(group), ".txt") + ".log")
 	fmt.Fprintf(b.app.out, "%s\n", table)
 	return err
 }
