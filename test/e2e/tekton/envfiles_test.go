@@ -78,7 +78,7 @@ var _ = describe("variables from files", func(f *framework.Framework) {
 		framework.ExpectNoError(err)
 		condition := tekton.ConditionOf(run)
 		gomega.Expect(condition).To(gomega.HaveField("Status", "Unknown"), "%+v", condition)
-		gomega.Expect(condition.Message).To(gomega.ContainSubstring(`"a.env"`))
+		gomega.Expect(condition.Message).To(gomega.ContainSubstring("a.env"))
 		see(finish(ctx, f, run)[0], fromFile)
 	})
 

@@ -78,8 +78,8 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 		configure(ctx, f, "config-defaults", forbidHTTPProxy)
 		c := client(f)
 		run, err := c.Create(ctx, taskRun(`
-params: [{name: n, value: HTTP_PROXY}]
-podTemplate: {env: [{name: "$(params.n)", value: "8080"}]}
+params: [{name: variable, value: HTTP_PROXY}]
+podTemplate: {env: [{name: "$(params.variable)", value: "8080"}]}
 `, ""))
 		framework.ExpectNoError(err)
 		run, err = c.Await(ctx, run, runTime, tekton.Ended)

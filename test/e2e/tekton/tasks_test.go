@@ -36,10 +36,10 @@ spec:
     workspaces: [{name: shared}]
     tasks:
     - name: fan
-      matrix: {params: [{name: n, value: ["1", "2"]}]}
+      matrix: {params: [{name: number, value: ["1", "2"]}]}
       workspaces: [{name: shared}]
       taskSpec:
-        params: [{name: n}]
+        params: [{name: number}]
         workspaces: [{name: shared}]
         results: [{name: msg}]
         sidecars: [{name: side, image: %[1]s, command: [sleep, "3600"]}]
@@ -82,6 +82,29 @@ spec:
 				}
 			}
 		}
+	})
+
+	f.It("a pipeline in a pipeline inherits the pod template", framework.WithSerial(), func(ctx context.Context) {
+		configure(ctx, f, "feature-flags", map[string]string{"enable-api-fields": "alpha"})
+		c := client(f)
+		run, err := c.Create(ctx, object("v1", fmt.Sprintf(`
+apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata: {name: parent}
+spec:
+  taskRunTemplate: {podTemplate: {env: [{name: MSG, value: run}]}}
+  pipelineSpec:
+    tasks:
+    - name: child
+      pipelineSpec:
+        tasks:
+        - name: task
+          taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, 'test "$MSG" = run']}]}
+`, tekton.Image)))
+		framework.ExpectNoError(err)
+		run, err = c.Await(ctx, run, runTime, tekton.Ended)
+		framework.ExpectNoError(err)
+		gomega.Expect(tekton.ConditionOf(run).Status).To(gomega.Equal("True"), "%+v", tekton.ConditionOf(run))
 	})
 
 	f.It("special names reach the steps", func(ctx context.Context) {
