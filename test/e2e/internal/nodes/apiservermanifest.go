@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"podenv.dev/featuregates"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 
 	gatesFlag = "--feature-gates="
 	portFlag  = "--secure-port="
+
+	podPreset = string(featuregates.PodPreset)
 )
 
 // another returns the manifest of an API server like the one of manifest, but on another
@@ -55,6 +59,9 @@ func another(manifest string, port int, off []string) (string, error) {
 	// The two have one address, under which the Service kubernetes knows the first one.
 	flags = append(flags, "--endpoint-reconciler-type=none")
 	c.Command = withGatesOff(flags, off)
+	if slices.Contains(off, podPreset) {
+		c.Command = withoutPodPreset(c.Command)
+	}
 	for _, probe := range []*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		if probe != nil && probe.HTTPGet != nil {
 			probe.HTTPGet.Port = intstr.FromInt(port)
@@ -83,4 +90,24 @@ func withGatesOff(flags, off []string) []string {
 		pairs = append(pairs, gate+"=false")
 	}
 	return append(out, gatesFlag+strings.Join(pairs, ","))
+}
+
+// withoutPodPreset returns the flags without the API and the admission plugin of PodPreset: an
+// API server with the plugin and without the gate refuses to start.
+func withoutPodPreset(flags []string) []string {
+	var out []string
+	for _, flag := range flags {
+		name, list, _ := strings.Cut(flag, "=")
+		if name == "--runtime-config" || name == "--enable-admission-plugins" {
+			items := slices.DeleteFunc(strings.Split(list, ","), func(item string) bool {
+				return item == podPreset || item == "settings.k8s.io/v1alpha1=true"
+			})
+			if len(items) == 0 {
+				continue
+			}
+			flag = name + "=" + strings.Join(items, ",")
+		}
+		out = append(out, flag)
+	}
+	return out
 }

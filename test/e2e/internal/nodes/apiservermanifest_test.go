@@ -98,3 +98,20 @@ func TestWithGatesOff(t *testing.T) {
 		})
 	}
 }
+
+func TestAnotherWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T) {
+	flags := "    - --enable-admission-plugins=NodeRestriction,PodPreset\n    - --runtime-config=settings.k8s.io/v1alpha1=true\n    - --v=2\n"
+	text, err := another(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, []string{"PodPreset"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod v1.Pod
+	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"kube-apiserver", "--secure-port=7000", "--enable-admission-plugins=NodeRestriction", "--v=2",
+		"--endpoint-reconciler-type=none", "--feature-gates=A=true,B=true,C=true,PodPreset=false"}
+	if got := pod.Spec.Containers[0].Command; !slices.Equal(got, want) {
+		t.Errorf("got the command %q, want %q", got, want)
+	}
+}

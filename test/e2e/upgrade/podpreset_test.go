@@ -1,0 +1,232 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/test/e2e/internal/nodes"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+const (
+	podPreset = string(featuregates.PodPreset)
+	presetKey = "podpreset.admission.kubernetes.io/podpreset-"
+)
+
+var podPresets = schema.GroupVersionResource{Group: "settings.k8s.io", Version: "v1alpha1", Resource: "podpresets"}
+
+var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+podPreset),
+	framework.WithSerial(), framework.WithDisruptive(), func() {
+		ginkgo.BeforeEach(nodes.RequirePodenv)
+		ginkgo.BeforeEach(func(ctx context.Context) { components.RequireGate(ctx, podPreset) })
+		f := framework.NewDefaultFramework("podpreset")
+		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+
+		f.It("while the API server goes from the gate on to off, to stock and back, no preset is lost, and injected pods stay as they are", func(ctx context.Context) {
+			node := controlPlane(ctx, f)
+			p := presetsOf(f, f.ClientSet, f.DynamicClient)
+			before := p.create(ctx, "kept")
+			p.awaitInjected(ctx, "kept")
+			injected := p.pod(ctx, "injected", "kept")
+			gomega.Expect(injected.Annotations).To(gomega.HaveKey(presetKey + "kept"))
+
+			minor := nodes.Options.Minor
+			for i, s := range []expected.Runs{
+				{Build: patched, Minor: minor}, {Build: stock, Minor: minor}, {Build: patched, Minor: minor, On: true},
+			} {
+				ginkgo.By("changing to the API server " + s.String())
+				var change []string
+				if s.Build == patched {
+					change = append(change, fmt.Sprintf("%s=%t", podPreset, s.On))
+				}
+				node.Swap(ctx, apiServer, fmt.Sprintf("%s:%s", s.Build, s.Minor), change...)
+				state, err := components.GateOfAPIServer(ctx, f.ClientSet, podPreset)
+				framework.ExpectNoError(err)
+				gomega.Expect(state).To(gomega.Equal(s.Gate(podPreset)))
+
+				now, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, injected.Name, metav1.GetOptions{})
+				framework.ExpectNoError(err)
+				gomega.Expect(now.UID).To(gomega.Equal(injected.UID))
+				gomega.Expect(now.Spec).To(gomega.Equal(injected.Spec))
+				gomega.Expect(now.Annotations).To(gomega.HaveKeyWithValue(presetKey+"kept", before.GetResourceVersion()))
+				if !s.On {
+					_, err = p.client.Get(ctx, "kept", metav1.GetOptions{})
+					gomega.Expect(err).To(gomega.Satisfy(apierrors.IsNotFound))
+					fresh := p.pod(ctx, fmt.Sprintf("new-%d", i), "kept")
+					gomega.Expect(fresh.Spec.Containers[0].Env).To(gomega.BeEmpty())
+					// Written to by an API server that knows nothing of presets.
+					now.Labels["touched"] = fmt.Sprint(i)
+					_, err = f.ClientSet.CoreV1().Pods(now.Namespace).Update(ctx, now, metav1.UpdateOptions{})
+					framework.ExpectNoError(err)
+				}
+			}
+
+			after, err := p.client.Get(ctx, "kept", metav1.GetOptions{})
+			framework.ExpectNoError(err)
+			gomega.Expect(after.Object).To(gomega.Equal(before.Object))
+			gomega.Expect(p.pod(ctx, "last", "kept").Annotations).To(gomega.HaveKeyWithValue(presetKey+"kept", before.GetResourceVersion()))
+		})
+
+		f.It("of two API servers the one with the gate off neither serves presets nor injects, the other does both", func(ctx context.Context) {
+			servers := nodes.StartSecondAPIServer(ctx, f, podPreset)
+			on, off := presetsOf(f, servers.On.Client, servers.On.Dynamic), presetsOf(f, servers.Off.Client, servers.Off.Dynamic)
+			on.create(ctx, "skewed")
+			on.awaitInjected(ctx, "skewed")
+			_, err := off.client.Get(ctx, "skewed", metav1.GetOptions{})
+			gomega.Expect(err).To(gomega.Satisfy(apierrors.IsNotFound))
+
+			injected, plain := on.pod(ctx, "injected", "skewed"), off.pod(ctx, "plain", "skewed")
+			gomega.Expect(injected.Spec.Containers[0].Env).To(gomega.HaveLen(1))
+			gomega.Expect(plain.Spec.Containers[0].Env).To(gomega.BeEmpty())
+			for server, p := range map[string]presets{"on": on, "off": off} {
+				for _, pod := range []*v1.Pod{injected, plain} {
+					ginkgo.By("a pod is shown, and takes an update, as it was created: " + pod.Name + " through the server with the gate " + server)
+					got, err := p.pods.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+					framework.ExpectNoError(err)
+					got.Labels["through"] = server
+					got, err = p.pods.CoreV1().Pods(pod.Namespace).Update(ctx, got, metav1.UpdateOptions{})
+					framework.ExpectNoError(err)
+					gomega.Expect(got.Spec).To(gomega.Equal(pod.Spec))
+					gomega.Expect(got.Annotations).To(gomega.Equal(pod.Annotations))
+				}
+			}
+			_, err = on.client.Get(ctx, "skewed", metav1.GetOptions{})
+			framework.ExpectNoError(err)
+		})
+
+		f.It("pods created in the first second of an API server that starts with 1,000 presets get all that match", framework.WithSlow(), func(ctx context.Context) {
+			const groups, perGroup = 100, 10
+			node := controlPlane(ctx, f)
+			config := *f.ClientConfig()
+			config.QPS = -1
+			fast, err := dynamic.NewForConfig(&config)
+			framework.ExpectNoError(err)
+			client, err := kubernetes.NewForConfig(&config)
+			framework.ExpectNoError(err)
+			p := presetsOf(f, client, fast)
+			for i := range groups * perGroup {
+				p.createFor(ctx, fmt.Sprintf("preset-%d", i), fmt.Sprint(i%groups))
+			}
+			p.awaitInjected(ctx, fmt.Sprint(groups-1))
+
+			ginkgo.By("creating pods all the time, while the API server is restarted")
+			creating, stop := context.WithCancel(ctx)
+			defer stop()
+			var mu sync.Mutex
+			var refused time.Time // the last time that there was no API server
+			var first []*v1.Pod   // created since
+			var workers sync.WaitGroup
+			for worker := range 4 {
+				workers.Go(func() {
+					defer ginkgo.GinkgoRecover()
+					for n := 0; creating.Err() == nil; n++ {
+						group := fmt.Sprint((worker*25 + n) % groups)
+						pod, err := client.CoreV1().Pods(f.Namespace.Name).Create(creating, gatedFor("", group), metav1.CreateOptions{})
+						mu.Lock()
+						switch {
+						case err == nil:
+							first = append(first, pod)
+						case creating.Err() == nil:
+							refused, first = time.Now(), nil
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			node.Restart(ctx, apiServer)
+			gomega.Eventually(ctx, func() time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return time.Since(refused)
+			}).WithTimeout(patience).WithPolling(poll).Should(gomega.BeNumerically(">", time.Second))
+			stop()
+			workers.Wait()
+			gomega.Expect(refused.IsZero()).To(gomega.BeFalse(), "nothing was refused while the API server was restarted")
+			gomega.Expect(first).NotTo(gomega.BeEmpty())
+			framework.Logf("%d pods were created since the API server was back", len(first))
+			for _, pod := range first {
+				gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.HaveLen(perGroup), "%s, of group %s, created at %s", pod.Name, pod.Labels["preset"], pod.CreationTimestamp)
+			}
+		})
+	})
+
+// presets are those of a namespace, through one API server.
+type presets struct {
+	f      *framework.Framework
+	pods   kubernetes.Interface
+	client dynamic.ResourceInterface
+}
+
+func presetsOf(f *framework.Framework, client kubernetes.Interface, dynamic dynamic.Interface) presets {
+	return presets{f, client, dynamic.Resource(podPresets).Namespace(f.Namespace.Name)}
+}
+
+// create makes a preset for the pods that gatedFor makes for its name.
+func (p presets) create(ctx context.Context, name string) *unstructured.Unstructured {
+	ginkgo.GinkgoHelper()
+	return p.createFor(ctx, name, name)
+}
+
+func (p presets) createFor(ctx context.Context, name, group string) *unstructured.Unstructured {
+	ginkgo.GinkgoHelper()
+	made, err := p.client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": podPresets.GroupVersion().String(), "kind": "PodPreset", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"preset": group}},
+			"env":      []any{map[string]any{"name": "OF_" + name, "value": "1"}},
+		},
+	}}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	return made
+}
+
+// awaitInjected waits until the admission plugin knows the preset of a group that was made
+// last: it watches.
+func (p presets) awaitInjected(ctx context.Context, group string) {
+	ginkgo.GinkgoHelper()
+	gomega.Eventually(ctx, func(ctx context.Context) ([]v1.EnvVar, error) {
+		pod, err := p.pods.CoreV1().Pods(p.f.Namespace.Name).Create(ctx, gatedFor("probe", group), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			return nil, err
+		}
+		return pod.Spec.Containers[0].Env, nil
+	}).WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.BeEmpty(), "group %s", group)
+}
+
+// pod creates a pod that the presets of group match.
+func (p presets) pod(ctx context.Context, name, group string) *v1.Pod {
+	ginkgo.GinkgoHelper()
+	pod, err := p.pods.CoreV1().Pods(p.f.Namespace.Name).Create(ctx, gatedFor(name, group), metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	return pod
+}
+
+// gatedFor is a pod that no scheduler takes, and that the presets of group match. Its name is
+// generated if it is empty.
+func gatedFor(name, group string) *v1.Pod {
+	pod := pods.Once(name, pods.Dumps(dumps))
+	if name == "" {
+		pod.GenerateName = "pod-"
+	}
+	pod.Labels = map[string]string{"preset": group}
+	pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
+	pods.Quick(&pod.Spec)
+	return pod
+}
