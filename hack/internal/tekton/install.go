@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -122,13 +123,28 @@ func (i *Installation) Install(ctx context.Context, r *Release, step *progress.S
 	if err != nil {
 		return err
 	}
+	var later []*unstructured.Unstructured
 	for n, o := range all {
 		step.Now("applying %s (%d of %d)", title(o), n+1, len(all))
+		err := i.apply(ctx, o)
+		if err != nil && strings.Contains(err.Error(), "failed calling webhook") {
+			// The webhook of an earlier installation is down. It comes with a manifest further on.
+			later = append(later, o)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("applying %s: %w", title(o), err)
+		}
+	}
+	if err := i.wait(ctx, step); err != nil {
+		return err
+	}
+	for _, o := range later {
 		if err := i.apply(ctx, o); err != nil {
 			return fmt.Errorf("applying %s: %w", title(o), err)
 		}
 	}
-	return i.wait(ctx, step)
+	return nil
 }
 
 // resource is the client of o's kind. A kind that a CRD before it has made is found after a moment.
@@ -204,6 +220,15 @@ func (i *Installation) why(ctx context.Context) string {
 		return err.Error()
 	}
 	var b strings.Builder
+	if deployments, err := i.client.AppsV1().Deployments(Namespace).List(ctx, metav1.ListOptions{}); err == nil {
+		for _, d := range deployments.Items {
+			for _, c := range d.Status.Conditions {
+				if c.Type == appsv1.DeploymentReplicaFailure { // no pod at all, for want of quota for example
+					fmt.Fprintf(&b, "%s: %s\n", d.Name, c.Message)
+				}
+			}
+		}
+	}
 	for _, pod := range pods.Items {
 		for _, c := range pod.Status.ContainerStatuses {
 			if w := c.State.Waiting; w != nil {
