@@ -18,6 +18,7 @@ limitations under the License.
 package validation
 
 import (
+	"errors"
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -82,7 +83,7 @@ func validateVolumes(spec *settings.PodPresetSpec, fldPath *field.Path, opts cor
 	// Some mounts need a privileged container. Whether a pod has one is not known here.
 	privileged := true
 	container := &api.Container{SecurityContext: &api.SecurityContext{Privileged: &privileged}}
-	allErrs = append(allErrs, corevalidation.ValidateVolumeMounts(spec.VolumeMounts, nil, volumes, container, fldPath.Child("volumeMounts"), opts)...)
+	allErrs = append(allErrs, validateMounts(spec.VolumeMounts, volumes, container, fldPath.Child("volumeMounts"), opts)...)
 
 	mounted := sets.New[string]()
 	for i := range spec.VolumeMounts {
@@ -95,4 +96,15 @@ func validateVolumes(spec *settings.PodPresetSpec, fldPath *field.Path, opts cor
 		}
 	}
 	return allErrs
+}
+
+// validateMounts calls the validation of core. Up to v1.30 that takes no options.
+func validateMounts(mounts []api.VolumeMount, volumes map[string]api.VolumeSource, container *api.Container, fldPath *field.Path, opts corevalidation.PodValidationOptions) field.ErrorList {
+	switch validate := any(corevalidation.ValidateVolumeMounts).(type) {
+	case func([]api.VolumeMount, map[string]string, map[string]api.VolumeSource, *api.Container, *field.Path, corevalidation.PodValidationOptions) field.ErrorList:
+		return validate(mounts, nil, volumes, container, fldPath, opts)
+	case func([]api.VolumeMount, map[string]string, map[string]api.VolumeSource, *api.Container, *field.Path) field.ErrorList:
+		return validate(mounts, nil, volumes, container, fldPath)
+	}
+	return field.ErrorList{field.InternalError(fldPath, errors.New("core's validation of mounts has other arguments in this release"))}
 }

@@ -21,10 +21,9 @@ import (
 	"testing"
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	_ "k8s.io/kubernetes/pkg/apis/settings/install"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 )
 
@@ -50,7 +49,7 @@ func TestPodPresetPluginNeedsItsAPI(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.PodPreset, tt.gate)
+			featurestest.SetGate(t, features.PodPreset, tt.gate)
 			o := &Options{
 				Admission:     &kubeoptions.AdmissionOptions{GenericAdmission: &genericoptions.AdmissionOptions{}},
 				APIEnablement: &genericoptions.APIEnablementOptions{RuntimeConfig: tt.config},

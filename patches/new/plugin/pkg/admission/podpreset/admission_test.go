@@ -30,16 +30,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
-	genericadmissioninitializer "k8s.io/apiserver/pkg/admission/initializer"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/component-helpers/settings/inject"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/features/featurestest"
 )
 
 const namespace = "myns"
@@ -67,13 +66,17 @@ func website() *api.Pod {
 // newPlugin returns a plugin that knows objects.
 func newPlugin(t testing.TB, on bool, objects ...runtime.Object) (*Plugin, *fake.Clientset) {
 	t.Helper()
-	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.PodPreset, on)
+	featurestest.SetGate(t, features.PodPreset, on)
 	client := fake.NewSimpleClientset(objects...)
 	stopCh := make(chan struct{})
 	t.Cleanup(func() { close(stopCh) })
 	factory := informers.NewSharedInformerFactory(client, 0)
 	p := NewPlugin()
-	genericadmissioninitializer.New(client, nil, factory, nil, utilfeature.DefaultFeatureGate, stopCh, nil).Initialize(p)
+	// As the initializer does it, which takes other arguments in v1.29.
+	p.InspectFeatureGates(utilfeature.DefaultFeatureGate)
+	p.SetDrainedNotification(stopCh)
+	p.SetExternalKubeClientSet(client)
+	p.SetExternalKubeInformerFactory(factory)
 	if err := p.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +301,7 @@ func TestReinvocationIsNotInConflictWithItself(t *testing.T) {
 }
 
 func TestPresetThatGatesMadeInvalidIsInConflict(t *testing.T) {
-	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, false)
+	featurestest.SetGate(t, features.EnvFiles, false)
 	preset := database()
 	preset.Spec.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "cache-volume", Path: "f", Key: "A"}}}}
 	p, _ := newPlugin(t, true, preset)
