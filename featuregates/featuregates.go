@@ -72,7 +72,7 @@ var gates = map[featuregate.Feature]Gate{
 	PodPreset: {
 		Components: []string{"kube-apiserver"},
 		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.33"), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
 		},
 	},
 	VariableExpansionEvents: {

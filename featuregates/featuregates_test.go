@@ -19,8 +19,8 @@ func TestInGivesStageAndDefaultOfTheMinor(t *testing.T) {
 	}
 	for minor, want := range map[string][]row{
 		"v1.28": nil,
-		"v1.29": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, true}, {VariableExpansionEvents, "ALPHA", false, true}},
-		"v1.31": {{EnvFiles, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, false}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.29": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, true}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.31": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.33": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.34": {{EnvFiles, "ALPHA", false, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 	} {
