@@ -140,9 +140,13 @@ spec:
 			}},
 		}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
-		// Quota refuses what it counts until its controller has counted once.
-		gomega.Eventually(ctx, func(ctx context.Context) error {
-			return tryCreate(ctx, f, `
+		// Its controller learns of resources by discovery, every half a minute.
+		gomega.Eventually(ctx, func(ctx context.Context) (v1.ResourceList, error) {
+			quota, err := f.ClientSet.CoreV1().ResourceQuotas(f.Namespace.Name).Get(ctx, "claims", metav1.GetOptions{})
+			return quota.Status.Used, err
+		}).WithTimeout(3 * time.Minute).Should(gomega.And(
+			gomega.HaveKey(v1.ResourceName("count/podpresets.settings.k8s.io")), gomega.HaveKey(v1.ResourcePersistentVolumeClaims)))
+		framework.ExpectNoError(tryCreate(ctx, f, `
 metadata: {name: scratch}
 spec:
   selector: {matchLabels: {role: frontend}}
@@ -150,8 +154,7 @@ spec:
   - name: scratch
     ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}
   volumeMounts: [{name: scratch, mountPath: /scratch}]
-`)
-		}).WithTimeout(time.Minute).Should(gomega.Succeed())
+`))
 		awaitKnown(ctx, f, "scratch", map[string]string{"role": "frontend"})
 		gomega.Expect(tryCreate(ctx, f, allowDatabase)).To(gomega.MatchError(gomega.ContainSubstring("exceeded quota: claims")), "a second preset")
 
