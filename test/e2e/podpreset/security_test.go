@@ -133,19 +133,6 @@ spec:
 	})
 
 	f.It("a quota of claims holds for the volume that a preset brings", func(ctx context.Context) {
-		_, err := f.ClientSet.CoreV1().ResourceQuotas(f.Namespace.Name).Create(ctx, &v1.ResourceQuota{
-			ObjectMeta: metav1.ObjectMeta{Name: "claims"},
-			Spec: v1.ResourceQuotaSpec{Hard: v1.ResourceList{
-				v1.ResourcePersistentVolumeClaims: resource.MustParse("0"), "count/podpresets.settings.k8s.io": resource.MustParse("1"),
-			}},
-		}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		// Its controller learns of resources by discovery, every half a minute.
-		gomega.Eventually(ctx, func(ctx context.Context) (v1.ResourceList, error) {
-			quota, err := f.ClientSet.CoreV1().ResourceQuotas(f.Namespace.Name).Get(ctx, "claims", metav1.GetOptions{})
-			return quota.Status.Used, err
-		}).WithTimeout(3 * time.Minute).Should(gomega.And(
-			gomega.HaveKey(v1.ResourceName("count/podpresets.settings.k8s.io")), gomega.HaveKey(v1.ResourcePersistentVolumeClaims)))
 		framework.ExpectNoError(tryCreate(ctx, f, `
 metadata: {name: scratch}
 spec:
@@ -156,7 +143,24 @@ spec:
   volumeMounts: [{name: scratch, mountPath: /scratch}]
 `))
 		awaitKnown(ctx, f, "scratch", map[string]string{"role": "frontend"})
-		gomega.Expect(tryCreate(ctx, f, allowDatabase)).To(gomega.MatchError(gomega.ContainSubstring("exceeded quota: claims")), "a second preset")
+		_, err := f.ClientSet.CoreV1().ResourceQuotas(f.Namespace.Name).Create(ctx, &v1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Name: "claims"},
+			Spec: v1.ResourceQuotaSpec{Hard: v1.ResourceList{
+				v1.ResourcePersistentVolumeClaims: resource.MustParse("0"), "count/podpresets.settings.k8s.io": resource.MustParse("1"),
+			}},
+		}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		// Its controller learns of resources by discovery, every half a minute.
+		gomega.Eventually(ctx, func(ctx context.Context) (int64, error) {
+			quota, err := f.ClientSet.CoreV1().ResourceQuotas(f.Namespace.Name).Get(ctx, "claims", metav1.GetOptions{})
+			used := quota.Status.Used["count/podpresets.settings.k8s.io"]
+			return used.Value(), err
+		}).WithTimeout(3 * time.Minute).Should(gomega.BeEquivalentTo(1))
+		// The API server watches quotas.
+		gomega.Eventually(ctx, func(ctx context.Context) error {
+			_, err := client(f).Create(ctx, parse(allowDatabase), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err
+		}).WithTimeout(time.Minute).Should(gomega.MatchError(gomega.ContainSubstring("exceeded quota: claims")), "a second preset")
 
 		pod := pods.Create(ctx, f, website(nil))
 		gomega.Expect(pathsOf(pod.Spec.Containers[0])).To(gomega.HaveKey("/scratch"))
