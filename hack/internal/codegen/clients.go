@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pluralExceptions are the kinds whose plural the generators cannot work out.
-const pluralExceptions = "--plural-exceptions=Endpoints:Endpoints"
-
 // groupList is the file of the tree that lists the groups and versions of the API, in the
 // order in which the clientset has them.
 const groupList = "hack/lib/init.sh"
@@ -34,6 +31,7 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 		return nil, err
 	}
 	types = slices.DeleteFunc(types, func(pkg string) bool { return !strings.HasPrefix(pkg, "k8s.io/api/") })
+	pluralExceptions := p.pluralExceptions()
 	made := &collected{files: outputs{}, view: v}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -69,6 +67,16 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 		return made.keep(p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types...)...)))
 	})
 	return made.files, group.Wait()
+}
+
+// pluralExceptions is the argument with the kinds whose plural the generators cannot work
+// out.
+func (k *kubernetes) pluralExceptions() string {
+	flag := "--plural-exceptions=Endpoints:Endpoints"
+	for _, kind := range k.unpluralized {
+		flag += "," + kind + ":" + kind
+	}
+	return flag
 }
 
 // clientFolder recreates the files of folder with a tool that writes to target.

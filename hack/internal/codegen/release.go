@@ -21,6 +21,9 @@ type kubernetes struct {
 	gopath bool
 	// packageGenerators write one file per package.
 	packageGenerators []packageGenerator
+	// unpluralized are the kinds, beside Endpoints, whose plural is their own name:
+	// PLURAL_EXCEPTIONS of hack/update-codegen.sh.
+	unpluralized []string
 	// clientFlags are those of client-gen that not every minor has.
 	clientFlags []string
 	// machinery are the packages that every protobuf definition may refer to, as
@@ -80,6 +83,7 @@ var minors = map[string]*kubernetes{
 		tools:             tools(),
 		newTools:          "v0.26.0",
 		packageGenerators: packageGenerators,
+		unpluralized:      []string{"ResourceClaimParameters", "ResourceClassParameters"},
 		machinery:         machinery,
 		specGates:         "AllAlpha=true,OpenAPIEnums=false,ConsistentListFromCache=false",
 	},
