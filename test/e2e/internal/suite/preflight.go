@@ -20,8 +20,9 @@ import (
 )
 
 // preflightTimeout is how long the cluster has for a node that takes pods, and a node to
-// run one pod of the test images.
-const preflightTimeout = time.Minute
+// run one pod of the test images: a suite before this one may have had an API server or a
+// kubelet restarted.
+const preflightTimeout = 3 * time.Minute
 
 // Before any spec, the cluster must have the gates that the run requires, and every node
 // that takes pods runs one container of each test image: a wrong component or a missing
@@ -75,8 +76,7 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// awaitNodes returns the nodes that take pods, once there are any: a suite before this one
-// may have had a node, or the API server, restarted.
+// awaitNodes returns the nodes that take pods, once there are any.
 func awaitNodes(ctx context.Context, client kubernetes.Interface) (takers []v1.Node, err error) {
 	all := -1 // never listed
 	err = wait.PollUntilContextTimeout(ctx, time.Second, preflightTimeout, true, func(ctx context.Context) (bool, error) {

@@ -24,7 +24,7 @@ func TestAwaitNodesSaysWhyNoneTakesPods(t *testing.T) {
 		"somebody does not wait that out": {[]runtime.Object{cordoned}, true, context.Canceled.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // its minute is over at once
+			synctest.Test(t, func(t *testing.T) { // its time is over at once
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if test.interrupted {
