@@ -194,8 +194,9 @@ func (s Series) Older(l layout.Layout, n int) ([]string, error) {
 }
 
 // Newer is the minor after the series', or empty where patches/ does not have its release.
+// Its patches may be incomplete: what it is wanted for is the stock release.
 func (s Series) Newer(l layout.Layout) (string, error) {
-	names, err := Names(l)
+	names, err := names(l, "")
 	if err != nil {
 		return "", err
 	}

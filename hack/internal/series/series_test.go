@@ -156,6 +156,7 @@ func TestNewerIsTheMinorAfter(t *testing.T) {
 	for _, name := range []string{"v1.9", "v1.32", "v1.33", "v1.35"} {
 		files["patches/"+name+"/go.mod"] = "module x\n"
 	}
+	files["patches/v1.33/incomplete"] = "a node image\n"
 	l := repository(t, files)
 	for name, want := range map[string]string{"v1.32": "v1.33", "v1.33": "", "v1.35": ""} {
 		if got, err := (Series{Name: name}).Newer(l); err != nil || got != want {
