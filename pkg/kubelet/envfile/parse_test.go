@@ -22,19 +22,49 @@ import (
 	"testing"
 )
 
+// parseCase is a file in one of the forms, and what Parse makes of it.
+type parseCase struct {
+	name    string
+	file    string
+	relaxed bool
+	want    string // "K=value" for each key of A, B and C that is defined, in that order, with ; between
+	err     *Error
+	line    int
+}
+
+func testParse(t *testing.T, syntax Syntax, testCases []parseCase) {
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			keys := []string{"A", "B", "C"}
+			values, err := Parse([]byte(tc.file), keys, Options{Syntax: syntax, RelaxedNames: tc.relaxed})
+			if tc.err != nil {
+				wantError(t, err, tc.err, tc.line)
+				return
+			}
+			if err != nil {
+				t.Fatalf("unexpected error: %v", err)
+			}
+			var defined []string
+			for _, key := range keys {
+				if value, err := values.Lookup(key); err == nil {
+					defined = append(defined, key+"="+value)
+				} else if !errors.Is(err, ErrKeyNotFound) {
+					t.Errorf("Lookup(%q): want ErrKeyNotFound, got: %v", key, err)
+				}
+			}
+			if got := strings.Join(defined, ";"); got != tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}
+
 func TestParse(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("v", n) }
 	const lineLength = 64
 	fullFile := strings.Repeat("#"+strings.Repeat("-", lineLength-2)+"\n", MaxFileBytes/lineLength)
 
-	testCases := []struct {
-		name    string
-		file    string
-		relaxed bool
-		want    string // "K=value" for each key of A, B and C that is defined, in that order, with ; between
-		err     *Error
-		line    int
-	}{
+	testParse(t, DotEnv, []parseCase{
 		{name: "an empty file defines nothing", file: "", want: ""},
 		{name: "a declaration", file: "A=b\n", want: "A=b"},
 		{name: "the last line needs no line ending", file: "A=b", want: "A=b"},
@@ -140,31 +170,7 @@ func TestParse(t *testing.T) {
 		{name: "a value of 32 KiB and one byte is an error", file: "X=1\nY=" + long(32<<10+1) + "\n", err: ErrLimitExceeded, line: 2},
 		{name: "a value of 32 KiB with its joins", file: "A=" + long(16<<10) + "  \\\n  " + long(16<<10-1), want: "A=" + long(16<<10) + " " + long(16<<10-1)},
 		{name: "a value of 32 KiB and one byte with its joins is an error", file: "A=" + long(16<<10) + "\\\n" + long(16<<10), err: ErrLimitExceeded, line: 1},
-	}
-	for _, tc := range testCases {
-		t.Run(tc.name, func(t *testing.T) {
-			keys := []string{"A", "B", "C"}
-			values, err := Parse([]byte(tc.file), keys, Options{RelaxedNames: tc.relaxed})
-			if tc.err != nil {
-				wantError(t, err, tc.err, tc.line)
-				return
-			}
-			if err != nil {
-				t.Fatalf("unexpected error: %v", err)
-			}
-			var defined []string
-			for _, key := range keys {
-				if value, err := values.Lookup(key); err == nil {
-					defined = append(defined, key+"="+value)
-				} else if !errors.Is(err, ErrKeyNotFound) {
-					t.Errorf("Lookup(%q): want ErrKeyNotFound, got: %v", key, err)
-				}
-			}
-			if got := strings.Join(defined, ";"); got != tc.want {
-				t.Errorf("want %q, got %q", tc.want, got)
-			}
-		})
-	}
+	})
 }
 
 // Each mistake has a message of its own.
