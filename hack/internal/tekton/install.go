@@ -49,10 +49,9 @@ type Installation struct {
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// On returns what is, or will be, the installation on the cluster of config.
+// On returns what is, or will be, the installation on the cluster of config, which should not
+// limit the rate of requests.
 func On(config *rest.Config) (*Installation, error) {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 200, 200 // the default of 5 a second makes 80 objects take 15 s
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
