@@ -233,9 +233,6 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pkg, pattern, duratio
 	}())
 }
 
-// benchCluster keeps measurements away from other clusters.
-const benchCluster = "podenv-bench"
-
 // cluster runs the tests of a package on the cluster called --name or, where there is none,
 // on one that lives only for that.
 func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...string) error {
@@ -249,7 +246,8 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	}
 	c, err := cluster.Find(ctx, b.app.layout, e, b.app.name)
 	if errors.Is(err, cluster.ErrNotFound) {
-		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: benchCluster, Workers: 1, Recreate: true}); err == nil {
+		name := b.app.layout.Own("podenv-bench")
+		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: name, Workers: 1, Recreate: true}); err == nil {
 			defer b.delete(ctx, p.Reporter, c)
 		}
 	}

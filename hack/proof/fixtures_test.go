@@ -9,12 +9,13 @@ import (
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/doctor"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/source"
 )
 
 // testCluster keeps the proofs away from the cluster that a person works with.
-const testCluster = "podenv-test"
+var testCluster = layout.MustFind().Own("podenv-test")
 
 // host has what is missing installed, and can do the rest.
 var host = &fixture[struct{}]{name: "setup", make: func(ctx context.Context) (none struct{}, err error) {

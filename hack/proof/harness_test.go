@@ -32,9 +32,9 @@ var (
 )
 
 // harnessCluster and harnessStock keep measurements away from other clusters.
-const (
-	harnessCluster = "podenv-bench"
-	harnessStock   = "podenv-bench-stock"
+var (
+	harnessCluster = layout.MustFind().Own("podenv-bench")
+	harnessStock   = layout.MustFind().Own("podenv-bench-stock")
 )
 
 // harness measures what a user of podenv waits for, on a copy of the repository.

@@ -13,28 +13,35 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"podenv.dev/hack/internal/layout"
 )
 
 const (
-	// interruptedName is the name of the cluster that is interrupted.
-	interruptedName = "podenv-interrupted"
 	// interrupted is podenv's exit status after Ctrl-C.
 	interrupted = 130
 	// interruptPatience is how long podenv may take to end, or to come to a step: a deadline only.
 	interruptPatience = 10 * time.Minute
 )
 
+// interruptedName is the name of the cluster that is interrupted.
+var interruptedName = layout.MustFind().Own("podenv-interrupted")
+
 // upGoesOnAfterInterrupts runs podenv up in a fresh clone and presses Ctrl-C in each step,
 // early and late. Each time it has to say how to go on, and to leave no process and no
 // node; the last run, which nobody interrupts, has to come up with what they left.
 func upGoesOnAfterInterrupts(c *check) error {
-	t, dir := c.T, filepath.Join(c.TempDir(), "podenv")
+	t, dir := c.T, filepath.Join(repo.Output(), "interrupted")
+	if err := os.RemoveAll(dir); err != nil { // what a killed run left
+		return err
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, exec.CommandContext(ctx, "git", "clone", "--quiet", repo.Root, dir))
 	build := exec.CommandContext(ctx, "go", "build", "-o", "_output/bin/podenv", "./hack/podenv")
 	build.Dir = dir
 	must(t, build)
 	down := func() { must(t, podenvIn(context.WithoutCancel(ctx), dir, "down", "--name", interruptedName)) }
-	down() // what a killed run left
+	down() // again what a killed run left
 	t.Cleanup(down)
 
 	for _, at := range []struct {

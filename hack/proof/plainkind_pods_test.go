@@ -12,7 +12,7 @@ import (
 
 // kindPods are a server on one node and a client on the other. The server tells each
 // client its address.
-const kindPods = `apiVersion: v1
+var kindPods = `apiVersion: v1
 kind: Pod
 metadata:
   name: server

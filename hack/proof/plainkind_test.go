@@ -11,15 +11,16 @@ import (
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/run"
 )
 
 // kindCluster is the cluster that plainKind creates and deletes.
-const kindCluster = "podenv-nodeimage"
+var kindCluster = layout.MustFind().Own("podenv-nodeimage")
 
 // kindNetwork is the docker network of that cluster: other clusters of plain kind share one,
 // which their last one leaves.
-const kindNetwork = "kind-" + kindCluster
+var kindNetwork = "kind-" + kindCluster
 
 const (
 	// readyTime is how long it may take from the call of kind until all pods are Ready: a

@@ -36,11 +36,12 @@ const (
 	// envGates has gates that the image's release knows, written as for a kubelet's
 	// --feature-gates; the default is none.
 	envGates = "PODENV_GATES"
-	// liveName is the name of the cluster.
-	liveName = "podenv-live-cluster"
 	// othersContext is the current context of the user's kubeconfig before.
 	othersContext = "others"
 )
+
+// liveName is the name of the cluster.
+var liveName = layout.MustFind().Own("podenv-live-cluster")
 
 // TestLive makes a cluster, uses it and deletes it; its parts build on one another.
 func TestLive(t *testing.T) {
@@ -58,9 +59,12 @@ func TestLive(t *testing.T) {
 	if err := clientcmd.WriteToFile(others, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
+	// The same each time, so that a cluster that a killed run left is this run's.
+	root := filepath.Join(os.TempDir(), liveName)
+	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &live{
 		engine: e,
-		layout: layout.Layout{Root: t.TempDir()},
+		layout: layout.Layout{Root: root},
 		config: Config{Name: liveName, NodeImage: image, Workers: 1, Gates: parseGateFlag(t, os.Getenv(envGates))},
 	}
 	if err := l.sweep(); err != nil { // what a killed run left

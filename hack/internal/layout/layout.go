@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"podenv.dev/hack/internal/digest"
 )
 
 // ErrNoRepository is returned by Find outside of a podenv repository.
@@ -33,6 +35,15 @@ func Find(dir string) (Layout, error) {
 	}
 }
 
+// MustFind is Find for a test, which runs in the folder of its package.
+func MustFind() Layout {
+	l, err := Find(".")
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
 func isRepository(dir string) bool {
 	for _, name := range []string{"go.mod", "patches"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -41,6 +52,10 @@ func isRepository(dir string) bool {
 	}
 	return true
 }
+
+// Own returns name with an ending that no other checkout on this host has, as a cluster's
+// name: what tests make there neither meets another checkout's nor has to be deleted by it.
+func (l Layout) Own(name string) string { return name + "-" + digest.Of(l.Root)[:6] }
 
 // Patches is the folder of one series' go.mod, go.sum and patches.
 func (l Layout) Patches(series string) string { return filepath.Join(l.Root, "patches", series) }

@@ -29,3 +29,10 @@ func TestFindOutsideOfARepositorySaysSo(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+func TestNamesOfTwoCheckoutsDiffer(t *testing.T) {
+	one, two := Layout{Root: "/one"}.Own("podenv-test"), Layout{Root: "/two"}.Own("podenv-test")
+	if one == two || one != (Layout{Root: "/one"}).Own("podenv-test") {
+		t.Errorf("%s and %s: want one name for each checkout", one, two)
+	}
+}

@@ -16,12 +16,11 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-const (
-	// envNodeImage names the node image that TestLive makes its cluster from.
-	envNodeImage = "PODENV_NODE_IMAGE"
-	// liveName is the name of the cluster.
-	liveName = "podenv-live-node"
-)
+// envNodeImage names the node image that TestLive makes its cluster from.
+const envNodeImage = "PODENV_NODE_IMAGE"
+
+// liveName is the name of the cluster.
+var liveName = layout.MustFind().Own("podenv-live-node")
 
 // TestLive operates the nodes of a cluster; its parts build on one another.
 func TestLive(t *testing.T) {
@@ -34,8 +33,11 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "config"))
+	// The same each time, so that a cluster that a killed run left is this run's.
+	root := filepath.Join(os.TempDir(), liveName)
+	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &live{
-		engine: e, layout: layout.Layout{Root: t.TempDir()},
+		engine: e, layout: layout.Layout{Root: root},
 		config: cluster.Config{Name: liveName, NodeImage: image, Workers: 1, Recreate: true},
 	}
 	// Ctrl-C ends a test without its clean-up.
