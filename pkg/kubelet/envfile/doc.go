@@ -25,6 +25,7 @@ limitations under the License.
 // The kubelet's root may read what the container's user may not. Options.Reader
 // makes the read fail where the kernel would have refused it to that user.
 //
-// The syntax is RFC 2, .env file
-// (https://smartmob-rfc.readthedocs.io/en/latest/2-dotenv.html), see Parse.
+// Options.Syntax says which form the file has: that of RFC 2, .env file
+// (https://smartmob-rfc.readthedocs.io/en/latest/2-dotenv.html), or the single quotes
+// that Kubernetes reads from v1.35 on. See Parse.
 package envfile
