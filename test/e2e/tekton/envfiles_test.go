@@ -50,27 +50,33 @@ spec:
 `, name, timeout, tekton.Image, script, indent(6, probe), tekton.Image))
 }
 
+// writeFile is a script that makes the file at once.
+func writeFile(content string) string {
+	return fmt.Sprintf("printf %%s '%s' > /env/new && mv /env/new /env/a.env", content)
+}
+
 const (
-	writeFile = "printf 'TEMPLATE=1\\nSTEP_TEMPLATE=2\\nSTEP=3\\n' > /env/new && mv /env/new /env/a.env"
+	content = "TEMPLATE=1\nSTEP_TEMPLATE=2\nSTEP=3\n"
 	// rest keeps the sidecar, and ends with the TERM that the kubelet sends.
 	rest    = "trap exit TERM; sleep 3600 & wait"
 	written = `startupProbe: {exec: {command: [test, -e, /env/a.env]}, periodSeconds: 1}`
 )
 
+// nativeSidecars makes sidecars init containers, which may mount the volume of an env file.
+var nativeSidecars = map[string]string{"enable-kubernetes-sidecar": "true"}
+
 var fromFile = map[string]string{"FROM_TEMPLATE": "1", "FROM_STEP_TEMPLATE": "2", "FROM_STEP": "3"}
 
 var _ = describe("variables from files", func(f *framework.Framework) {
-	sidecars := map[string]string{"enable-kubernetes-sidecar": "true"}
-
 	f.It("a native sidecar writes the file before the steps start", framework.WithSerial(), func(ctx context.Context) {
-		configure(ctx, f, "feature-flags", sidecars)
-		see(succeed(ctx, f, fileRun("early", "2m", writeFile+"; "+rest, written))[0], fromFile)
+		configure(ctx, f, "feature-flags", nativeSidecars)
+		see(succeed(ctx, f, fileRun("early", "2m", writeFile(content)+"; "+rest, written))[0], fromFile)
 	})
 
 	f.It("a file that comes late holds the TaskRun up, and does not fail it", framework.WithSerial(), func(ctx context.Context) {
-		configure(ctx, f, "feature-flags", sidecars)
+		configure(ctx, f, "feature-flags", nativeSidecars)
 		c := client(f)
-		run, err := c.Create(ctx, fileRun("late", "5m", "sleep 15; "+writeFile+"; "+rest, ""))
+		run, err := c.Create(ctx, fileRun("late", "5m", "sleep 15; "+writeFile(content)+"; "+rest, ""))
 		framework.ExpectNoError(err)
 		run, err = c.Await(ctx, run, runTime, func(condition tekton.Condition) bool {
 			return tekton.Ended(condition) || strings.Contains(condition.Message, "env file")
@@ -83,7 +89,7 @@ var _ = describe("variables from files", func(f *framework.Framework) {
 	})
 
 	f.It("a file that stays broken is the reason at the timeout", framework.WithSerial(), func(ctx context.Context) {
-		configure(ctx, f, "feature-flags", sidecars)
+		configure(ctx, f, "feature-flags", nativeSidecars)
 		c := client(f)
 		run, err := c.Create(ctx, fileRun("broken", "20s", "echo 'no declaration' > /env/a.env; "+rest, written))
 		framework.ExpectNoError(err)

@@ -3,6 +3,8 @@ package tekton
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/onsi/gomega"
@@ -17,39 +19,73 @@ import (
 var places = []string{"taskRunSpecs", "run", "default", "step", "stepTemplate"}
 
 // kinds are the ways to give a value.
-var kinds = []string{"literal", "empty", "fieldRef", "secretKeyRef", "configMapKeyRef"}
+var kinds = []string{"literal", "empty", "fieldRef", "secretKeyRef", "configMapKeyRef", "fileKeyRef"}
+
+// emptied ends the key of each place, in all that references refer to, whose value is empty.
+const emptied = "-empty"
 
 // definition is a line of YAML for the variable name with the value that kind gives at place.
+// "fieldRef-empty" is a reference to an empty value.
 func definition(name, place, kind string) string {
+	kind, isEmpty := strings.CutSuffix(kind, emptied)
+	key := place
+	if isEmpty {
+		key += emptied
+	}
 	from := map[string]string{
 		"literal":         fmt.Sprintf("value: %s-literal", place),
 		"empty":           `value: ""`,
-		"fieldRef":        fmt.Sprintf(`valueFrom: {fieldRef: {fieldPath: "metadata.labels['%s']"}}`, place),
-		"secretKeyRef":    fmt.Sprintf("valueFrom: {secretKeyRef: {name: values, key: %s}}", place),
-		"configMapKeyRef": fmt.Sprintf("valueFrom: {configMapKeyRef: {name: values, key: %s}}", place),
+		"fieldRef":        fmt.Sprintf(`valueFrom: {fieldRef: {fieldPath: "metadata.labels['%s']"}}`, key),
+		"secretKeyRef":    fmt.Sprintf("valueFrom: {secretKeyRef: {name: values, key: %s}}", key),
+		"configMapKeyRef": fmt.Sprintf("valueFrom: {configMapKeyRef: {name: values, key: %s}}", key),
+		"fileKeyRef":      fmt.Sprintf("valueFrom: {fileKeyRef: {volumeName: env, path: a.env, key: %s}}", key),
 	}[kind]
 	return fmt.Sprintf("- {name: %s, %s}\n", name, from)
 }
 
 func valueOf(place, kind string) string {
-	if kind == "empty" {
+	if strings.HasSuffix(kind, "empty") {
 		return ""
 	}
 	return place + "-" + kind
 }
 
+// references has for each place the value that a kind of reference finds there, and an empty one.
+func references(kind string) map[string]string {
+	values := map[string]string{}
+	for _, place := range places {
+		values[place], values[place+emptied] = valueOf(place, kind), ""
+	}
+	return values
+}
+
+// lines writes each key and its value in a format.
+func lines(format string, values map[string]string) string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(&b, format, key, values[key])
+	}
+	return b.String()
+}
+
 // matrix is the environment at each place, as YAML, and what a step sees.
 func matrix() (at map[string]string, want map[string]string) {
 	at, want = map[string]string{}, map[string]string{}
-	// Each pair of places, with each pair of kinds.
-	for high := range places {
-		for low := high + 1; low < len(places); low++ {
+	over := func(high, highKind, low, lowKind string) {
+		name := fmt.Sprintf("%s_%s_OVER_%s_%s", high, highKind, low, lowKind)
+		at[high] += definition(name, high, highKind)
+		at[low] += definition(name, low, lowKind)
+		want[name] = valueOf(high, highKind)
+	}
+	// Each pair of places, with each pair of kinds, and with a reference to an empty value.
+	for n, high := range places {
+		for _, low := range places[n+1:] {
 			for _, highKind := range kinds {
 				for _, lowKind := range kinds {
-					name := fmt.Sprintf("%s_%s_OVER_%s_%s", places[high], highKind, places[low], lowKind)
-					at[places[high]] += definition(name, places[high], highKind)
-					at[places[low]] += definition(name, places[low], lowKind)
-					want[name] = valueOf(places[high], highKind)
+					over(high, highKind, low, lowKind)
+				}
+				if strings.HasSuffix(highKind, "Ref") {
+					over(high, highKind+emptied, low, "literal")
 				}
 			}
 		}
@@ -74,15 +110,11 @@ var _ = describe("precedence", func(f *framework.Framework) {
 	f.It("every pair of places with every pair of kinds of value, and every set of places", framework.WithSerial(), func(ctx context.Context) {
 		at, want := matrix()
 		configure(ctx, f, "config-defaults", map[string]string{"default-pod-template": "env:\n" + at["default"]})
-		secret, configMap, labels := map[string]string{}, map[string]string{}, ""
-		for _, place := range places {
-			secret[place], configMap[place] = valueOf(place, "secretKeyRef"), valueOf(place, "configMapKeyRef")
-			labels += fmt.Sprintf("%s: %s\n", place, valueOf(place, "fieldRef"))
-		}
+		configure(ctx, f, "feature-flags", nativeSidecars)
 		meta := metav1.ObjectMeta{Name: "values"}
-		_, err := f.ClientSet.CoreV1().Secrets(f.Namespace.Name).Create(ctx, &v1.Secret{ObjectMeta: meta, StringData: secret}, metav1.CreateOptions{})
+		_, err := f.ClientSet.CoreV1().Secrets(f.Namespace.Name).Create(ctx, &v1.Secret{ObjectMeta: meta, StringData: references("secretKeyRef")}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
-		_, err = f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{ObjectMeta: meta, Data: configMap}, metav1.CreateOptions{})
+		_, err = f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{ObjectMeta: meta, Data: references("configMapKeyRef")}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
 		for _, version := range []string{"v1", "v1beta1"} {
@@ -106,6 +138,13 @@ spec:
     tasks:
     - name: task
       taskSpec:
+        volumes: [{name: env, emptyDir: {}}]
+        sidecars:
+        - name: writer
+          image: %s
+          command: [sh, -c, %q]
+          volumeMounts: [{name: env, mountPath: /env}]
+          %s
         stepTemplate:
           env:
 %s
@@ -115,7 +154,9 @@ spec:
           command: [env]
           env:
 %s
-`, version, indent(4, labels), indent(4, at["run"]), indent(6, at["taskRunSpecs"]), indent(10, at["stepTemplate"]), tekton.Image, indent(10, at["step"]))))
+`, version, indent(4, lines("%s: %q\n", references("fieldRef"))), indent(4, at["run"]), indent(6, at["taskRunSpecs"]),
+				tekton.Image, writeFile(lines("%s=%s\n", references("fileKeyRef")))+"; "+rest, written,
+				indent(10, at["stepTemplate"]), tekton.Image, indent(10, at["step"]))))
 			gomega.Expect(steps).To(gomega.HaveLen(1))
 			see(steps[0], want)
 			seen := map[string]int{}
