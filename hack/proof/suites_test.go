@@ -57,7 +57,9 @@ func tektonSuite(c *check) error {
 	if err := tekton(); err != nil {
 		return err
 	}
-	err := c.suite(suite.Options{Suite: "tekton", RequireGates: suite.Gates("tekton"), Timeout: time.Hour})
+	err := c.suite(suite.Options{
+		Suite: "tekton", RequireGates: suite.Gates("tekton"), Timeout: time.Hour, Cluster: testCluster, Minor: steps.Series.Name,
+	})
 	return errors.Join(err, tekton("--delete"))
 }
 

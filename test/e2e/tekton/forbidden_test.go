@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/tekton"
@@ -15,6 +19,9 @@ import (
 
 // sentence is the document's.
 const sentence = `"HTTP_PROXY" is not a valid environment variable to define in the podTemplate`
+
+// denied is how the webhook begins its answer.
+const denied = `admission webhook "validation.webhook.pipeline.tekton.dev" denied the request: validation failed: `
 
 var forbidHTTPProxy = map[string]string{"default-forbidden-env": "HTTP_PROXY"}
 
@@ -33,18 +40,26 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 	f.It("a run is refused that sets one, by name and place", framework.WithSerial(), func(ctx context.Context) {
 		configure(ctx, f, "config-defaults", forbidHTTPProxy)
 		const env = `{env: [{name: HTTP_PROXY, value: "8080"}]}`
-		for _, tc := range []struct{ version, manifest, path string }{
-			{"v1", pipelineRun + "  podTemplate: " + env, "spec.taskRunTemplate.podTemplate.env[HTTP_PROXY]"},
-			{"v1beta1", pipelineRun + "  podTemplate: " + env, "spec.podTemplate.env[HTTP_PROXY]"},
-			{"v1", pipelineRun + "  taskRunSpecs: [{pipelineTaskName: task, taskPodTemplate: " + env + "}]", "spec.taskRunSpecs[0].podTemplate.env[HTTP_PROXY]"},
-			{"v1beta1", pipelineRun + "  taskRunSpecs: [{pipelineTaskName: task, taskPodTemplate: " + env + "}]", "spec.taskRunSpecs[0].taskPodTemplate.env[HTTP_PROXY]"},
+		const inTaskRunSpecs = "  taskRunSpecs: [{pipelineTaskName: task, taskPodTemplate: " + env + "}]\n"
+		const taskPath = "spec.taskRunSpecs[0].podTemplate.env[HTTP_PROXY]"
+		const taskPathBeta = "spec.taskRunSpecs[0].taskPodTemplate.env[HTTP_PROXY]"
+		for _, tc := range []struct {
+			version, manifest string
+			paths             []string
+		}{
+			{"v1", pipelineRun + "  podTemplate: " + env, []string{"spec.taskRunTemplate.podTemplate.env[HTTP_PROXY]"}},
+			{"v1beta1", pipelineRun + "  podTemplate: " + env, []string{"spec.podTemplate.env[HTTP_PROXY]"}},
+			{"v1", pipelineRun + inTaskRunSpecs, []string{taskPath}},
+			{"v1beta1", pipelineRun + inTaskRunSpecs, []string{taskPathBeta}},
+			{"v1", pipelineRun + inTaskRunSpecs + "  podTemplate: " + env, []string{taskPath, "spec.taskRunTemplate.podTemplate.env[HTTP_PROXY]"}},
+			{"v1beta1", pipelineRun + inTaskRunSpecs + "  podTemplate: " + env, []string{"spec.podTemplate.env[HTTP_PROXY]", taskPathBeta}},
 		} {
 			_, err := dryRun(ctx, f, object(tc.version, tc.manifest))
-			gomega.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(sentence+": "+tc.path)), tc.version)
+			gomega.Expect(err).To(gomega.MatchError(denied+sentence+": "+strings.Join(tc.paths, ", ")), tc.version)
 		}
 		for _, version := range []string{"v1", "v1beta1"} {
 			_, err := dryRun(ctx, f, tekton.In(version, taskRun("podTemplate: "+env, "")))
-			gomega.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(sentence+": spec.podTemplate.env[HTTP_PROXY]")), version)
+			gomega.Expect(err).To(gomega.MatchError(denied+sentence+": spec.podTemplate.env[HTTP_PROXY]"), version)
 		}
 	})
 
@@ -59,19 +74,76 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 
 	f.It("a name that is forbidden while a run exists blocks neither its updates nor its end", framework.WithSerial(), func(ctx context.Context) {
 		c := client(f)
-		before := taskRun(`podTemplate: {env: [{name: HTTP_PROXY, value: "8080"}]}`, `args: [sh, -c, "sleep 20; env"]`)
-		before.SetFinalizers([]string{"podenv.dev/test"})
-		run, err := c.Create(ctx, before)
-		framework.ExpectNoError(err)
+		running := runningRuns(ctx, c)
 		configure(ctx, f, "config-defaults", map[string]string{
 			"default-forbidden-env": "HTTP_PROXY",
-			"default-pod-template":  `{env: [{name: NEW, value: x}]}`, // another change of the run's defaults
+			"default-pod-template":  `{env: [{name: NEW, value: x}]}`, // another change of the runs' defaults
 		})
-		for _, patch := range []string{`{"metadata":{"annotations":{"podenv.dev/test":"x"}}}`, `{"metadata":{"finalizers":null}}`} {
-			_, err := c.Resource(run).Patch(ctx, run.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-			framework.ExpectNoError(err, patch)
+		for _, run := range running {
+			what := run.GetAPIVersion() + " " + run.GetName()
+			now, err := c.Resource(run).Get(ctx, run.GetName(), metav1.GetOptions{})
+			framework.ExpectNoError(err)
+			gomega.Expect(tekton.Ended(tekton.ConditionOf(now))).To(gomega.BeFalse(), what)
+			for _, patch := range []struct{ subresource, text string }{
+				{"", `{"metadata":{"annotations":{"podenv.dev/test":"x"},"labels":{"podenv.dev/test":"x"}}}`},
+				{"status", `{"status":{"annotations":{"podenv.dev/test":"x"}}}`},
+				{"", `{"metadata":{"finalizers":null}}`},
+			} {
+				_, err := c.Resource(run).Patch(ctx, run.GetName(), types.MergePatchType, []byte(patch.text), metav1.PatchOptions{}, subresources(patch.subresource)...)
+				framework.ExpectNoError(err, what+": "+patch.text)
+			}
+			framework.ExpectNoError(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+				now, err = c.Resource(run).Get(ctx, run.GetName(), metav1.GetOptions{})
+				framework.ExpectNoError(err)
+				gomega.Expect(now.GetFinalizers()).NotTo(gomega.ContainElement(finalizer))
+				framework.ExpectNoError(unstructured.SetNestedField(now.Object, "y", "metadata", "annotations", "podenv.dev/test"))
+				_, err = c.Resource(run).Update(ctx, now, metav1.UpdateOptions{})
+				return err
+			}), what)
+			_, err = c.Resource(run).Patch(ctx, run.GetName(), types.MergePatchType, []byte(`{"spec":{"params":[{"name":"new","value":"x"}]}}`), metav1.PatchOptions{})
+			gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("Once the "+run.GetKind()+" has started, only status")), what)
 		}
-		see(finish(ctx, f, run)[0], map[string]string{"HTTP_PROXY": "8080"})
+		for _, run := range running {
+			if strings.HasPrefix(run.GetName(), "cancelled") {
+				_, err := c.Resource(run).Patch(ctx, run.GetName(), types.MergePatchType, fmt.Appendf(nil, `{"spec":{"status":%q}}`, cancelled[run.GetKind()]), metav1.PatchOptions{})
+				framework.ExpectNoError(err, run.GetName())
+				run, err = c.Await(ctx, run, runTime, tekton.Ended)
+				framework.ExpectNoError(err)
+				gomega.Expect(tekton.ConditionOf(run).Reason).To(gomega.Equal(cancelled[run.GetKind()]), run.GetName())
+				continue
+			}
+			see(finish(ctx, f, run)[0], map[string]string{"HTTP_PROXY": "8080"})
+		}
+	})
+
+	f.It("a name that is forbidden while a PipelineRun runs fails the PipelineRun at its next task, with the sentence", framework.WithSerial(), func(ctx context.Context) {
+		c := client(f)
+		run, err := c.Create(ctx, object("v1", `
+apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata: {name: run}
+spec:
+  taskRunTemplate: {podTemplate: {env: [{name: HTTP_PROXY, value: "8080"}]}}
+  pipelineSpec:
+    tasks:
+    - name: first
+      taskSpec: {steps: [{name: main, image: `+tekton.Image+`, command: [sh, -c, "sleep 15; env"]}]}
+    - name: second
+      runAfter: [first]
+      taskSpec: {steps: [{name: main, image: `+tekton.Image+`, command: [env]}]}
+`))
+		framework.ExpectNoError(err)
+		awaitSteps(ctx, c, run)
+		configure(ctx, f, "config-defaults", forbidHTTPProxy)
+		run, err = c.Await(ctx, run, runTime, tekton.Ended)
+		framework.ExpectNoError(err)
+		condition := tekton.ConditionOf(run)
+		gomega.Expect(condition.Status).To(gomega.Equal("False"), "%+v", condition)
+		gomega.Expect(condition.Message).To(gomega.ContainSubstring(denied+sentence+": spec.podTemplate.env[HTTP_PROXY]"), "%+v", condition)
+		steps, err := c.Steps(ctx, run)
+		framework.ExpectNoError(err)
+		gomega.Expect(steps).To(gomega.HaveLen(1))
+		see(steps[0], map[string]string{"HTTP_PROXY": "8080"})
 	})
 
 	f.It("a name that only a parameter gives fails the TaskRun, with the sentence", framework.WithSerial(), func(ctx context.Context) {
@@ -95,13 +167,73 @@ podTemplate: {env: [{name: "$(params.variable)", value: "8080"}]}
 			gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(strings.ReplaceAll(sentence, "HTTP_PROXY", name))))
 		}
 	})
-
-	f.It("rules that do not parse leave those in force", framework.WithSerial(), func(ctx context.Context) {
-		configure(ctx, f, "config-defaults", forbidHTTPProxy)
-		_, err := f.ClientSet.CoreV1().ConfigMaps(system).Patch(ctx, "config-defaults", types.MergePatchType,
-			[]byte(`{"data":{"pod-template-rules":"forbidden-env-variables: ["}}`), metav1.PatchOptions{})
-		gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`failed parsing default config "pod-template-rules"`)))
-		_, err = dryRun(ctx, f, taskRun(`podTemplate: {env: [{name: HTTP_PROXY, value: "8080"}]}`, ""))
-		gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(sentence)))
-	})
 })
+
+const finalizer = "podenv.dev/test"
+
+// cancelled is the status by which a run of a kind is cancelled, and the reason of its end.
+var cancelled = map[string]string{"TaskRun": "TaskRunCancelled", "PipelineRun": "Cancelled"}
+
+// runningRuns creates, in both API versions, TaskRuns and PipelineRuns that set HTTP_PROXY, in each
+// of their pod templates. They have a finalizer, and their steps have started. Those whose names start
+// with "cancelled" do not end by themselves, the others after a while.
+func runningRuns(ctx context.Context, c *tekton.Client) []*unstructured.Unstructured {
+	ginkgo.GinkgoHelper()
+	const env = `{env: [{name: HTTP_PROXY, value: "8080"}]}`
+	var running []*unstructured.Unstructured
+	for _, version := range []string{"v1", "v1beta1"} {
+		for _, kind := range []struct{ name, spec string }{
+			{"task", `
+kind: TaskRun
+spec:
+  podTemplate: ` + env + `
+  taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "sleep %d; env"]}]}
+`},
+			{"pipeline", `
+kind: PipelineRun
+spec:
+  podTemplate: ` + env + `
+  pipelineSpec: {tasks: [{name: task, taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "sleep %d; env"]}]}}]}
+`},
+			{"task-of-pipeline", `
+kind: PipelineRun
+spec:
+  taskRunSpecs: [{pipelineTaskName: task, taskPodTemplate: ` + env + `}]
+  pipelineSpec: {tasks: [{name: task, taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "sleep %d; env"]}]}}]}
+`},
+		} {
+			for end, seconds := range map[string]int{"ending": 40, "cancelled": 3600} {
+				if end == "cancelled" && (version != "v1" || kind.name == "task-of-pipeline") {
+					continue
+				}
+				run := object(version, "apiVersion: tekton.dev/v1beta1"+fmt.Sprintf(kind.spec, tekton.Image, seconds))
+				run.SetName(end + "-" + kind.name + "-" + version)
+				run.SetFinalizers([]string{finalizer})
+				run, err := c.Create(ctx, run)
+				framework.ExpectNoError(err)
+				running = append(running, run)
+			}
+		}
+	}
+	for _, run := range running {
+		awaitSteps(ctx, c, run)
+	}
+	return running
+}
+
+// awaitSteps waits until the steps of run have started.
+func awaitSteps(ctx context.Context, c *tekton.Client, run *unstructured.Unstructured) {
+	ginkgo.GinkgoHelper()
+	gomega.Eventually(ctx, func() error {
+		_, err := c.Steps(ctx, run)
+		return err
+	}).WithTimeout(runTime).WithPolling(500 * time.Millisecond).Should(gomega.Succeed())
+}
+
+// subresources is an argument of a client's methods.
+func subresources(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
