@@ -100,6 +100,8 @@ spec:
 
 var fromReferences = map[string]string{"MSG": "from-a-label", "SECRET_PASSWORD": "from the Secret", "NAMESPACE": "%NAMESPACE%"}
 
+var ownOverReferences = map[string]string{"MSG": "Default message", "SECRET_PASSWORD": "Default secret password", "NAMESPACE": "tekton-pipelines", "OTHER": "%NAMESPACE%"}
+
 // Examples are those of the document, in its order.
 var Examples = []Example{{
 	Name: "a PipelineRun sets a literal and a reference",
@@ -139,6 +141,10 @@ var Examples = []Example{{
 	Name:     "without pod templates, a stepTemplate is the default of a step",
 	Manifest: strings.Replace(task, "spec:", "spec:\n  stepTemplate: {env: [{name: MSG, value: Overwritten message}, {name: OTHER, value: template}]}", 1) + three + oneTask,
 	Want:     []map[string]string{{"MSG": "Default message", "OTHER": "template", "NAMESPACE": "tekton-pipelines"}},
+}, {
+	Name:     "without pod templates, a stepTemplate with references is the default of a step",
+	Manifest: secret + strings.Replace(task, "spec:", "spec:\n  stepTemplate:\n    env:"+valueFrom+"    - {name: OTHER, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}", 1) + three + threeTasks,
+	Want:     []map[string]string{ownOverReferences, ownOverReferences, ownOverReferences},
 }, {
 	Name:     "a forbidden variable is refused",
 	Manifest: task + "---" + taskRun + `  podTemplate: {env: [{name: HTTP_PROXY, value: "8080"}]}` + "\n",
