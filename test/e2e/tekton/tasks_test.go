@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/tekton"
 )
 
@@ -171,7 +172,7 @@ spec:
 		}
 		wg.Wait()
 		slices.Sort(took)
-		ginkgo.AddReportEntry("50 TaskRuns at once", fmt.Sprintf("first %s, median %s, last %s",
+		suite.Report(fmt.Sprintf("50 TaskRuns at once: first %s, median %s, last %s",
 			took[0].Round(time.Second), took[n/2].Round(time.Second), took[n-1].Round(time.Second)))
 	})
 })
