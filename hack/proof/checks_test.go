@@ -12,9 +12,10 @@ func TestCompiling(t *testing.T) {
 	if *full {
 		l.check("generators run for all packages that a change reaches", "source", needStock, generatorsReach)
 	}
-	l.check("patches round trip", "source", needBuild, roundTrip)
+	l.check("patches round trip", "source", needBuild, func(c *check) error { return roundTrip(c, steps.Series) })
+	l.check("patches of Tekton round trip", "source", host.need, tektonRoundTrip)
 	l.check("export onto a pristine tag", "source", needBuild, exportOntoTag)
-	l.check("each patch by itself", "source", needBuild, eachPatch)
+	l.check("each patch by itself", "source", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
 	l.check("PodPresets of v1.19", "upstream", needBuild, oldFixtures)
 	l.check("kind builds from the server tarball", "image", needTarball, kindBuilds)

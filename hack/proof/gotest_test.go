@@ -133,10 +133,10 @@ func (c *check) again(dir string, cases []junit.Case) (map[[2]string]junit.Case,
 // flakes is how many failures may be flakes, which are run once more.
 const flakes = 20
 
-// kubernetesTests runs Kubernetes' own tests of packages in the tree at dir. A test that
+// upstreamTestsOf runs the release's own tests of packages in the tree at dir. A test that
 // passes when it is run again has passed: some are known to flake. Integration tests, which
 // want an etcd in PATH, are only compiled.
-func (c *check) kubernetesTests(dir string, packages []string) ([]junit.Case, error) {
+func (c *check) upstreamTestsOf(dir string, packages []string) ([]junit.Case, error) {
 	isIntegration := func(pkg string) bool { return strings.HasPrefix(pkg, "k8s.io/kubernetes/test/integration/") }
 	integration := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return !isIntegration(pkg) })
 	packages = slices.DeleteFunc(slices.Clone(packages), isIntegration)

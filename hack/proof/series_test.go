@@ -41,6 +41,18 @@ func TestSeries(t *testing.T) {
 			return err
 		})
 	}
+	ofTekton, err := tektonSeries()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, s := range ofTekton {
+		lane{t}.check("series "+s.Name, "series", func(*check) {}, func(c *check) error {
+			row := report.Verified{Series: s.Name, Release: s.Release}
+			err := c.verifyTekton(s, &row)
+			rows = append(rows, row)
+			return err
+		})
+	}
 	var table strings.Builder
 	if err := report.WriteVerified(&table, rows); err != nil {
 		t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	"podenv.dev/hack/internal/codegen"
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -30,28 +31,29 @@ func (c *check) codegenTest(stock *source.Tree, name string) error {
 	return c.countGoTest(repo.Root, env, "-count=1", "-timeout=40m", "-run=^"+name+"$", "podenv.dev/hack/internal/codegen")
 }
 
-// roundTrip checks that the tree's commits give back the series' files byte for byte.
-func roundTrip(c *check) error {
-	written, err := source.WritePatches(c.ctx, repo, steps.Series, nil)
+// roundTrip checks that the commits of the tree of a series give back its files byte for byte.
+func roundTrip(c *check, s series.Series) error {
+	written, err := source.WritePatches(c.ctx, repo, s, nil)
 	if err == nil && len(written.Files) > 0 {
 		err = fmt.Errorf("the tree's commits give other files than the repository had: %s; look at them with git diff", strings.Join(written.Files, ", "))
 	}
 	return err
 }
 
-// checkout is a clone of the tree in a folder of its own.
+// checkout is a clone of a tree in a folder of its own.
 type checkout struct {
 	*check
-	dir string
+	tree *source.Tree
+	dir  string
 }
 
-func (c *check) clone(name string) (*checkout, error) {
-	w := &checkout{c, filepath.Join(repo.Output(), "proof", name)}
+func (c *check) clone(t *source.Tree, name string) (*checkout, error) {
+	w := &checkout{c, t, filepath.Join(repo.Output(), "proof", name)}
 	c.Cleanup(func() { os.RemoveAll(w.dir) })
 	if err := os.RemoveAll(w.dir); err != nil {
 		return nil, err
 	}
-	return w, run.Command(c.ctx, "git", "clone", "--quiet", "--shared", "--no-checkout", built.value.Tree.Dir, w.dir).Run()
+	return w, run.Command(c.ctx, "git", "clone", "--quiet", "--shared", "--no-checkout", t.Dir, w.dir).Run()
 }
 
 func (w *checkout) git(args ...string) (string, error) {
@@ -65,47 +67,54 @@ func (w *checkout) goBuild(args ...string) error {
 }
 
 // exportOntoTag does what a maintainer upstream would do with the exported series: git am
-// onto a pristine tree of the tag, then go build, without podenv. The result must be the
-// tree that the tests run on, file for file.
+// onto a pristine tree of the tag, then go build, without podenv.
 func exportOntoTag(c *check) error {
-	t := built.value.Tree
-	files, err := source.Export(c.ctx, repo, t.Series, filepath.Join(repo.Output(), "proof", "export"), nil)
+	w, err := c.applyExport(built.value.Tree)
 	if err != nil {
 		return err
-	}
-	c.step.Now("a pristine checkout of %s", t.Series.Release)
-	w, err := c.clone("pristine")
-	if err != nil {
-		return err
-	}
-	release, _, err := t.Release(c.ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := w.git("checkout", "--quiet", release); err != nil {
-		return err
-	}
-	c.step.Now("git am of %d files", len(files))
-	if _, err := w.git(append([]string{"am", "--quiet"}, files...)...); err != nil {
-		return err
-	}
-	want, err := run.Command(c.ctx, "git", "-C", t.Dir, "rev-parse", "HEAD^{tree}").Output()
-	if err != nil {
-		return err
-	}
-	if diff, err := w.git("diff", "--stat", want, "HEAD"); err != nil || diff != "" {
-		return errors.Join(err, fmt.Errorf("git am of the export gives another tree than podenv assembles:\n%s", diff))
 	}
 	c.step.Now("go build ./cmd/kubelet ./cmd/kube-apiserver")
 	return w.goBuild("-o", filepath.Join(w.dir, "_output")+"/", "./cmd/kubelet", "./cmd/kube-apiserver")
 }
 
+// applyExport applies the exported series of t to a pristine tree of the tag. The result must be
+// the tree that the tests run on, file for file.
+func (c *check) applyExport(t *source.Tree) (*checkout, error) {
+	files, err := source.Export(c.ctx, repo, t.Series, filepath.Join(repo.Output(), "proof", "export"), nil)
+	if err != nil {
+		return nil, err
+	}
+	c.step.Now("a pristine checkout of %s", t.Series.Release)
+	w, err := c.clone(t, "pristine")
+	if err != nil {
+		return nil, err
+	}
+	release, _, err := t.Release(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.git("checkout", "--quiet", release); err != nil {
+		return nil, err
+	}
+	c.step.Now("git am of %d files", len(files))
+	if _, err := w.git(append([]string{"am", "--quiet"}, files...)...); err != nil {
+		return nil, err
+	}
+	want, err := run.Command(c.ctx, "git", "-C", t.Dir, "rev-parse", "HEAD^{tree}").Output()
+	if err != nil {
+		return nil, err
+	}
+	if diff, err := w.git("diff", "--stat", want, "HEAD"); err != nil || diff != "" {
+		return nil, errors.Join(err, fmt.Errorf("git am of the export gives another tree than podenv assembles:\n%s", diff))
+	}
+	return w, nil
+}
+
 // eachPatch applies the series one patch at a time and, after each, generates code, compiles
 // the packages that the patch touches and runs their tests: a patch that stands only with its
 // successors cannot be bisected or sent.
-func eachPatch(c *check) error {
-	t := built.value.Tree
-	w, err := c.clone("steps")
+func eachPatch(c *check, t *source.Tree) error {
+	w, err := c.clone(t, "steps")
 	if err != nil {
 		return err
 	}
@@ -126,9 +135,11 @@ func eachPatch(c *check) error {
 		return err
 	}
 	generators := codegen.Options{Tree: w.dir, Release: t.Series.Release, Base: release, Work: repo.Cache("codegen")}
-	inputs, err := codegen.InputsKey(c.ctx, generators)
-	if err != nil {
-		return err
+	inputs := ""
+	if !t.Series.IsTekton() { // of which nothing is generated
+		if inputs, err = codegen.InputsKey(c.ctx, generators); err != nil {
+			return err
+		}
 	}
 	for line := range strings.SplitSeq(log, "\n") {
 		commit, subject, _ := strings.Cut(line, " ")
@@ -147,7 +158,7 @@ func eachPatch(c *check) error {
 // apply applies a commit, and generates code where the generators' inputs change. It returns
 // the hash of the inputs.
 func (w *checkout) apply(commit string, generators codegen.Options, before string) (string, error) {
-	if _, err := w.git("cherry-pick", commit); err != nil {
+	if _, err := w.git("cherry-pick", commit); err != nil || w.tree.Series.IsTekton() {
 		return before, err
 	}
 	inputs, err := codegen.InputsKey(w.ctx, generators)
@@ -166,15 +177,15 @@ func (w *checkout) apply(commit string, generators codegen.Options, before strin
 
 // test runs the tests of the packages that a commit touches.
 func (w *checkout) test(commit string) error {
-	files, err := built.value.Tree.ChangedIn(w.ctx, commit)
+	files, err := w.tree.ChangedIn(w.ctx, commit)
 	if err != nil {
 		return err
 	}
-	packages := source.Packages(files)
+	packages := w.tree.Packages(files)
 	if len(packages) == 0 {
 		return nil
 	}
-	cases, err := w.kubernetesTests(w.dir, packages)
+	cases, err := w.upstreamTestsOf(w.dir, packages)
 	if errors.Is(err, errNoTest) {
 		return w.goBuild(packages...) // as pkg/features in old releases: go test leaves them out
 	}

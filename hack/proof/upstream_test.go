@@ -30,11 +30,11 @@ func (c *check) touchedTests(t *source.Tree) ([]junit.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages := source.Packages(files)
+	packages := t.Packages(files)
 	if len(packages) == 0 {
 		return nil, fmt.Errorf("the tree at %s does not differ from its release: are there patches?", t.Dir)
 	}
-	cases, err := c.kubernetesTests(t.Dir, packages)
+	cases, err := c.upstreamTestsOf(t.Dir, packages)
 	if err != nil || len(failingTests(cases)) == 0 {
 		return cases, err
 	}

@@ -228,7 +228,16 @@ func (s Series) Patches() ([]string, error) {
 	return files, err
 }
 
-// ImportPath is the import path of the package in folder, a path with forward slashes from
+// ImportPath is the import path of the package in folder, a path with forward slashes from the
+// root of the tree of s.
+func (s Series) ImportPath(folder string) string {
+	if s.IsTekton() {
+		return path.Join(tekton, folder)
+	}
+	return ImportPath(folder)
+}
+
+// ImportPath is the import path of the package of Kubernetes in folder, a path with forward slashes from
 // the root of a release's tree: staging modules are modules of their own.
 func ImportPath(folder string) string {
 	if staged, ok := strings.CutPrefix(folder, "staging/src/"); ok {

@@ -99,16 +99,16 @@ func (t *Tree) ChangedIn(ctx context.Context, commit string) ([]string, error) {
 	return repo{dir: t.Dir}.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", commit)
 }
 
-// Packages lists the import paths of the packages whose tests are about files, sorted. Files
-// that no Go test is about have none.
-func Packages(files []string) []string {
+// Packages lists the import paths of the packages of the tree whose tests are about files, sorted.
+// Files that no Go test is about have none.
+func (t *Tree) Packages(files []string) []string {
 	var paths []string
 	for _, file := range files {
 		switch {
 		case strings.HasPrefix(file, "staging/src/k8s.io/api/testdata/"):
 			paths = append(paths, "k8s.io/api") // its round-trip tests read them
 		case strings.HasSuffix(file, ".go") && !strings.Contains(file, "/testdata/"):
-			paths = append(paths, series.ImportPath(path.Dir(file)))
+			paths = append(paths, t.Series.ImportPath(path.Dir(file)))
 		}
 	}
 	slices.Sort(paths)

@@ -3,6 +3,8 @@ package source
 import (
 	"slices"
 	"testing"
+
+	"podenv.dev/hack/internal/series"
 )
 
 func TestATreeKnowsItsReleaseAndWhatDiffersFromIt(t *testing.T) {
@@ -42,12 +44,16 @@ func TestATreeWithTwoFirstCommitsHasNoRelease(t *testing.T) {
 }
 
 func TestPackagesAreThoseWhoseTestsAreAboutTheFiles(t *testing.T) {
-	got := Packages([]string{
+	got := (&Tree{}).Packages([]string{
 		"pkg/kubelet/kubelet.go", "pkg/kubelet/kubelet_test.go", "staging/src/k8s.io/api/core/v1/types.go",
 		"staging/src/k8s.io/api/testdata/HEAD/core.v1.Pod.json", "pkg/kubelet/testdata/a.go", "docs/windows.txt",
 	})
 	want := []string{"k8s.io/api", "k8s.io/api/core/v1", "k8s.io/kubernetes/pkg/kubelet"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	ofTekton := &Tree{Series: series.Series{Name: "tekton-v1.10"}}
+	if got := ofTekton.Packages([]string{"pkg/pod/pod.go"}); !slices.Equal(got, []string{"github.com/tektoncd/pipeline/pkg/pod"}) {
+		t.Errorf("of Tekton: %q", got)
 	}
 }

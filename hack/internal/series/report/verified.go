@@ -29,8 +29,11 @@ func WriteVerified(w io.Writer, rows []Verified) error {
 		if r.Tests.Total() > 0 {
 			tests = r.Tests.String()
 		}
-		if r.Report.Built {
-			patches, gates = fmt.Sprint(r.Report.Patches), verdict(!Disagree([]Report{r.Report}))
+		if r.Report.Patches > 0 {
+			patches = fmt.Sprint(r.Report.Patches)
+		}
+		if r.Report.Built { // Tekton has no feature gates
+			gates = verdict(!Disagree([]Report{r.Report}))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Series, r.Release, patches, verdict(r.Assembled), verdict(r.Compiled), tests, gates)
 	}

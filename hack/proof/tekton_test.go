@@ -1,0 +1,84 @@
+package proof
+
+import (
+	"errors"
+
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/series/report"
+	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/tekton"
+)
+
+// tektonSeries lists the whole series of Tekton.
+func tektonSeries() ([]series.Series, error) {
+	names, err := series.All(repo)
+	if err != nil {
+		return nil, err
+	}
+	var all []series.Series
+	for _, name := range names {
+		if !series.IsTekton(name) {
+			continue
+		}
+		s, err := series.Load(repo, name)
+		if err != nil {
+			return nil, err
+		}
+		if lacks, err := s.Incomplete(); err != nil {
+			return nil, err
+		} else if lacks == "" {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// tektonRoundTrip checks for each series of Tekton that its tree gives back its files, and that
+// git am of its export onto a pristine tag gives the tree.
+func tektonRoundTrip(c *check) error {
+	all, err := tektonSeries()
+	if err == nil && len(all) == 0 {
+		err = errors.New("patches/tekton has no series: make one with `podenv rebase`")
+	}
+	for _, s := range all {
+		c.part(s.Name, func() error {
+			t, err := source.Assemble(c.ctx, repo, s, source.Options{}, nil)
+			if err != nil {
+				return err
+			}
+			_, err = c.applyExport(t)
+			return errors.Join(roundTrip(c, s), err)
+		})
+	}
+	return err
+}
+
+// verifyTekton notes in row how far a series of Tekton got, and returns why it got no further.
+func (c *check) verifyTekton(s series.Series, row *report.Verified) error {
+	c.step.Now("assembling the tree")
+	t, err := source.Assemble(c.ctx, repo, s, source.Options{}, nil)
+	if err != nil {
+		return err
+	}
+	row.Assembled = true
+	if _, err := tekton.Build(c.ctx, repo, t, nil); err != nil {
+		return err
+	}
+	row.Compiled = true
+	err = c.once(t, "tests", &row.Tests, func() error {
+		cases, err := c.touchedTests(t)
+		row.Tests = junit.Count(cases)
+		c.count(cases)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var none struct{}
+	if err := c.once(t, "each patch by itself", &none, func() error { return eachPatch(c, t) }); err != nil {
+		return err
+	}
+	row.Report, err = report.Of(c.ctx, repo, s)
+	return err
+}
