@@ -1,13 +1,9 @@
 package build
 
-import (
-	"path/filepath"
-	"testing"
-)
+import "testing"
 
 func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
-	bin := t.TempDir()
-	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
+	o := &compileOutput{components: []string{"kubelet", "kubectl"}}
 	says := func(want string) {
 		t.Helper()
 		if got := o.now(); got != want {
@@ -21,31 +17,18 @@ func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 		}
 	}
 
-	says("looking for what has changed")
+	says("looking for what has changed, and linking")
 	out("+ go build -v\nk8s.io/kubernetes/pkg/kub")
-	says("looking for what has changed")
+	says("looking for what has changed, and linking")
 	out("elet\ngolang.org/x/sys/unix\n")
 	says("2 packages compiled, now golang.org/x/sys/unix")
-	o.setTotal(900)
-	says("2 of up to 900 packages, now golang.org/x/sys/unix")
 	out("k8s.io/kubernetes/cmd/kubelet\n")
-	says("3 of up to 900 packages, linking kubelet")
-	write(t, filepath.Join(bin, "kubelet"), "linked")
-	says("3 of up to 900 packages (1 of 2 done)")
+	says("3 packages compiled, linking kubelet")
 	out("k8s.io/kubernetes/cmd/kubectl\n")
-	says("4 of up to 900 packages, linking kubectl (1 of 2 done)")
+	says("4 packages compiled, linking kubelet, kubectl")
 
 	out("# k8s.io/kubernetes/pkg/x\npkg/x/x.go:1:1: wrong\n")
 	if lines := o.lines(); len(lines) != 2 || lines[1] != "pkg/x/x.go:1:1: wrong" {
 		t.Errorf("lines %q, want the messages without packages and command", lines)
-	}
-}
-
-func TestCompileOutputSeesLinkingWithoutCompiling(t *testing.T) {
-	bin := t.TempDir()
-	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
-	write(t, filepath.Join(bin, "kubectl"), "linked")
-	if got, want := o.now(), "linking (1 of 2 done)"; got != want {
-		t.Errorf("now = %q, want %q", got, want)
 	}
 }
