@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -21,14 +20,9 @@ import (
 // or a wrong command line has.
 var errFound = errors.New("found")
 
-// auditOutputs are the forms in which findings are printed.
-var auditOutputs = map[string]func(io.Writer, []audit.Finding) error{
-	"table": audit.WriteTable, "tsv": audit.WriteTSV, "json": audit.WriteJSON,
-}
-
 func newAudit(a *app) *cobra.Command {
 	var o audit.Options
-	var format string
+	var format *string
 	var readKeys bool
 	cluster := genericclioptions.NewConfigFlags(false)
 	cluster.CacheDir = nil // nothing is cached
@@ -67,9 +61,9 @@ Ctrl-C.`,
 		// Not the root's own, which looks for a checkout.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, ok := auditOutputs[format]
-			if !ok {
-				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			write, err := rowWriter(*format, audit.WriteTable, audit.WriteTSV)
+			if err != nil {
+				return err
 			}
 			if o.PageSize <= 0 {
 				return &usageError{fmt.Errorf("--chunk-size %d: give a positive number of objects", o.PageSize)}
@@ -88,7 +82,7 @@ Ctrl-C.`,
 	flags := cmd.Flags()
 	cluster.AddFlags(flags)
 	flags.Lookup("namespace").Usage = "look at this namespace only"
-	flags.StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	format = outputFlag(cmd)
 	flags.BoolVar(&readKeys, "envfrom-keys", true, "look at the keys of ConfigMaps and Secrets that envFrom names")
 	flags.BoolVar(&o.OwnersOnly, "owners-only", false, "leave out what an object's controller, a Deployment for one, uses in the same way")
 	flags.Int64Var(&o.PageSize, "chunk-size", 500, "how many objects to ask the API server for at a time")

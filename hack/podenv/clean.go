@@ -10,13 +10,12 @@ import (
 
 	"podenv.dev/hack/internal/clean"
 	"podenv.dev/hack/internal/engine"
-	"podenv.dev/hack/internal/jsonout"
 )
 
 func newClean(a *app) *cobra.Command {
 	o := clean.Options{UnusedFor: 7 * 24 * time.Hour}
 	var dryRun bool
-	var format string
+	var format *string
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove images, builds and caches that no series needs",
@@ -38,11 +37,9 @@ trees with edits included: make distclean.`,
   podenv clean -n -o tsv | awk -F '\t' '$1 == "remove" {n += $3} END {print n}'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			render, ok := map[string]func(io.Writer, []clean.Item) error{
-				"table": writeCleanTable, "tsv": writeCleanTSV, "json": jsonout.WriteList[clean.Item],
-			}[format]
-			if !ok {
-				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			write, err := rowWriter(*format, writeCleanTable, writeCleanTSV)
+			if err != nil {
+				return err
 			}
 			if o.UnusedFor < 0 {
 				return &usageError{fmt.Errorf("--unused-for %s: a duration is 0 or more", o.UnusedFor)}
@@ -55,7 +52,7 @@ trees with edits included: make distclean.`,
 			if err != nil {
 				return err
 			}
-			if err := render(a.out, items); err != nil || dryRun {
+			if err := write(a.out, items); err != nil || dryRun {
 				return err
 			}
 			return clean.Run(cmd.Context(), items)
@@ -64,7 +61,7 @@ trees with edits included: make distclean.`,
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "only list")
 	cmd.Flags().DurationVar(&o.UnusedFor, "unused-for", o.UnusedFor, "how long nothing has read a cached file that is removed")
 	cmd.Flags().BoolVar(&o.GoCache, "go-cache", false, "empty Go's build cache, too")
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	format = outputFlag(cmd)
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,7 @@ import (
 )
 
 func newDoctor(a *app) *cobra.Command {
-	var format string
+	var format *string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine the host: engine, privileged containers, capabilities, cgroups, disk, tools",
@@ -23,16 +22,12 @@ something must be mended first.`,
   podenv doctor --output tsv | awk -F '\t' '$2 == "fail"'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			render, ok := map[string]func(*app, []doctor.Finding) error{
-				"table": func(a *app, f []doctor.Finding) error { return doctor.WriteTable(a.out, f) },
-				"tsv":   func(a *app, f []doctor.Finding) error { return doctor.WriteTSV(a.out, f) },
-				"json":  func(a *app, f []doctor.Finding) error { return doctor.WriteJSON(a.out, f) },
-			}[format]
-			if !ok {
-				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			write, err := rowWriter(*format, doctor.WriteTable, doctor.WriteTSV)
+			if err != nil {
+				return err
 			}
 			findings := doctor.Examine(cmd.Context(), a.layout)
-			if err := render(a, findings); err != nil {
+			if err := write(a.out, findings); err != nil {
 				return err
 			}
 			if doctor.Failed(findings) {
@@ -41,7 +36,7 @@ something must be mended first.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	format = outputFlag(cmd)
 	return cmd
 }
 

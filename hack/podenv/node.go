@@ -71,7 +71,7 @@ func (a *app) onCluster(f func(context.Context, *cluster.Cluster, []string) erro
 }
 
 func newNodeList(a *app) *cobra.Command {
-	var format string
+	var format *string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Print each component's version, and its gates that differ from the default",
@@ -83,13 +83,9 @@ unknown gates, changed.`,
   podenv node list -o tsv | awk -F '\t' '$3 == "kubelet" {print $1, $4}'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			render, ok := map[string]func([]node.State) error{
-				"table": func(s []node.State) error { return node.WriteTable(a.out, s) },
-				"tsv":   func(s []node.State) error { return node.WriteTSV(a.out, s) },
-				"json":  func(s []node.State) error { return node.WriteJSON(a.out, s) },
-			}[format]
-			if !ok {
-				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			write, err := rowWriter(*format, node.WriteTable, node.WriteTSV)
+			if err != nil {
+				return err
 			}
 			c, err := a.cluster(cmd.Context())
 			if err != nil {
@@ -99,10 +95,10 @@ unknown gates, changed.`,
 			if err != nil {
 				return err
 			}
-			return render(states)
+			return write(a.out, states)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	format = outputFlag(cmd)
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
@@ -124,6 +125,24 @@ func (a *app) pipeline() (*pipeline.Pipeline, error) {
 		return nil, err
 	}
 	return &pipeline.Pipeline{Layout: a.layout, Series: s, Reporter: a.reporter(), Stock: a.stock}, nil
+}
+
+// outputFlag gives a verb that lists rows the flag that says how.
+func outputFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().StringP("output", "o", "table", "table, tsv or json")
+}
+
+// rowWriter is how rows are written in the form that --output names.
+func rowWriter[T any](form string, table, tsv func(io.Writer, []T) error) (func(io.Writer, []T) error, error) {
+	switch form {
+	case "table":
+		return table, nil
+	case "tsv":
+		return tsv, nil
+	case "json":
+		return jsonout.WriteList[T], nil
+	}
+	return nil, &usageError{fmt.Errorf("--output %q: choose table, tsv or json", form)}
 }
 
 // noArgs refuses arguments as a wrong command line.

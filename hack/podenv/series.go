@@ -13,7 +13,7 @@ import (
 )
 
 func newSeries(a *app) *cobra.Command {
-	var format string
+	var format *string
 	var verified, trees bool
 	cmd := &cobra.Command{
 		Use:   "series",
@@ -41,13 +41,9 @@ fails.`,
   podenv series --output tsv | awk -F '\t' '$7 == "EnvFiles"'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			render, ok := map[string]func(*app, []report.Report) error{
-				"table": func(a *app, r []report.Report) error { return report.WriteTable(a.out, r) },
-				"tsv":   func(a *app, r []report.Report) error { return report.WriteTSV(a.out, r) },
-				"json":  func(a *app, r []report.Report) error { return report.WriteJSON(a.out, r) },
-			}[format]
-			if !ok {
-				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
+			write, err := rowWriter(*format, report.WriteTable, report.WriteTSV)
+			if err != nil {
+				return err
 			}
 			if trees {
 				return a.printTrees(cmd.Context())
@@ -59,7 +55,7 @@ fails.`,
 			if err != nil {
 				return err
 			}
-			if err := render(a, reports); err != nil {
+			if err := write(a.out, reports); err != nil {
 				return err
 			}
 			if err := a.printIncomplete(); err != nil {
@@ -74,7 +70,7 @@ fails.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, tsv or json")
+	format = outputFlag(cmd)
 	cmd.Flags().BoolVar(&trees, "trees", false, "only print the hashes of the assembled trees")
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
 	return cmd

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/remedy"
 )
 
@@ -74,11 +73,6 @@ func WriteTSV(w io.Writer, findings []Finding) error {
 		}
 	}
 	return nil
-}
-
-// WriteJSON writes the findings as an array.
-func WriteJSON(w io.Writer, findings []Finding) error {
-	return jsonout.WriteList(w, findings)
 }
 
 // oneLine keeps a command's output from breaking the rows.

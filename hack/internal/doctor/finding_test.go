@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/remedy"
 )
 
@@ -34,7 +35,7 @@ func TestFindingsAreWritten(t *testing.T) {
 			"engine\tok\tDocker 20.10\t\n" +
 			"package installation\twarn\tnot root, and no sudo\trun <it> as root\n" +
 			"go\tfail\tnone\tinstall it\n"},
-		"as a JSON array that is empty, not null": {WriteJSON, nil, "[]\n"},
+		"as a JSON array that is empty, not null": {jsonout.WriteList[Finding], nil, "[]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -50,7 +51,7 @@ func TestFindingsAreWritten(t *testing.T) {
 
 func TestJSONHasAllThatWasFound(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, sample); err != nil {
+	if err := jsonout.WriteList[Finding](&b, sample); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(b.Bytes(), []byte(`\u003c`)) {
@@ -67,7 +68,7 @@ func TestJSONHasAllThatWasFound(t *testing.T) {
 
 func TestWritersReportAWriterThatFails(t *testing.T) {
 	full := errors.New("full")
-	for name, write := range map[string]func(io.Writer, []Finding) error{"table": WriteTable, "tsv": WriteTSV, "json": WriteJSON} {
+	for name, write := range map[string]func(io.Writer, []Finding) error{"table": WriteTable, "tsv": WriteTSV, "json": jsonout.WriteList[Finding]} {
 		if err := write(failingWriter{full}, sample); !errors.Is(err, full) {
 			t.Errorf("%s: error %v, want %v", name, err, full)
 		}

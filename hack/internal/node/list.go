@@ -16,7 +16,6 @@ import (
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/gates"
-	"podenv.dev/hack/internal/jsonout"
 )
 
 // State is what a component of a node is.
@@ -180,9 +179,6 @@ func WriteTSV(w io.Writer, states []State) error {
 	}
 	return nil
 }
-
-// WriteJSON writes the states as an array.
-func WriteJSON(w io.Writer, states []State) error { return jsonout.WriteList(w, states) }
 
 func yesNo(b bool) string {
 	if b {

@@ -3,6 +3,8 @@ package node
 import (
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 func TestWriteStates(t *testing.T) {
@@ -12,7 +14,7 @@ func TestWriteStates(t *testing.T) {
 	}
 	var tsv, table, json strings.Builder
 	for write, err := range map[string]error{
-		"tsv": WriteTSV(&tsv, states), "table": WriteTable(&table, states), "json": WriteJSON(&json, nil),
+		"tsv": WriteTSV(&tsv, states), "table": WriteTable(&table, states), "json": jsonout.WriteList[State](&json, nil),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", write, err)

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-
-	"podenv.dev/hack/internal/jsonout"
 )
 
 // WriteTable writes findings for a person, with a heading, or nothing where there are
@@ -43,9 +41,4 @@ func WriteTSV(w io.Writer, findings []Finding) error {
 		}
 	}
 	return nil
-}
-
-// WriteJSON writes the findings as an array.
-func WriteJSON(w io.Writer, findings []Finding) error {
-	return jsonout.WriteList(w, findings)
 }

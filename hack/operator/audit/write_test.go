@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // printable are all characters that a relaxed name may have.
@@ -60,10 +62,10 @@ func TestWriteTSVKeepsEveryByteOfAName(t *testing.T) {
 
 func TestWriteJSON(t *testing.T) {
 	var got []Finding
-	if err := json.Unmarshal([]byte(write(t, WriteJSON, written)), &got); err != nil || !slices.Equal(got, written) {
+	if err := json.Unmarshal([]byte(write(t, jsonout.WriteList[Finding], written)), &got); err != nil || !slices.Equal(got, written) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if text := write(t, WriteJSON, nil); text != "[]\n" {
+	if text := write(t, jsonout.WriteList[Finding], nil); text != "[]\n" {
 		t.Errorf("nothing found: got %q, want an empty array", text)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
 )
@@ -258,7 +259,7 @@ func TestFormatsSayTheSame(t *testing.T) {
 		Gates:    []Gate{{Name: "EnvFiles", Stage: "ALPHA"}, {Name: "Other", Default: true, Wrong: "featuregates/ says BETA, default true"}},
 	}}
 	var table, tsv, asJSON bytes.Buffer
-	for _, err := range []error{WriteTable(&table, reports), WriteTSV(&tsv, reports), WriteJSON(&asJSON, reports)} {
+	for _, err := range []error{WriteTable(&table, reports), WriteTSV(&tsv, reports), jsonout.WriteList(&asJSON, reports)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"podenv.dev/hack/internal/jsonout"
 )
 
 // WriteTable writes the reports for the user.
@@ -75,9 +73,4 @@ func WriteTSV(w io.Writer, reports []Report) error {
 		}
 	}
 	return nil
-}
-
-// WriteJSON writes the reports as an array.
-func WriteJSON(w io.Writer, reports []Report) error {
-	return jsonout.WriteList(w, reports)
 }
