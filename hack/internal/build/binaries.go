@@ -73,7 +73,7 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 			return nil, err
 		}
 	}
-	compile := &compilation{tree: t, dir: dir, linkerFlags: stamp.linkerFlags()}
+	compile := &compilation{tree: t, dir: dir, linkerFlags: stamp.linkerFlags(), first: len(m) == 0}
 	if err := compile.run(ctx, stale, step); err != nil {
 		return nil, err
 	}

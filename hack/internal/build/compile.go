@@ -28,6 +28,7 @@ type compilation struct {
 	tree        *source.Tree
 	dir         string // the build's folder
 	linkerFlags string
+	first       bool // nothing was built here before: count the packages for the progress
 }
 
 // run brings components in the folder bin up to date, in one call. The go command links
@@ -46,7 +47,10 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 		}
 	}
 
-	output := &compileOutput{components: components, step: step}
+	output := newCompileOutput(components, bin, step)
+	if c.first {
+		go c.countPackages(ctx, components, output)
+	}
 	defer output.report()()
 	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", c.linkerFlags}, goFlags...)
 	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
@@ -78,6 +82,15 @@ func (c *compilation) explain(ctx context.Context, err error, lines []string) er
 		return fmt.Errorf("%w\n  a Go module is missing and the network cannot be reached: see the proxy settings of go env", err)
 	}
 	return err
+}
+
+// countPackages reports to output how many packages components consist of.
+func (c *compilation) countPackages(ctx context.Context, components []string, output *compileOutput) {
+	args := append(append([]string{"list", "-deps"}, goFlags...), mainPackages(components)...)
+	out, err := run.Command(ctx, "go", args...).Dir(c.tree.Dir).Env(goEnv...).Output()
+	if err == nil { // without the number the progress is only less exact
+		output.setTotal(strings.Count(out, "\n") + 1)
+	}
 }
 
 func mainPackages(components []string) []string {

@@ -2,7 +2,9 @@ package build
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +23,9 @@ var importPath = regexp.MustCompile(`^[\w.~-]+(/[\w.~+-]+)*$`)
 
 // compileOutput reads the output of `go build -v` and shows in a step how far it is.
 type compileOutput struct {
+	bin        string // where the binaries are written
 	components []string
+	before     map[string]time.Time // when each component in bin was written
 	step       *progress.Step
 
 	mu       sync.Mutex
@@ -29,7 +33,16 @@ type compileOutput struct {
 	messages []string // all but the packages: compiler errors, mostly
 	compiled int
 	current  string
-	linking  []string // components whose main package was compiled: they are linked next
+	of       int      // packages that may need compiling; 0 if unknown
+	mains    []string // components whose main package was compiled: they are linked next
+}
+
+func newCompileOutput(components []string, bin string, step *progress.Step) *compileOutput {
+	o := &compileOutput{bin: bin, components: components, before: map[string]time.Time{}, step: step}
+	for _, c := range components {
+		o.before[c] = o.written(c)
+	}
+	return o
 }
 
 // report updates the step once a second until the returned function is called.
@@ -70,8 +83,14 @@ func (o *compileOutput) line(line string) {
 	o.compiled++
 	o.current = line
 	if name := path.Base(line); path.Base(path.Dir(line)) == "cmd" && slices.Contains(o.components, name) {
-		o.linking = append(o.linking, name)
+		o.mains = append(o.mains, name)
 	}
+}
+
+func (o *compileOutput) setTotal(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.of = n
 }
 
 // lines returns the messages, without the packages.
@@ -81,16 +100,52 @@ func (o *compileOutput) lines() []string {
 	return slices.Clone(o.messages)
 }
 
-// now says what the go command is doing, as far as it shows. It prints nothing of what it
-// links without a change of the main package.
+// now says what the go command is doing, as far as it shows.
 func (o *compileOutput) now() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.compiled == 0:
-		return "looking for what has changed, and linking"
-	case len(o.linking) > 0:
-		return fmt.Sprintf("%d packages compiled, linking %s", o.compiled, strings.Join(o.linking, ", "))
+	var linked, linking []string
+	for _, c := range o.components {
+		switch {
+		case o.linked(c):
+			linked = append(linked, c)
+		case slices.Contains(o.mains, c):
+			linking = append(linking, c)
+		}
 	}
-	return fmt.Sprintf("%d packages compiled, now %s", o.compiled, o.current)
+	var text string
+	switch {
+	case o.compiled == 0 && len(linked) == 0:
+		return "looking for what has changed"
+	case o.compiled == 0:
+		text = "linking"
+	case o.of > 0:
+		text = fmt.Sprintf("%d of up to %d packages", o.compiled, o.of)
+	default:
+		text = fmt.Sprintf("%d packages compiled", o.compiled)
+	}
+	switch {
+	case len(linking) > 0:
+		text += ", linking " + strings.Join(linking, ", ")
+	case o.compiled > 0 && len(linked) == 0:
+		text += ", now " + o.current
+	}
+	if len(linked) > 0 {
+		text += fmt.Sprintf(" (%d of %d done)", len(linked), len(o.components))
+	}
+	return text
+}
+
+// linked reports whether component was linked, or found up to date, since the start: the go
+// command sets the time of both.
+func (o *compileOutput) linked(component string) bool {
+	return !o.written(component).Equal(o.before[component])
+}
+
+func (o *compileOutput) written(component string) time.Time {
+	info, err := os.Stat(filepath.Join(o.bin, component))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }

@@ -1,9 +1,13 @@
 package build
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+)
 
 func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
-	o := &compileOutput{components: []string{"kubelet", "kubectl"}}
+	bin := t.TempDir()
+	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
 	says := func(want string) {
 		t.Helper()
 		if got := o.now(); got != want {
@@ -17,18 +21,31 @@ func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 		}
 	}
 
-	says("looking for what has changed, and linking")
+	says("looking for what has changed")
 	out("+ go build -v\nk8s.io/kubernetes/pkg/kub")
-	says("looking for what has changed, and linking")
+	says("looking for what has changed")
 	out("elet\ngolang.org/x/sys/unix\n")
 	says("2 packages compiled, now golang.org/x/sys/unix")
+	o.setTotal(900)
+	says("2 of up to 900 packages, now golang.org/x/sys/unix")
 	out("k8s.io/kubernetes/cmd/kubelet\n")
-	says("3 packages compiled, linking kubelet")
+	says("3 of up to 900 packages, linking kubelet")
+	write(t, filepath.Join(bin, "kubelet"), "linked")
+	says("3 of up to 900 packages (1 of 2 done)")
 	out("k8s.io/kubernetes/cmd/kubectl\n")
-	says("4 packages compiled, linking kubelet, kubectl")
+	says("4 of up to 900 packages, linking kubectl (1 of 2 done)")
 
 	out("# k8s.io/kubernetes/pkg/x\npkg/x/x.go:1:1: wrong\n")
 	if lines := o.lines(); len(lines) != 2 || lines[1] != "pkg/x/x.go:1:1: wrong" {
 		t.Errorf("lines %q, want the messages without packages and command", lines)
+	}
+}
+
+func TestCompileOutputSeesLinkingWithoutCompiling(t *testing.T) {
+	bin := t.TempDir()
+	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
+	write(t, filepath.Join(bin, "kubectl"), "linked")
+	if got, want := o.now(), "linking (1 of 2 done)"; got != want {
+		t.Errorf("now = %q, want %q", got, want)
 	}
 }
