@@ -3,7 +3,6 @@ package tekton
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -13,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/kubernetes/test/e2e/framework"
-
-	"podenv.dev/test/e2e/internal/nodes"
 )
 
 var _ = describe("a configuration that does not parse", func(f *framework.Framework) {
@@ -40,29 +37,10 @@ var _ = describe("a configuration that does not parse", func(f *framework.Framew
 		gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(sentence)))
 		see(succeed(ctx, f, taskRun("", ""))[0], map[string]string{"MSG": "default"})
 	})
-
-	f.It("keeps a webhook from coming up, and podenv tekton shows the end of its log", framework.WithSerial(), func(ctx context.Context) {
-		nodes.RequirePodenv()
-		rule := breakDefaults(ctx, f)
-		pods := f.ClientSet.CoreV1().Pods(system)
-		before, err := pods.List(ctx, metav1.ListOptions{LabelSelector: podsOf("webhook")})
-		framework.ExpectNoError(err)
-		for _, pod := range before.Items {
-			framework.ExpectNoError(pods.Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0)))
-		}
-		out, err := exec.CommandContext(ctx, nodes.Options.Podenv, "--plain", "tekton", "--name", nodes.Options.Cluster, "--timeout", "30s").CombinedOutput()
-		gomega.Expect(err).To(gomega.HaveOccurred())
-		gomega.Expect(string(out)).To(gomega.And(
-			gomega.ContainSubstring("the webhook and the controller of Tekton do not serve"),
-			gomega.ContainSubstring("the last lines of the log of pod tekton-pipelines-webhook"),
-			gomega.ContainSubstring(rule),
-		))
-	})
 })
 
 // breakDefaults puts rules that do not parse into config-defaults until the spec ends, and returns
-// the rule, which the error names. Without its label, the ConfigMap gets past the
-// webhook.
+// the rule, which the error names. Without its label, the ConfigMap gets past the webhook.
 func breakDefaults(ctx context.Context, f *framework.Framework) (rule string) {
 	ginkgo.GinkgoHelper()
 	rule = "rule-" + rand.String(8)

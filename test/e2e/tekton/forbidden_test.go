@@ -118,20 +118,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 
 	f.It("a name that is forbidden while a PipelineRun runs fails the PipelineRun at its next task, with the sentence", framework.WithSerial(), func(ctx context.Context) {
 		c := client(f)
-		run, err := c.Create(ctx, object("v1", `
-apiVersion: tekton.dev/v1
-kind: PipelineRun
-metadata: {name: run}
-spec:
-  taskRunTemplate: {podTemplate: {env: [{name: HTTP_PROXY, value: "8080"}]}}
-  pipelineSpec:
-    tasks:
-    - name: first
-      taskSpec: {steps: [{name: main, image: `+tekton.Image+`, command: [sh, -c, "sleep 15; env"]}]}
-    - name: second
-      runAfter: [first]
-      taskSpec: {steps: [{name: main, image: `+tekton.Image+`, command: [env]}]}
-`))
+		run, err := c.Create(ctx, twoTasks(`{name: HTTP_PROXY, value: "8080"}`))
 		framework.ExpectNoError(err)
 		awaitSteps(ctx, c, run)
 		configure(ctx, f, "config-defaults", forbidHTTPProxy)
@@ -144,6 +131,25 @@ spec:
 		framework.ExpectNoError(err)
 		gomega.Expect(steps).To(gomega.HaveLen(1))
 		see(steps[0], map[string]string{"HTTP_PROXY": "8080"})
+	})
+
+	f.It("a forbidden variable of the cluster's default may change while a PipelineRun runs: its next task has the new value", framework.WithSerial(), func(ctx context.Context) {
+		c := client(f)
+		defaults := func(value string) {
+			configure(ctx, f, "config-defaults", map[string]string{
+				"default-forbidden-env": "HTTP_PROXY",
+				"default-pod-template":  fmt.Sprintf("{env: [{name: HTTP_PROXY, value: %s}]}", value),
+			})
+		}
+		defaults("old")
+		run, err := c.Create(ctx, twoTasks(`{name: OWN, value: "$(HTTP_PROXY)/run"}`))
+		framework.ExpectNoError(err)
+		awaitSteps(ctx, c, run)
+		defaults("new")
+		steps := finish(ctx, f, run)
+		gomega.Expect(steps).To(gomega.HaveLen(2))
+		see(steps[0], map[string]string{"HTTP_PROXY": "old", "OWN": "old/run"})
+		see(steps[1], map[string]string{"HTTP_PROXY": "new", "OWN": "new/run"})
 	})
 
 	f.It("a name that only a parameter gives fails the TaskRun, with the sentence", framework.WithSerial(), func(ctx context.Context) {
@@ -219,6 +225,26 @@ spec:
 		awaitSteps(ctx, c, run)
 	}
 	return running
+}
+
+// twoTasks is a PipelineRun whose pod template has a variable. Its second task starts 15 seconds
+// after the first one.
+func twoTasks(variable string) *unstructured.Unstructured {
+	ginkgo.GinkgoHelper()
+	return object("v1", fmt.Sprintf(`
+apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata: {name: run}
+spec:
+  taskRunTemplate: {podTemplate: {env: [%s]}}
+  pipelineSpec:
+    tasks:
+    - name: first
+      taskSpec: {steps: [{name: main, image: %[2]s, command: [sh, -c, "sleep 15; env"]}]}
+    - name: second
+      runAfter: [first]
+      taskSpec: {steps: [{name: main, image: %[2]s, command: [env]}]}
+`, variable, tekton.Image))
 }
 
 // awaitSteps waits until the steps of run have started.
