@@ -9,7 +9,6 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/kubernetes/test/e2e/framework"
 )
@@ -53,11 +52,6 @@ func breakDefaults(ctx context.Context, f *framework.Framework) (rule string) {
 		inForce(ctx, f)
 	})
 	return rule
-}
-
-func patchDefaults(ctx context.Context, f *framework.Framework, patch string) error {
-	_, err := f.ClientSet.CoreV1().ConfigMaps(system).Patch(ctx, "config-defaults", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	return err
 }
 
 // podsOf selects the pods of the controller or the webhook.

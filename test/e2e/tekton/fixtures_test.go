@@ -142,18 +142,36 @@ func configure(ctx context.Context, f *framework.Framework, name string, data ma
 }
 
 // inForce waits until the webhook acts on config-defaults as it is now: it sets a label that is
-// changed last.
+// changed last, and then changed back.
 func inForce(ctx context.Context, f *framework.Framework) {
 	ginkgo.GinkgoHelper()
-	mark := "podenv-" + rand.String(8)
-	patch := fmt.Sprintf(`{"data":{"default-managed-by-label-value":%q}}`, mark)
-	_, err := f.ClientSet.CoreV1().ConfigMaps(system).Patch(ctx, "config-defaults", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	const key = "default-managed-by-label-value"
+	set := func(value any) {
+		ginkgo.GinkgoHelper()
+		text, err := json.Marshal(map[string]any{"data": map[string]any{key: value}})
+		framework.ExpectNoError(err)
+		framework.ExpectNoError(patchDefaults(ctx, f, string(text)))
+	}
+	before, err := f.ClientSet.CoreV1().ConfigMaps(system).Get(ctx, "config-defaults", metav1.GetOptions{})
 	framework.ExpectNoError(err)
+	label := "podenv-" + rand.String(8)
+	set(label)
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		got, err := dryRun(ctx, f, taskRun("", ""))
-		return err == nil && got.GetLabels()["app.kubernetes.io/managed-by"] == mark, nil
+		return err == nil && got.GetLabels()["app.kubernetes.io/managed-by"] == label, nil
 	})
 	framework.ExpectNoError(err, "waiting for the webhook to act on config-defaults")
+	if old, ok := before.Data[key]; ok {
+		set(old)
+	} else {
+		set(nil)
+	}
+}
+
+// patchDefaults merges a patch into config-defaults.
+func patchDefaults(ctx context.Context, f *framework.Framework, patch string) error {
+	_, err := f.ClientSet.CoreV1().ConfigMaps(system).Patch(ctx, "config-defaults", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }
 
 // dryRun creates the run as far as the webhook.

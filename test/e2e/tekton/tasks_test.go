@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/suite"
@@ -71,18 +75,39 @@ spec:
 		}
 		see(steps[len(steps)-1], map[string]string{"RESULTS": "run run"})
 
-		pods, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{})
+		onlySteps(ctx, f, "MSG")
+	})
+
+	f.It("the sidecar that reads results does not have it", framework.WithSerial(), func(ctx context.Context) {
+		configure(ctx, f, "feature-flags", map[string]string{"results-from": "sidecar-logs"})
+		// The controller reads results from the log of the sidecar.
+		meta := metav1.ObjectMeta{Name: "tekton-logs"}
+		_, err := f.ClientSet.RbacV1().Roles(f.Namespace.Name).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods/log"}, Verbs: []string{"get"}},
+		}}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
-		for _, pod := range pods.Items {
-			for _, container := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
-				if len(container.Name) > 5 && container.Name[:5] == "step-" {
-					continue
-				}
-				for _, e := range container.Env {
-					gomega.Expect(e.Name).NotTo(gomega.Equal("MSG"), "container %s of pod %s", container.Name, pod.Name)
-				}
-			}
-		}
+		_, err = f.ClientSet.RbacV1().RoleBindings(f.Namespace.Name).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: system, Name: "tekton-pipelines-controller"}},
+		}, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		run := object("v1", fmt.Sprintf(`
+apiVersion: tekton.dev/v1
+kind: TaskRun
+metadata: {name: results}
+spec:
+  podTemplate: {env: [{name: MSG, value: run}]}
+  taskSpec:
+    results: [{name: msg}]
+    steps: [{name: main, image: %s, command: [sh, -c, 'env; printf "$MSG" > $(results.msg.path)']}]
+`, tekton.Image))
+		see(succeed(ctx, f, run)[0], map[string]string{"MSG": "run"})
+		run, err = client(f).Resource(run).Get(ctx, run.GetName(), metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		results, _, err := unstructured.NestedSlice(run.Object, "status", "results")
+		framework.ExpectNoError(err)
+		gomega.Expect(results).To(gomega.ConsistOf(gomega.HaveKeyWithValue("value", "run")))
+		gomega.Expect(onlySteps(ctx, f, "MSG")).To(gomega.ContainElement("sidecar-tekton-log-results"))
 	})
 
 	f.It("a pipeline in a pipeline inherits the pod template", framework.WithSerial(), func(ctx context.Context) {
@@ -132,22 +157,25 @@ spec:
 		see(succeed(ctx, f, run)[0], map[string]string{"PRESET": "preset", "MSG": "run"})
 	})
 
-	f.It("an image that no node has is the reason of the failure", func(ctx context.Context) {
-		c := client(f)
-		run, err := c.Create(ctx, object("v1", `
+	for _, tc := range []struct{ policy, reason string }{
+		{"Never", "PullImageFailed"}, // until the timeout: someone may load the image
+		{"IfNotPresent", "TaskRunImagePullFailed"},
+	} {
+		f.It("an image that no node has is named in the condition, with imagePullPolicy "+tc.policy, func(ctx context.Context) {
+			c := client(f)
+			run, err := c.Create(ctx, object("v1", fmt.Sprintf(`
 apiVersion: tekton.dev/v1
 kind: TaskRun
 metadata: {name: no-image}
 spec:
-  taskSpec: {steps: [{name: main, image: "podenv.dev/none:1", imagePullPolicy: Never, command: [env]}]}
-`))
-		framework.ExpectNoError(err)
-		run, err = c.Await(ctx, run, runTime, func(condition tekton.Condition) bool {
-			return tekton.Ended(condition) || condition.Reason == "PullImageFailed"
+  taskSpec: {steps: [{name: main, image: "podenv.dev/none:1", imagePullPolicy: %s, command: [env]}]}
+`, tc.policy)))
+			framework.ExpectNoError(err)
+			run, err = c.Await(ctx, run, runTime, func(condition tekton.Condition) bool { return condition.Reason == tc.reason })
+			framework.ExpectNoError(err)
+			gomega.Expect(tekton.ConditionOf(run).Message).To(gomega.ContainSubstring("podenv.dev/none:1"))
 		})
-		framework.ExpectNoError(err)
-		gomega.Expect(tekton.ConditionOf(run).Message).To(gomega.ContainSubstring("podenv.dev/none:1"))
-	})
+	}
 
 	f.It("of 50 TaskRuns at once none is lost", framework.WithSerial(), func(ctx context.Context) {
 		const n = 50
@@ -176,3 +204,23 @@ spec:
 			took[0].Round(time.Second), took[n/2].Round(time.Second), took[n-1].Round(time.Second)))
 	})
 })
+
+// onlySteps expects that of all containers in the namespace only steps have a variable. It returns
+// the names of the others.
+func onlySteps(ctx context.Context, f *framework.Framework, variable string) (others []string) {
+	ginkgo.GinkgoHelper()
+	pods, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err)
+	for _, pod := range pods.Items {
+		for _, container := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+			has := slices.ContainsFunc(container.Env, func(e v1.EnvVar) bool { return e.Name == variable })
+			isStep := strings.HasPrefix(container.Name, "step-")
+			gomega.Expect(has).To(gomega.Equal(isStep), "container %s of pod %s", container.Name, pod.Name)
+			if !isStep {
+				others = append(others, container.Name)
+			}
+		}
+	}
+	gomega.Expect(others).NotTo(gomega.BeEmpty())
+	return others
+}
