@@ -40,7 +40,7 @@ func TestCreateFromEnvFileSpecialNames(t *testing.T) {
 		wantErr     string // KIND is for the refusal of the kind
 	}{
 		{name: "ordinary names", file: "MY_ENV.NAME-1=x\nB=x\n", want: []string{"B", "MY_ENV.NAME-1"}},
-		{name: "names with a leading digit", file: "1ST=x\nB=x\n007=x\n", want: []string{"007", "1ST", "B"}, wantWarning: fmt.Sprintf(warning+warning, "1ST", "007")},
+		{name: "names with a leading digit", file: "1ST=x\nB=x\n007=x\n", want: []string{"007", "1ST", "B"}, wantWarning: fmt.Sprintf(warning+warning, "007", "1ST")},
 		{
 			name: "a name that no key can have", file: "Logging:LogLevel=x\n",
 			wantErr: `"Logging:LogLevel" is not KIND a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,

@@ -21,6 +21,7 @@ import (
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/util/term"
@@ -30,6 +31,13 @@ import (
 func WarnOfEnvVars(errOut io.Writer, env []corev1.EnvVar) {
 	for i := range env {
 		WarnOfEnvVarName(errOut, env[i].Name)
+	}
+}
+
+// WarnOfKeys is WarnOfEnvVarName for each of the keys of data, sorted.
+func WarnOfKeys[V any](errOut io.Writer, data map[string]V) {
+	for _, key := range sets.List(sets.KeySet(data)) {
+		WarnOfEnvVarName(errOut, key)
 	}
 }
 
