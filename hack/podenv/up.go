@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
@@ -99,23 +101,35 @@ func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config)
 // runStories runs the KEP's stories and prints what their containers saw.
 func (a *app) runStories(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
 	step := p.Reporter.Step("KEP-3721 stories")
-	results, err := stories.Run(ctx, stories.Options{Kubeconfig: c.Kubeconfig()}, step)
+	client, err := c.Client()
+	if err != nil {
+		return step.End(err)
+	}
+	results, err := stories.Run(ctx, client, step)
 	if err := step.End(err); err != nil {
 		return err
 	}
 	stories.Print(a.out, results)
-	return a.runPreset(ctx, p, c)
+	return a.runPreset(ctx, p, c, client)
 }
 
 // runPreset runs the first example of the document "Pod Preset", where the series has it,
 // and prints what was injected.
-func (a *app) runPreset(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
+func (a *app) runPreset(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster, client kubernetes.Interface) error {
 	gates, err := p.Gates()
 	if err != nil || !gates[string(featuregates.PodPreset)] {
 		return err
 	}
+	config, err := c.RESTConfig()
+	if err != nil {
+		return err
+	}
+	presets, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	step := p.Reporter.Step("PodPreset example")
-	injected, err := stories.Preset(ctx, stories.Options{Kubeconfig: c.Kubeconfig()}, step)
+	injected, err := stories.Preset(ctx, client, presets, step)
 	if err := step.End(err); err != nil {
 		return err
 	}

@@ -155,7 +155,11 @@ func (b *harness) up() error {
 	if b.cluster, err = b.p.Cluster(b.ctx, b.result, cluster.Config{Name: harnessCluster, Workers: 1, Gates: gates, Recreate: true}); err != nil {
 		return err
 	}
-	_, err = stories.Run(b.ctx, stories.Options{Kubeconfig: b.cluster.Kubeconfig()}, nil)
+	client, err := b.cluster.Client()
+	if err != nil {
+		return err
+	}
+	_, err = stories.Run(b.ctx, client, nil)
 	return err
 }
 

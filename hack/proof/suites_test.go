@@ -27,7 +27,11 @@ func quiet() *pipeline.Pipeline {
 }
 
 func userStories(c *check) error {
-	told, err := stories.Run(c.ctx, stories.Options{Kubeconfig: gatesOn.value.Kubeconfig()}, c.step)
+	client, err := gatesOn.value.Client()
+	if err != nil {
+		return err
+	}
+	told, err := stories.Run(c.ctx, client, c.step)
 	for _, story := range told {
 		c.part(story.Manifest, func() error { return nil })
 	}

@@ -20,7 +20,7 @@ import (
 var poll = 300 * time.Millisecond
 
 // runPod runs pod to its end and returns what its main container saw.
-func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, keep bool) (*Story, error) {
+func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) (*Story, error) {
 	if err := remove(ctx, pods, pod.Name); err != nil {
 		return nil, err
 	}
@@ -29,10 +29,8 @@ func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, keep bo
 	if err := create(ctx, pods, pod); err != nil {
 		return nil, err
 	}
-	if !keep {
-		// Also after Ctrl-C, when ctx has ended.
-		defer func() { _ = startDeletion(context.WithoutCancel(ctx), pods, pod.Name) }()
-	}
+	// Also after Ctrl-C, when ctx has ended.
+	defer func() { _ = startDeletion(context.WithoutCancel(ctx), pods, pod.Name) }()
 	if err := awaitEnd(ctx, pods, pod.Name); err != nil {
 		return nil, err
 	}

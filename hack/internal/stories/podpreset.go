@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/test/manifests"
@@ -33,26 +32,9 @@ type Injected struct {
 // Preset runs the first example of the document "Pod Preset": it makes the PodPreset and
 // the pod that it matches, and takes both away. A container that did not see the preset's
 // variable is an error.
-func Preset(ctx context.Context, o Options, step *progress.Step) (*Injected, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig},
-		&clientcmd.ConfigOverrides{CurrentContext: o.Context}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
-	}
-	presets, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
-	}
+func Preset(ctx context.Context, client kubernetes.Interface, dynamic dynamic.Interface, step *progress.Step) (*Injected, error) {
 	step.Now("running %s", manifests.PresetPod)
-	return preset(ctx, client, presets.Resource(podPresets).Namespace(metav1.NamespaceDefault), o.Keep)
-}
-
-func preset(ctx context.Context, client kubernetes.Interface, presets dynamic.ResourceInterface, keep bool) (*Injected, error) {
+	presets := dynamic.Resource(podPresets).Namespace(metav1.NamespaceDefault)
 	object, err := manifests.PodPreset()
 	if err != nil {
 		return nil, err
@@ -64,19 +46,17 @@ func preset(ctx context.Context, client kubernetes.Interface, presets dynamic.Re
 	if _, err := presets.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("creating the PodPreset %s: %w; does the API server serve settings.k8s.io/v1alpha1?", object.GetName(), err)
 	}
-	if !keep {
-		// Also after Ctrl-C, when ctx has ended.
-		defer func() {
-			_ = presets.Delete(context.WithoutCancel(ctx), object.GetName(), metav1.DeleteOptions{})
-		}()
-	}
+	// Also after Ctrl-C, when ctx has ended.
+	defer func() {
+		_ = presets.Delete(context.WithoutCancel(ctx), object.GetName(), metav1.DeleteOptions{})
+	}()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	created, err := awaitInjection(ctx, client, pod, object)
 	if err != nil {
 		return nil, err
 	}
 	injected := &Injected{Preset: object.GetName(), Pod: pod.Name, Container: pod.Spec.Containers[0].Name, Added: added(created.Spec.Containers[0])}
-	story, err := runPod(ctx, pods, pod, keep)
+	story, err := runPod(ctx, pods, pod)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func TestPresetThatIsNotSeenIsAnError(t *testing.T) {
 		return false, nil, nil
 	})
 	presets := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{podPresets: "PodPresetList"})
-	_, err := preset(t.Context(), client, presets.Resource(podPresets).Namespace("default"), false)
+	_, err := Preset(t.Context(), client, presets, nil)
 	if err == nil || !strings.Contains(err.Error(), "did not see DB_PORT of the PodPreset allow-database") {
 		t.Errorf("got %v, want an error that names the variable", err)
 	}

@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/test/manifests"
@@ -20,13 +19,6 @@ import (
 
 // timeout is how long one story's pod has from its creation to its end.
 const timeout = time.Minute
-
-// Options say where the stories run.
-type Options struct {
-	Kubeconfig string // file
-	Context    string // of the kubeconfig; its current one if empty
-	Keep       bool   // leave the pods, for kubectl logs and describe
-}
 
 // Story is what one story's pod showed.
 type Story struct {
@@ -38,24 +30,10 @@ type Story struct {
 	Env       []string // NAME=VALUE, what the container saw
 }
 
-// Run runs the stories, all at once, and returns what their containers saw.
-// Pods that an earlier run left are replaced. A container that did not see a variable
-// from its env file is an error.
-func Run(ctx context.Context, o Options, step *progress.Step) ([]Story, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig},
-		&clientcmd.ConfigOverrides{CurrentContext: o.Context}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
-	}
-	return run(ctx, client, o.Keep, step)
-}
-
-func run(ctx context.Context, client kubernetes.Interface, keep bool, step *progress.Step) ([]Story, error) {
+// Run runs the stories, all at once, and returns what their containers saw. Pods that an
+// earlier run left are replaced. A container that did not see a variable from its env file
+// is an error.
+func Run(ctx context.Context, client kubernetes.Interface, step *progress.Step) ([]Story, error) {
 	step.Now("running %s", strings.Join(manifests.Stories, " and "))
 	shown := make([]Story, len(manifests.Stories))
 	group, ctx := errgroup.WithContext(ctx)
@@ -65,7 +43,7 @@ func run(ctx context.Context, client kubernetes.Interface, keep bool, step *prog
 			if err != nil {
 				return err
 			}
-			story, err := runPod(ctx, client.CoreV1().Pods(metav1.NamespaceDefault), pod, keep)
+			story, err := runPod(ctx, client.CoreV1().Pods(metav1.NamespaceDefault), pod)
 			if err != nil {
 				return fmt.Errorf("test/manifests/%s: %w", manifest, err)
 			}

@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,7 +26,7 @@ func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = runPod(t.Context(), client.CoreV1().Pods("default"), pod, false)
+	_, err = runPod(t.Context(), client.CoreV1().Pods("default"), pod)
 	if err == nil || !strings.Contains(err.Error(), "did not see CONFIG_VAR") {
 		t.Fatalf("want an error that names the missing variable, got %v", err)
 	}
@@ -41,18 +40,6 @@ func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
 	}
 }
 
-func TestKeepLeavesThePod(t *testing.T) {
-	client := succeedingClient(t)
-	pod, err := manifests.Pod("story-1.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = runPod(t.Context(), client.CoreV1().Pods("default"), pod, true)
-	if _, err := client.CoreV1().Pods("default").Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
-		t.Errorf("the pod is gone: %v", err)
-	}
-}
-
 func TestANewClusterWithoutServiceAccountIsWaitedFor(t *testing.T) {
 	client := succeedingClient(t)
 	var refusals atomic.Int32
@@ -62,7 +49,7 @@ func TestANewClusterWithoutServiceAccountIsWaitedFor(t *testing.T) {
 		}
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errNoAccount)
 	})
-	_, err := run(t.Context(), client, false, nil)
+	_, err := Run(t.Context(), client, nil)
 	if err == nil || !strings.Contains(err.Error(), "did not see") {
 		t.Errorf("want the run to get as far as the log, got %v", err)
 	}
@@ -102,15 +89,8 @@ func TestAnAPIServerWithoutTheFieldIsNamed(t *testing.T) {
 	client.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil)
 	})
-	_, err := run(t.Context(), client, false, nil)
+	_, err := Run(t.Context(), client, nil)
 	if err == nil || !strings.Contains(err.Error(), "gate EnvFiles on in the API server") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestUnknownKubeconfig(t *testing.T) {
-	_, err := Run(context.Background(), Options{Kubeconfig: "/nowhere/config"}, nil)
-	if err == nil || !strings.Contains(err.Error(), "/nowhere/config") {
-		t.Errorf("want an error that names the file, got %v", err)
 	}
 }
