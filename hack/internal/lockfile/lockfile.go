@@ -15,7 +15,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// ErrHeld is the error of TryLock and TryShare while another process holds the lock.
+// ErrHeld is the error of TryLock while another process holds the lock.
 var ErrHeld = errors.New("held by another podenv")
 
 // retry is how often a waiting process tries again.
@@ -45,21 +45,11 @@ func Lock(ctx context.Context, path, holder string, step *progress.Step) (unlock
 
 // TryLock is Lock without waiting: ErrHeld is in the chain of its error.
 func TryLock(path string) (unlock func(), err error) {
-	return try(path, (*flock.Flock).TryLock)
-}
-
-// TryShare is TryLock for processes that can hold the lock together: ErrHeld is in the
-// chain of its error.
-func TryShare(path string) (unlock func(), err error) {
-	return try(path, (*flock.Flock).TryRLock)
-}
-
-func try(path string, take func(*flock.Flock) (bool, error)) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	f := flock.New(path)
-	taken, err := take(f)
+	taken, err := f.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
