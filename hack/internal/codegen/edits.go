@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,8 +17,6 @@ type edits struct {
 	types []typeName
 	// reshaped are those types that are of another kind, or gone.
 	reshaped []typeName
-	// markers are the generators that edited declarations, or the package, ask for.
-	markers map[string]bool
 }
 
 // findEdits compares a file of the package pkg before and after. Either may be nil.
@@ -32,14 +29,7 @@ func findEdits(pkg string, before, after []byte) (*edits, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &edits{markers: map[string]bool{}}
-	for _, source := range [][]byte{before, after} {
-		for _, name := range markerNames(source) {
-			if countMarkers(before, name) != countMarkers(after, name) {
-				found.markers[name] = true
-			}
-		}
-	}
+	found := new(edits)
 	for _, name := range sortedKeys(was, is) {
 		a, existed := was[name]
 		b, exists := is[name]
@@ -51,32 +41,8 @@ func findEdits(pkg string, before, after []byte) (*edits, error) {
 		if a.isType && existed && (!exists || a.kind != b.kind) {
 			found.reshaped = append(found.reshaped, a.types...)
 		}
-		for _, name := range markerNames([]byte(a.text + "\n" + b.text)) {
-			found.markers[name] = true
-		}
 	}
 	return found, nil
-}
-
-// anyMarker is a marker of a package or of a type, with a value or without.
-var anyMarker = regexp.MustCompile(`(?m)^\s*// *\+k8s:([a-z0-9-]+-gen)\b`)
-
-func markerNames(source []byte) []string {
-	var names []string
-	for _, match := range anyMarker.FindAllSubmatch(source, -1) {
-		names = append(names, string(match[1]))
-	}
-	return names
-}
-
-func countMarkers(source []byte, name string) int {
-	count := 0
-	for _, found := range markerNames(source) {
-		if found == name {
-			count++
-		}
-	}
-	return count
 }
 
 // soughtFunctions are the prefixes of functions that generators look for, and call in what

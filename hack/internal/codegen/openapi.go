@@ -3,11 +3,9 @@ package codegen
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -34,13 +32,10 @@ func (p *pipeline) checkOpenAPI() error {
 const openAPIMarker = "openapi-gen"
 
 // definitions makes the OpenAPI definitions of all types, which are in one file. They are
-// nil if the change reaches none. Making those of the affected packages and merging them
-// into the release's file takes a third of the time of making them all.
+// nil if the change reaches none.
 func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	const file = openAPIDefinitions + "/" + definitionsName
-	affected := p.marked(openAPIMarker, p.isAffected)
-	all := p.marked(openAPIMarker, func(*goPackage) bool { return true })
-	if len(affected) == 0 {
+	if len(p.marked(openAPIMarker, p.isAffected)) == 0 {
 		return nil, nil
 	}
 	v, err := p.view("openapi")
@@ -51,31 +46,8 @@ func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	if err := v.remove(file); err != nil {
 		return nil, err
 	}
-	if len(affected) < len(all) {
-		merged, err := p.mergedDefinitions(ctx, v, file, affected)
-		if err == nil || !errors.Is(err, errNotMerged) {
-			return outputs{file: merged}, err
-		}
-		p.log.now("generating all OpenAPI definitions: %v", err)
-	}
-	made, err := p.runOpenAPIGen(ctx, v, all)
+	made, err := p.runOpenAPIGen(ctx, v, p.marked(openAPIMarker, func(*goPackage) bool { return true }))
 	return outputs{file: made}, err
-}
-
-// mergedDefinitions makes the definitions of packages and merges them into the release's
-// file.
-func (p *pipeline) mergedDefinitions(ctx context.Context, v *view, file string, packages []*goPackage) ([]byte, error) {
-	released, err := p.repo.released(ctx, []string{file})
-	if err != nil {
-		return nil, err
-	}
-	part, err := p.runOpenAPIGen(ctx, v, packages)
-	if err != nil {
-		return nil, err
-	}
-	return mergeDefinitions(released[file], part, func(pkg string) bool {
-		return slices.ContainsFunc(packages, func(p *goPackage) bool { return p.path == pkg })
-	})
 }
 
 // runOpenAPIGen makes the definitions of packages.

@@ -55,11 +55,7 @@ func (p *pipeline) perPackage(ctx context.Context, v *view, wanted func(packageG
 }
 
 func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGenerator) (outputs, error) {
-	reached := p.isAffected
-	if g.markedOnly {
-		reached = func(pkg *goPackage) bool { return p.isMarked(pkg, g.marker) }
-	}
-	packages := p.marked(g.marker, reached)
+	packages := p.marked(g.marker, p.isAffected)
 	if len(packages) == 0 {
 		return nil, nil
 	}

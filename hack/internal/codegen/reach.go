@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"context"
-	"maps"
 	"path"
 	"slices"
 )
@@ -16,9 +15,6 @@ type reach struct {
 	// affected are those and the packages whose types contain, at any depth, a type
 	// that the change edits.
 	affected map[string]bool
-	// markers are the generators that edited declarations ask for, by package; nil if
-	// all of them count as edited.
-	markers map[string]map[string]bool
 	// reshaped are the packages whose types contain a type that the change gives
 	// another kind, say a struct that was a string, or takes away.
 	reshaped map[string]bool
@@ -45,7 +41,6 @@ func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
 		return r, nil
 	}
 	var edited, reshaped []typeName
-	r.markers = map[string]map[string]bool{}
 	for _, file := range c.paths() {
 		pkg := importPath(path.Dir(file))
 		r.touched[pkg] = true
@@ -54,10 +49,6 @@ func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
 			return nil, err
 		}
 		edited, reshaped = append(edited, e.types...), append(reshaped, e.reshaped...)
-		if r.markers[pkg] == nil {
-			r.markers[pkg] = map[string]bool{}
-		}
-		maps.Copy(r.markers[pkg], e.markers)
 	}
 	r.affected = r.types.containing(edited)
 	r.reshaped = r.types.containing(reshaped)
@@ -82,9 +73,4 @@ func (r *reach) marked(name string, match func(*goPackage) bool) []*goPackage {
 // isAffected tells whether p, or a package whose types it generates code for, is.
 func (r *reach) isAffected(p *goPackage) bool {
 	return r.affected[p.path] || slices.ContainsFunc(p.peers(), func(peer string) bool { return r.affected[peer] })
-}
-
-// isMarked tells whether p has edited declarations that ask for the generator of marker.
-func (r *reach) isMarked(p *goPackage, marker string) bool {
-	return r.touched[p.path] && (r.markers == nil || r.markers[p.path][marker])
 }

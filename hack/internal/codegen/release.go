@@ -45,8 +45,6 @@ type packageGenerator struct {
 	methods bool
 	// allFlags are given all packages that have the marker, reached or not.
 	allFlags []string
-	// markedOnly says that it reads no types but those that have the marker too.
-	markedOnly bool
 }
 
 // fixtureSet is a package whose TestCompatibility keeps the serialized form of all types
@@ -154,10 +152,7 @@ var packageGenerators = []packageGenerator{
 		flags: []string{"--extra-peer-dirs=k8s.io/kubernetes/pkg/apis/core,k8s.io/kubernetes/pkg/apis/core/v1,k8s.io/api/core/v1"},
 	},
 	{tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go"},
-	{
-		tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go",
-		methods: true, markedOnly: true,
-	},
+	{tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go", methods: true},
 }
 
 // validationGen came with v1.33.
