@@ -55,7 +55,7 @@ func tektonRoundTrip(c *check) error {
 }
 
 // verifyTekton notes in row how far a series of Tekton got, and returns why it got no further.
-func (c *check) verifyTekton(s series.Series, row *report.Verified) error {
+func (c *check) verifyTekton(s series.Series, row *verified) error {
 	c.step.Now("assembling the tree")
 	t, err := source.Assemble(c.ctx, repo, s, source.Options{}, nil)
 	if err != nil {
