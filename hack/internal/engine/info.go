@@ -27,10 +27,7 @@ type Info struct {
 	}
 	DockerRootDir   string
 	Driver          string // storage driver
-	CgroupDriver    string
-	CgroupVersion   string // "1" or "2"
 	SecurityOptions []string
-	MemTotal        int64 // bytes
 	ServerErrors    []string
 }
 

@@ -51,15 +51,3 @@ func processName(pid int) string {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.TrimSpace(string(data))
 }
-
-// startTime is when a process started, in the kernel's clock ticks since boot
-// (proc_pid_stat(5), field 22), or "" for a process that is not there.
-func startTime(pid int) string {
-	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	// The second field is a name in parentheses and may hold spaces.
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	if len(fields) < 20 {
-		return ""
-	}
-	return fields[19]
-}

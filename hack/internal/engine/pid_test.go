@@ -82,12 +82,3 @@ func TestDaemonKeyNamesOneLifeOfOneDaemon(t *testing.T) {
 		t.Error("a daemon with another runtime has the same key")
 	}
 }
-
-func TestStartTimeIsReadBehindANameWithSpaces(t *testing.T) {
-	if got := startTime(os.Getpid()); got == "" {
-		t.Error("this process has no start time")
-	}
-	if got := startTime(4194305); got != "" {
-		t.Errorf("a process that is not there started at %q", got)
-	}
-}

@@ -37,9 +37,11 @@ func cachedProbe(ctx context.Context, l layout.Layout, daemon string, step *prog
 
 // daemonKey names one life of one daemon.
 func (h *host) daemonKey(info Info) string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	pid := h.daemonPID()
-	return digest.Of(info.ID, info.ServerVersion, info.DefaultRuntime, string(boot), fmt.Sprint(pid), startTime(pid))[:16]
+	started := ""
+	if stat, err := os.Stat(filepath.Join(h.run, "docker.pid")); err == nil {
+		started = stat.ModTime().String()
+	}
+	return digest.Of(info.ID, info.ServerVersion, info.DefaultRuntime, fmt.Sprint(h.daemonPID()), started)[:16]
 }
 
 // probe runs a privileged container with a tiny image of its own, and in it a
