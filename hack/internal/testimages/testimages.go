@@ -48,9 +48,9 @@ func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []st
 	}{
 		{"busybox", busybox},
 		{"envdump", envdump},
-		{"envdump-nonroot", envdumpNonroot},
-		{"envdump-group", envdumpGroup},
-		{"envdump-named", envdumpNamed},
+		{"envdump-nonroot", envdumpAs(EnvdumpNonroot, "65532")},
+		{"envdump-group", envdumpAs(EnvdumpGroup, "1000:2000")},
+		{"envdump-named", envdumpAs(EnvdumpNamed, "nobody")},
 	} {
 		spec, err := test.spec(ctx, l, step)
 		if err != nil {
@@ -103,21 +103,14 @@ func envdump(ctx context.Context, l layout.Layout, step *progress.Step) (image.S
 	}, nil
 }
 
-func envdumpNonroot(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
-	spec, err := envdump(ctx, l, step)
-	spec.Name, spec.Config.User = EnvdumpNonroot, "65532"
-	return spec, err
-}
-
-func envdumpGroup(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
-	spec, err := envdump(ctx, l, step)
-	spec.Name, spec.Config.User = EnvdumpGroup, "1000:2000"
-	return spec, err
-}
-
-func envdumpNamed(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
-	spec, err := envdump(ctx, l, step)
-	spec.Name, spec.Config.User = EnvdumpNamed, "nobody"
-	spec.Files = append(spec.Files, image.MinimalFiles()...)
-	return spec, err
+// envdumpAs is the image of envdump that its user runs.
+func envdumpAs(name, user string) func(context.Context, layout.Layout, *progress.Step) (image.Spec, error) {
+	return func(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
+		spec, err := envdump(ctx, l, step)
+		spec.Name, spec.Config.User = name, user
+		if name == EnvdumpNamed {
+			spec.Files = append(spec.Files, image.MinimalFiles()...)
+		}
+		return spec, err
+	}
 }
