@@ -27,21 +27,7 @@ const (
 )
 
 // RequiredGates are the gates of --podenv.require-gates.
-var RequiredGates list
-
-type list []string
-
-// String implements flag.Value.
-func (l *list) String() string { return strings.Join(*l, ",") }
-
-// Set implements flag.Value.
-func (l *list) Set(value string) error {
-	*l = nil
-	if value != "" {
-		*l = strings.Split(value, ",")
-	}
-	return nil
-}
+var RequiredGates []string
 
 // answers caches the results of notOn and notOnInKubelets.
 var answers sync.Map

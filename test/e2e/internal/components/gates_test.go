@@ -57,7 +57,7 @@ func TestGateNeedsTheMetricsOfAComponent(t *testing.T) {
 func TestARequiredGateThatIsOffIsOneErrorThatNamesTheComponent(t *testing.T) {
 	off := strings.ReplaceAll(metrics, `"EnvFiles",stage="ALPHA"} 1`, `"EnvFiles",stage="ALPHA"} 0`)
 	stock := strings.ReplaceAll(metrics, `"EnvFiles"`, `"Other"`)
-	RequiredGates = list{"EnvFiles", "Graduated"}
+	RequiredGates = []string{"EnvFiles", "Graduated"}
 	defer func() { RequiredGates = nil }()
 	for name, test := range map[string]struct{ apiServer, kubelet, want string }{
 		"on everywhere":             {metrics, metrics, ""},

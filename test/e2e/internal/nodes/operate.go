@@ -24,27 +24,12 @@ const scriptTime = "120"
 
 // Options are flags of the suites: which podenv operates which cluster.
 var Options struct {
-	Podenv  string // the executable
-	Cluster string // the name that podenv has for the cluster
-	Minor   string // the cluster's, such as v1.33
-	Older   Minors // that stock kubelets may have beside it, oldest first
-	Newer   string // minor whose stock control plane may take over; empty for none
-	Walks   int    // how often the soak goes up and down
-}
-
-// Minors is a flag with minors, separated by commas.
-type Minors []string
-
-// String implements flag.Value.
-func (m *Minors) String() string { return strings.Join(*m, ",") }
-
-// Set implements flag.Value.
-func (m *Minors) Set(value string) error {
-	*m = nil
-	if value != "" {
-		*m = strings.Split(value, ",")
-	}
-	return nil
+	Podenv  string   // the executable
+	Cluster string   // the name that podenv has for the cluster
+	Minor   string   // the cluster's, such as v1.33
+	Older   []string // that stock kubelets may have beside it, oldest first
+	Newer   string   // minor whose stock control plane may take over; empty for none
+	Walks   int      // how often the soak goes up and down
 }
 
 // RequirePodenv skips the running spec on a cluster that no podenv can operate.

@@ -5,6 +5,7 @@ package suite
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/onsi/ginkgo/v2"
@@ -33,17 +34,25 @@ func Main(m *testing.M) {
 	flag.StringVar(&nodes.Options.Podenv, "podenv.cli", "", "podenv `binary` for specs that operate nodes; they are skipped without it")
 	flag.StringVar(&nodes.Options.Cluster, "podenv.cluster", "", "`name` that podenv has for the cluster")
 	flag.StringVar(&nodes.Options.Minor, "podenv.minor", "", "`minor` of the cluster, such as v1.33, for specs that operate nodes")
-	flag.Var(&nodes.Options.Older, "podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to")
+	flag.Func("podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to", list(&nodes.Options.Older))
 	flag.StringVar(&nodes.Options.Newer, "podenv.newer", "", "newer `minor`, whose stock control plane takes over; its specs are skipped without it")
 	flag.IntVar(&nodes.Options.Walks, "podenv.walks", 1, "how `often` the soak takes the kubelet up and down")
 	flag.IntVar(&Starts, "podenv.starts", 50, "how `many` containers start beside each kind of writer of an env file")
-	flag.Var(&components.RequiredGates, "podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off")
+	flag.Func("podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off", list(&components.RequiredGates))
 
 	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never
 	// create pods on whatever cluster a person last worked with.
 	framework.TestContext.KubeConfig = ""
 	flag.Parse()
 	os.Exit(m.Run())
+}
+
+// list reads the value of a flag into items.
+func list(items *[]string) func(string) error {
+	return func(value string) error {
+		*items = strings.FieldsFunc(value, func(c rune) bool { return c == ',' })
+		return nil
+	}
 }
 
 // Run runs the specs of the suite called name. Without --kubeconfig it only checks
