@@ -92,6 +92,12 @@ var _ = specs.Describe(components.RequireGateOff, "with the gate off in the API 
 	f.It("there is no API, and a pod is created as its author wrote it", func(ctx context.Context) {
 		_, err := f.ClientSet.Discovery().ServerResourcesForGroupVersion(presets.GroupVersion().String())
 		gomega.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v", err)
+		groups, err := f.ClientSet.Discovery().ServerGroups()
+		framework.ExpectNoError(err)
+		gomega.Expect(groups.Groups).NotTo(gomega.ContainElement(gomega.HaveField("Name", presets.Group)))
+		paths, err := f.ClientSet.Discovery().OpenAPIV3().Paths()
+		framework.ExpectNoError(err)
+		gomega.Expect(paths).NotTo(gomega.HaveKey("apis/" + presets.GroupVersion().String()))
 		err = tryCreate(ctx, f, allowDatabase)
 		gomega.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v", err)
 

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -55,49 +53,6 @@ var _ = describe("behavior", func(f *framework.Framework) {
 		pod, err = f.ClientSet.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 		framework.ExpectNoError(err)
 		gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.BeEmpty())
-	})
-
-	f.It("only the pods of a workload are changed, not its template", func(ctx context.Context) {
-		create(ctx, f, allowDatabase)
-		template := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"role": "frontend"}}, Spec: website(nil).Spec}
-		template.Spec.RestartPolicy = v1.RestartPolicyAlways
-		selector := &metav1.LabelSelector{MatchLabels: template.Labels}
-		one := int32(1)
-		meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
-		apps, batch, ns := f.ClientSet.AppsV1(), f.ClientSet.BatchV1(), f.Namespace.Name
-		once := *template.DeepCopy()
-		once.Spec.RestartPolicy = v1.RestartPolicyNever
-
-		replicaSet, err := apps.ReplicaSets(ns).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: meta("frontend"), Spec: appsv1.ReplicaSetSpec{Replicas: &one, Selector: selector, Template: template}}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		gomega.Expect(replicaSet.Spec.Template.Spec.Containers[0].Env).To(gomega.BeEmpty())
-		_, err = apps.StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta("stateful"), Spec: appsv1.StatefulSetSpec{Replicas: &one, Selector: selector, Template: template}}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		_, err = apps.DaemonSets(ns).Create(ctx, &appsv1.DaemonSet{ObjectMeta: meta("daemon"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		_, err = apps.Deployments(ns).Create(ctx, &appsv1.Deployment{ObjectMeta: meta("deployed"), Spec: appsv1.DeploymentSpec{Replicas: &one, Selector: selector, Template: template}}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		_, err = batch.Jobs(ns).Create(ctx, &batchv1.Job{ObjectMeta: meta("job"), Spec: batchv1.JobSpec{Template: once}}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		_, err = f.ClientSet.CoreV1().ReplicationControllers(ns).Create(ctx, &v1.ReplicationController{ObjectMeta: meta("controller"), Spec: v1.ReplicationControllerSpec{Replicas: &one, Selector: template.Labels, Template: &template}}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-
-		kinds := func(ctx context.Context) (map[string]string, error) {
-			list, err := f.ClientSet.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: "role=frontend"})
-			if err != nil {
-				return nil, err
-			}
-			ports := map[string]string{}
-			for _, pod := range list.Items {
-				if owner := metav1.GetControllerOf(&pod); owner != nil {
-					ports[owner.Kind] += envOf(pod.Spec.Containers[0])["DB_PORT"]
-				}
-			}
-			return ports, nil
-		}
-		for _, kind := range []string{"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"} {
-			gomega.Eventually(ctx, kinds).WithTimeout(f.Timeouts.PodStart).Should(gomega.HaveKeyWithValue(kind, gomega.HavePrefix("6379")), "a pod of a %s", kind)
-		}
 	})
 
 	f.It("a pod whose name is generated gets presets, and the event of a conflict", func(ctx context.Context) {

@@ -75,4 +75,22 @@ var _ = describe("validations", func(f *framework.Framework) {
 		gomega.Expect(table).To(gomega.MatchRegexp(`allow-database +role=frontend +1 +0 +1 .*DB_PORT +/cache`))
 		gomega.Expect(suite.RunKubectl(ctx, "describe", "podpreset", "allow-database", "--namespace", f.Namespace.Name)).To(gomega.ContainSubstring("DB_PORT"))
 	})
+
+	f.It("clients discover the API: its verbs and its schema", func(ctx context.Context) {
+		discovery := f.ClientSet.Discovery()
+		list, err := discovery.ServerResourcesForGroupVersion(presets.GroupVersion().String())
+		framework.ExpectNoError(err)
+		gomega.Expect(list.APIResources).To(gomega.HaveLen(1))
+		resource := list.APIResources[0]
+		gomega.Expect(resource).To(gomega.And(gomega.HaveField("Name", "podpresets"), gomega.HaveField("SingularName", "podpreset"),
+			gomega.HaveField("Kind", "PodPreset"), gomega.HaveField("Namespaced", true)))
+		gomega.Expect([]string(resource.Verbs)).To(gomega.ConsistOf("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"))
+
+		paths, err := discovery.OpenAPIV3().Paths()
+		framework.ExpectNoError(err)
+		gomega.Expect(paths).To(gomega.HaveKey("apis/" + presets.GroupVersion().String()))
+		schema, err := paths["apis/"+presets.GroupVersion().String()].Schema("application/json")
+		framework.ExpectNoError(err)
+		gomega.Expect(string(schema)).To(gomega.ContainSubstring(`"io.k8s.api.settings.v1alpha1.PodPresetSpec"`))
+	})
 })
