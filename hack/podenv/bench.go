@@ -26,11 +26,11 @@ func newBench(a *app) *cobra.Command {
 	b := &benchRun{app: a}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure: env files, names and expansion beside upstream's, the kubelet, pods, the harness",
+		Short: "Measure: env files, names and expansion beside upstream's, the kubelet, admission, pods, the harness",
 		Long: `bench measures and prints tables, and what was asked of the numbers beside what was
 reached. It is about relations: no number of them is a failure.
 
-Groups for --only, of which the first four are the default:
+Groups for --only, of which the first five are the default:
 
   envfile    the reader of env files beside upstream's, joho/godotenv, compose-go's
              and os.ReadFile, all on the same files (test/bench)
@@ -40,6 +40,8 @@ Groups for --only, of which the first four are the default:
              and on text without references (test/bench)
   kubelet    makeEnvironmentVariables in the tree, compiled as it is, your edits
              included: fileKeyRefs beside literal values
+  admission  the admission plugin PodPreset in the tree, compiled in the same way: a pod
+             in a namespace without presets, and in one with 100, of which 3 match
   cluster    pods with fileKeyRef beside the same with literal values and with a
              ConfigMap: start latency and API requests. On the cluster called
              --name; without one, on one that is made for it and deleted after
@@ -68,7 +70,7 @@ benchstat, which compares two such files too.`,
 	}
 	a.nameFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet"}, "measure these groups")
+	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet", "admission"}, "measure these groups")
 	flags.StringVarP(&b.format, "output", "o", "table", "table or csv")
 	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets and harness)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster only)")
@@ -87,7 +89,7 @@ type benchRun struct {
 
 // check finds what is wrong with the flags.
 func (b *benchRun) check() error {
-	groups := []string{"cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}
+	groups := []string{"admission", "cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}
 	if len(b.only) == 0 {
 		return &usageError{fmt.Errorf("--only '': choose of %s", strings.Join(groups, ", "))}
 	}
@@ -135,7 +137,10 @@ func (b *benchRun) group(ctx context.Context, name string) (err error) {
 		err = b.inModule(ctx, name, "^Benchmark(Expand|Keep)$", "50ms")
 	case "kubelet":
 		columns = ".file"
-		err = b.kubelet(ctx)
+		err = b.inTree(ctx, name, "pkg/kubelet", "^BenchmarkMakeEnvironmentVariables$")
+	case "admission":
+		columns = ".file"
+		err = b.inTree(ctx, name, "plugin/pkg/admission/podpreset", "^BenchmarkAdmission$")
 	case "cluster":
 		err = b.cluster(ctx, name, "./test/bench/pods", fmt.Sprintf("-pods=%d", b.pods))
 	case "presets":
@@ -181,7 +186,8 @@ func (b *benchRun) inModule(ctx context.Context, name, pattern, duration string)
 	return b.measure(ctx, name, b.app.layout.Root, "./test/bench", pattern, duration, "beside: "+strings.ReplaceAll(beside, "\n", " "))
 }
 
-func (b *benchRun) kubelet(ctx context.Context) error {
+// inTree runs benchmarks that the patches add to a package.
+func (b *benchRun) inTree(ctx context.Context, name, pkg, pattern string) error {
 	p, err := b.app.pipeline()
 	if err != nil {
 		return err
@@ -190,7 +196,7 @@ func (b *benchRun) kubelet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.measure(ctx, "kubelet", tree.Dir, "k8s.io/kubernetes/pkg/kubelet", "^BenchmarkMakeEnvironmentVariables$", "200ms", "series: "+p.Series.Name,
+	return b.measure(ctx, name, tree.Dir, "k8s.io/kubernetes/"+pkg, pattern, "200ms", "series: "+p.Series.Name,
 		"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0")
 }
 

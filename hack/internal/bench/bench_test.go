@@ -40,12 +40,13 @@ func TestWriteSaysWhatWasReached(t *testing.T) {
 		line("Keep/a_flag/by=expansion", 10), line("Keep/a_flag/by=kubernetes", 15),
 		line("Keep/a_line_of_80_bytes/by=expansion", 10), line("Keep/a_line_of_80_bytes/by=kubernetes", 20),
 		line("Keep/a_script_of_64_KiB/by=expansion", 10), line("Keep/a_script_of_64_KiB/by=kubernetes", 300),
+		line("Admission/no_presets", 900), line("Admission/3_of_100_presets_match", 51e3),
 		line("Keep/variables_of_a_shell/by=expansion", 10), line("Keep/variables_of_a_shell/by=kubernetes", 30)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := Write(&out, append(Goals("kubelet", m), Goals("expansion", m)...), m); err != nil {
+	if err := Write(&out, slices.Concat(Goals("kubelet", m), Goals("expansion", m), Goals("admission", m)), m); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -60,6 +61,9 @@ func TestWriteSaysWhatWasReached(t *testing.T) {
 		"keep a line of 80 bytes: kubernetes / expansion >= 2 2 yes",
 		"keep a script of 64 KiB: kubernetes / expansion >= 2 30 yes",
 		"keep variables of a shell: kubernetes / expansion >= 2 3 yes",
+		"admission no presets: s <= 1e-06 9e-07 yes",
+		"admission no presets: allocations <= 0 0 yes",
+		"admission 3 of 100 presets match: s <= 5e-05 5.1e-05 no",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -68,7 +72,7 @@ func TestWriteSaysWhatWasReached(t *testing.T) {
 
 // A benchmark that did not run must not pass for one that reached its goal.
 func TestAGoalNeedsItsBenchmarks(t *testing.T) {
-	for _, group := range []string{"envfile", "names", "expansion", "kubelet"} {
+	for _, group := range []string{"envfile", "names", "expansion", "kubelet", "admission"} {
 		var out strings.Builder
 		if err := Write(&out, Goals(group, Medians{}), Medians{}); err == nil || !strings.Contains(err.Error(), "no benchmark") {
 			t.Errorf("%s: error %v", group, err)

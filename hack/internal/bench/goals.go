@@ -65,6 +65,13 @@ func Goals(group string, m Medians) []Goal {
 			What: "100 fileKeyRefs / (100 literal values + one reading)", Asked: 1.5, Unit: secPerOp,
 			Over: []string{of + "fileKeyRefs"}, Under: []string{of + "literals", of + "read"},
 		}}
+	case "admission":
+		const none, three = "Admission/no_presets", "Admission/3_of_100_presets_match"
+		return []Goal{
+			{What: label(none) + ": s", Asked: 1e-6, Unit: secPerOp, Over: []string{none}},
+			{What: label(none) + ": allocations", Asked: 0, Unit: "allocs/op", Over: []string{none}},
+			{What: label(three) + ": s", Asked: 50e-6, Unit: secPerOp, Over: []string{three}},
+		}
 	}
 	return nil
 }
