@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/policies"
 )
 
 var _ = describe("who may write presets", func(f *framework.Framework) {
@@ -95,8 +96,8 @@ spec:
 
 	f.It("a ValidatingAdmissionPolicy judges the pod as injected", func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
-		policies, name := f.ClientSet.AdmissionregistrationV1(), f.Namespace.Name
-		_, err := policies.ValidatingAdmissionPolicies().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
+		name := f.Namespace.Name
+		policies.Create(ctx, f, policies.Version(f), &admissionv1.ValidatingAdmissionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: admissionv1.ValidatingAdmissionPolicySpec{
 				FailurePolicy: ptr.To(admissionv1.Fail),
@@ -108,21 +109,13 @@ spec:
 					Expression: `object.spec.containers.all(c, !has(c.env) || c.env.all(e, e.name != "DB_PORT"))`, Message: "DB_PORT is not for pods",
 				}},
 			},
-		}, metav1.CreateOptions{})
-		if apierrors.IsNotFound(err) {
-			ginkgo.Skip("the API server does not serve ValidatingAdmissionPolicy v1, as before v1.30")
-		}
-		framework.ExpectNoError(err)
-		ginkgo.DeferCleanup(policies.ValidatingAdmissionPolicies().Delete, name, metav1.DeleteOptions{})
-		_, err = policies.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		}, &admissionv1.ValidatingAdmissionPolicyBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 				PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 				MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelMetadataName: name}}},
 			},
-		}, metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		ginkgo.DeferCleanup(policies.ValidatingAdmissionPolicyBindings().Delete, name, metav1.DeleteOptions{})
+		})
 
 		gomega.Eventually(ctx, func(ctx context.Context) error {
 			_, err := f.ClientSet.CoreV1().Pods(name).Create(ctx, website(nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

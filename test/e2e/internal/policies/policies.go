@@ -1,0 +1,57 @@
+// Package policies creates ValidatingAdmissionPolicies, also where only a beta of their API
+// is served.
+package policies
+
+import (
+	"context"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/kubernetes/test/e2e/framework"
+)
+
+// Version is the version in which the API server has ValidatingAdmissionPolicy. The spec is
+// skipped where it has none, as v1.29 by default.
+func Version(f *framework.Framework) schema.GroupVersion {
+	ginkgo.GinkgoHelper()
+	for _, version := range []string{"v1", "v1beta1"} {
+		in := schema.GroupVersion{Group: admissionv1.GroupName, Version: version}
+		list, err := f.ClientSet.Discovery().ServerResourcesForGroupVersion(in.String())
+		if err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }) {
+			return in
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			framework.ExpectNoError(err)
+		}
+	}
+	ginkgo.Skip("the API server does not serve ValidatingAdmissionPolicy")
+	return schema.GroupVersion{}
+}
+
+// Create creates a policy and its binding in a version of Version's, and deletes them at the
+// spec's end. It returns the client for policies.
+func Create(ctx context.Context, f *framework.Framework, version schema.GroupVersion, policy *admissionv1.ValidatingAdmissionPolicy, binding *admissionv1.ValidatingAdmissionPolicyBinding) dynamic.ResourceInterface {
+	ginkgo.GinkgoHelper()
+	policies := f.DynamicClient.Resource(version.WithResource("validatingadmissionpolicies"))
+	create(ctx, policies, version.WithKind("ValidatingAdmissionPolicy"), policy)
+	create(ctx, f.DynamicClient.Resource(version.WithResource("validatingadmissionpolicybindings")), version.WithKind("ValidatingAdmissionPolicyBinding"), binding)
+	return policies
+}
+
+func create(ctx context.Context, client dynamic.ResourceInterface, kind schema.GroupVersionKind, object metav1.Object) {
+	ginkgo.GinkgoHelper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	framework.ExpectNoError(err)
+	in := &unstructured.Unstructured{Object: content}
+	in.SetGroupVersionKind(kind)
+	_, err = client.Create(ctx, in, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	ginkgo.DeferCleanup(framework.IgnoreNotFound(client.Delete), object.GetName(), metav1.DeleteOptions{})
+}
