@@ -172,19 +172,22 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil || len(presets) == 0 {
 		return err
 	}
+	var left []*inject.Preset
+	for _, preset := range presets {
+		// One that was applied is in no conflict, also if a webhook has changed it since.
+		if _, applied := pod.Annotations[inject.AppliedAnnotation(preset.Name)]; !applied {
+			left = append(left, preset)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
 	// On a copy: the pod is as it will be stored.
-	result, _, err := into(pod.DeepCopy(), presets, p.options(ctx, a.GetNamespace()))
+	result, _, err := into(pod.DeepCopy(), left, p.options(ctx, a.GetNamespace()))
 	if err != nil {
 		return nil
 	}
-	var conflicts []inject.Conflict
-	for _, conflict := range result.Conflicts {
-		// A preset that was applied, and that a webhook has changed since, is none.
-		if _, applied := pod.Annotations[inject.AppliedAnnotation(conflict.Preset.Name)]; !applied {
-			conflicts = append(conflicts, conflict)
-		}
-	}
-	p.events.add(a.GetNamespace(), pod.Name, pod.UID, conflicts)
+	p.events.add(a.GetNamespace(), pod.Name, pod.UID, result.Conflicts)
 	return nil
 }
 
