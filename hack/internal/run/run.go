@@ -142,16 +142,6 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the exit status of the command that err came from, or -1 where it
-// did not run to its end.
-func ExitCode(err error) int {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exit.ExitCode()
-	}
-	return -1
-}
-
 // tail keeps the last lines written to it.
 type tail struct {
 	max     int

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,8 +24,8 @@ func TestErrorCarriesThePastableCommandAndItsLastLines(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatalf("error is %T", err)
 	}
-	if ExitCode(err) != 3 {
-		t.Errorf("exit code %d", ExitCode(err))
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("error %v, want the exit status 3 in its chain", err)
 	}
 	if want := `sh -c 'for i in $(seq 40); do echo line $i; done; exit 3'`; e.Line != want {
 		t.Errorf("line %s", e.Line)
