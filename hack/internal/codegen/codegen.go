@@ -93,13 +93,6 @@ func (o *Options) makeAbsolute() (err error) {
 // the generators no longer make.
 type outputs map[string][]byte
 
-// add takes over the files of more.
-func (out outputs) add(more outputs) {
-	for path, data := range more {
-		out[path] = data
-	}
-}
-
 // write puts the files into the tree and leaves those alone that are the same, so that
 // the Go build cache need not look at them again.
 func (out outputs) write(tree string) error {

@@ -3,6 +3,7 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,7 +22,7 @@ func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("generating the round-trip fixtures of %s: %w", set.pkg, err)
 		}
-		made.add(files)
+		maps.Copy(made, files)
 	}
 	return made, nil
 }

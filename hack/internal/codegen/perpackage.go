@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -25,7 +26,7 @@ func (p *pipeline) methods(ctx context.Context) (outputs, error) {
 		return nil, err
 	}
 	docs, err := p.swaggerDocs(ctx, v)
-	made.add(docs)
+	maps.Copy(made, docs)
 	return made, err
 }
 
@@ -49,7 +50,7 @@ func (p *pipeline) perPackage(ctx context.Context, v *view, wanted func(packageG
 		if err != nil {
 			return nil, err
 		}
-		made.add(files)
+		maps.Copy(made, files)
 	}
 	return made, nil
 }

@@ -3,6 +3,7 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,7 +149,7 @@ func (c *collected) keep(files outputs, err error) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.files.add(files)
+	maps.Copy(c.files, files)
 	return nil
 }
 

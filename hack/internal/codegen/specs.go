@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -53,7 +54,7 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 		return nil, err
 	}
 	configurations, err := p.applyConfigurations(ctx, v, bin+"models-schema")
-	made.add(configurations)
+	maps.Copy(made, configurations)
 	return made, err
 }
 
