@@ -105,7 +105,7 @@ without a container registry. The image's name is printed.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(a.out, r.Image.Ref)
+			fmt.Fprintln(a.out, r.Image)
 			return nil
 		},
 	}

@@ -167,7 +167,7 @@ func (b *harness) up() error {
 func (b *harness) nodeImage() error {
 	// The cluster stays on the image's content, only the name goes; the next up makes
 	// it again.
-	if err := b.result.Engine.Docker(b.ctx, "rmi", "--force", b.result.Image.Ref).Run(); err != nil {
+	if err := b.result.Engine.Docker(b.ctx, "rmi", "--force", b.result.Image).Run(); err != nil {
 		return err
 	}
 	step := b.p.Reporter.Step("node image, again")

@@ -43,7 +43,7 @@ nodes:
 // plainKind creates a cluster of two nodes from the node image with the plain kind command
 // line, looks for everything that such a cluster promises, and deletes it.
 func plainKind(c *check) error {
-	k := &kindProof{check: c, dir: c.TempDir(), engine: built.value.Engine, image: built.value.Image.Ref}
+	k := &kindProof{check: c, dir: c.TempDir(), engine: built.value.Engine, image: built.value.Image}
 	if err := os.WriteFile(k.configFile(), []byte(kindConfig), 0o600); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package nodeimage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,50 +29,44 @@ const VersionLabel = "dev.podenv.kubernetes-version"
 // nodeBinaries are the components that a node runs outside of containers.
 var nodeBinaries = []string{"kubeadm", "kubectl", "kubelet"}
 
-// Image is a kind node image in the container engine.
-type Image struct {
-	Ref  string // podenv/node:<tag>-<hash>
-	ID   string // the engine's: sha256:…
-	Size int64  // bytes, unpacked
-}
-
-// Build returns the node image of the binaries and images in r, which must be all
-// Components. It is named by its content, and made once.
-func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Result, step *progress.Step) (Image, error) {
+// Build returns the reference, podenv/node:<tag>-<hash>, of the kind node image of the
+// binaries and images in r, which must be all Components. It is named by its content, and
+// made once.
+func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Result, step *progress.Step) (string, error) {
 	base, err := Base(ctx, l, e, nil)
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	archives, err := SupportImages(ctx, l, r.Tree.Series, r.Tree.Dir, step)
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	archives = append(archives, slices.Sorted(maps.Values(r.Images))...)
 	if err := checkImages(ctx, r, archives); err != nil {
-		return Image{}, err
+		return "", err
 	}
 	files, err := nodeFiles(r)
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	ref, err := reference(base, r.Version, files, archives)
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	unlock, err := lockFolder(ctx, l.Cache("nodeimage"), step)
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	defer unlock()
-	if img, err := inspect(ctx, e, ref); err == nil {
+	if hasImage(ctx, e, ref) {
 		step.Cached(ref)
-		return img, nil
+		return ref, nil
 	}
 	if err := assemble(ctx, e, base, ref, r.Version, files, archives, step); err != nil {
-		return Image{}, fmt.Errorf("building %s: %w", ref, err)
+		return "", fmt.Errorf("building %s: %w", ref, err)
 	}
 	prune(ctx, e, r.Version)
-	return inspect(ctx, e, ref)
+	return ref, nil
 }
 
 // prune removes the oldest node images of version: each takes most of a gigabyte, and
@@ -160,16 +153,4 @@ func reference(base, version string, files []image.File, archives []string) (str
 		return "", err
 	}
 	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), keyOf(append(parts, sums...)...)), nil
-}
-
-func inspect(ctx context.Context, e *engine.Engine, ref string) (Image, error) {
-	out, err := e.Docker(ctx, "image", "inspect", "--format", `{"ID":{{json .Id}},"Size":{{.Size}}}`, ref).Output()
-	if err != nil {
-		return Image{}, err
-	}
-	img := Image{Ref: ref}
-	if err := json.Unmarshal([]byte(out), &img); err != nil {
-		return Image{}, fmt.Errorf("reading what %s is: %w", ref, err)
-	}
-	return img, nil
 }

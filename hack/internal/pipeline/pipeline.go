@@ -43,7 +43,7 @@ type Result struct {
 	Engine     *engine.Engine
 	Tree       *source.Tree
 	Build      *build.Result
-	Image      nodeimage.Image
+	Image      string   // the reference of the node image
 	TestImages []string // archives of the images that test pods run
 }
 
@@ -157,7 +157,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 // Cluster creates the cluster that cfg describes from the images that r has, or finds it as
 // it should be.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (c *cluster.Cluster, err error) {
-	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image.Ref, p.Verbosity, r.TestImages
+	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
 	err = p.step("cluster "+cfg.Name, func(s *progress.Step) error {
 		c, err = cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
 		return err
