@@ -3,11 +3,13 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
 
 	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
@@ -84,7 +87,7 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 			gomega.Expect(p.pod(ctx, "last", "kept").Annotations).To(gomega.HaveKeyWithValue(presetKey+"kept", before.GetResourceVersion()))
 		})
 
-		f.It("of two API servers the one with the gate off neither serves presets nor injects, the other does both", func(ctx context.Context) {
+		f.It("of two API servers the one with the gate off neither serves presets nor injects, the other does both, and behind one endpoint a pod gets a preset whole or not at all", func(ctx context.Context) {
 			servers := nodes.StartSecondAPIServer(ctx, f, podPreset)
 			on, off := presetsOf(f, servers.On.Client, servers.On.Dynamic), presetsOf(f, servers.Off.Client, servers.Off.Dynamic)
 			on.create(ctx, "skewed")
@@ -107,8 +110,49 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 					gomega.Expect(got.Annotations).To(gomega.Equal(pod.Annotations))
 				}
 			}
-			_, err = on.client.Get(ctx, "skewed", metav1.GetOptions{})
+
+			servers.Balance(ctx, nodes.ToBoth)
+			const group = "balanced"
+			on.create(ctx, group)
+			on.awaitInjected(ctx, group)
+			ginkgo.By("creating pods through the endpoint, each over a connection of its own, and a workload")
+			template := gatedFor("", group)
+			template.Spec.RestartPolicy = v1.RestartPolicyAlways
+			_, err = on.pods.AppsV1().ReplicaSets(f.Namespace.Name).Create(ctx, &appsv1.ReplicaSet{
+				ObjectMeta: metav1.ObjectMeta{Name: group},
+				Spec: appsv1.ReplicaSetSpec{
+					Replicas: ptr.To(int32(10)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"of": "workload"}},
+					Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"preset": group, "of": "workload"}}, Spec: template.Spec},
+				},
+			}, metav1.CreateOptions{})
 			framework.ExpectNoError(err)
+			for range 40 {
+				config := *f.ClientConfig()
+				config.Dial = (&net.Dialer{}).DialContext // else client-go shares connections
+				client, err := kubernetes.NewForConfig(&config)
+				framework.ExpectNoError(err)
+				_, err = client.CoreV1().Pods(f.Namespace.Name).Create(ctx, gatedFor("", group), metav1.CreateOptions{})
+				framework.ExpectNoError(err)
+			}
+			var list *v1.PodList
+			gomega.Eventually(ctx, func(ctx context.Context) (_ []v1.Pod, err error) {
+				list, err = on.pods.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{LabelSelector: "preset=" + group})
+				return list.Items, err
+			}).WithTimeout(patience).WithPolling(poll).Should(gomega.HaveLen(50))
+			injectedPods := 0
+			for _, pod := range list.Items {
+				_, annotated := pod.Annotations[presetKey+group]
+				gomega.Expect(len(pod.Spec.Containers[0].Env) == 1).To(gomega.Equal(annotated), "%s: %v, %v", pod.Name, pod.Annotations, pod.Spec.Containers[0].Env)
+				if annotated {
+					injectedPods++
+				}
+			}
+			framework.Logf("%d of %d pods were injected into", injectedPods, len(list.Items))
+			gomega.Expect(injectedPods).To(gomega.And(gomega.BeNumerically(">", 0), gomega.BeNumerically("<", len(list.Items))), "pods that each of the servers created")
+			for _, name := range []string{"skewed", group} {
+				_, err = on.client.Get(ctx, name, metav1.GetOptions{})
+				framework.ExpectNoError(err)
+			}
 		})
 
 		f.It("pods created in the first second of an API server that starts with 1,000 presets get all that match", framework.WithSlow(), func(ctx context.Context) {
