@@ -99,13 +99,17 @@ var minors = map[string]*kubernetes{
 		machinery:         machinery,
 		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false,ConsistentListFromCache=false",
 	},
-	"v1.33": {
-		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
-		packageGenerators: append(slices.Clone(packageGenerators), validationGen),
-		clientFlags:       []string{"--prefers-protobuf"},
-		machinery:         machinery,
-		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
-	},
+	"v1.33": v133,
+	"v1.34": v133,
+}
+
+// v133 is v1.33, and v1.34, whose scripts run the same.
+var v133 = &kubernetes{
+	tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
+	packageGenerators: append(slices.Clone(packageGenerators), validationGen),
+	clientFlags:       []string{"--prefers-protobuf"},
+	machinery:         machinery,
+	specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 }
 
 // tools are the commands that every minor has, and more.
