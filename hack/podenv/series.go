@@ -57,7 +57,7 @@ fails.`,
 			if err := write(a.out, reports); err != nil {
 				return err
 			}
-			if err := a.printIncomplete(); err != nil {
+			if err := a.printAllIncomplete(); err != nil {
 				return err
 			}
 			if err := series.CheckNewFiles(a.layout); err != nil {
@@ -75,8 +75,17 @@ fails.`,
 	return cmd
 }
 
-// printIncomplete says which series are incomplete, and what they lack.
-func (a *app) printIncomplete() error {
+// printIncomplete says what s lacks, if it is incomplete.
+func (a *app) printIncomplete(s series.Series) error {
+	lacks, err := s.Incomplete()
+	if err == nil && lacks != "" {
+		fmt.Fprintf(a.errs, "podenv: series %s is incomplete; it lacks %s\n", s.Name, lacks)
+	}
+	return err
+}
+
+// printAllIncomplete says it of all series.
+func (a *app) printAllIncomplete() error {
 	names, err := series.All(a.layout)
 	if err != nil {
 		return err
@@ -86,10 +95,8 @@ func (a *app) printIncomplete() error {
 		if err != nil {
 			return err
 		}
-		if lacks, err := s.Incomplete(); err != nil {
+		if err := a.printIncomplete(s); err != nil {
 			return err
-		} else if lacks != "" {
-			fmt.Fprintf(a.errs, "podenv: series %s is incomplete; it lacks %s\n", name, lacks)
 		}
 	}
 	return nil

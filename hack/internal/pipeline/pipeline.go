@@ -4,7 +4,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -109,9 +108,6 @@ func (p *Pipeline) supportImages(ctx context.Context, t *source.Tree) error {
 // NodeImage goes all the way to the node image and the images of test pods. The
 // root file system and the test images are made while Kubernetes compiles.
 func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
-	if lacks, err := p.Series.Incomplete(); err != nil || lacks != "" {
-		return nil, errors.Join(err, fmt.Errorf("series %s has no node image yet: choose another one with --series; it lacks %s", p.Series.Name, lacks))
-	}
 	if err := p.Packages(ctx); err != nil {
 		return nil, err
 	}
