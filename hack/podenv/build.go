@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/nodeimage"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/source"
@@ -114,25 +115,28 @@ without a container registry. The image's name is printed.`,
 	return cmd
 }
 
-// refreshPackages pins the current Debian packages of every image, and prints the lock files
-// that changed.
+// refreshPackages pins the current Debian packages of every image.
 func (a *app) refreshPackages(ctx context.Context, p *pipeline.Pipeline) error {
 	if err := p.Packages(ctx); err != nil {
 		return err
 	}
 	step := p.Reporter.Step("Debian packages")
-	for _, refresh := range []func() (string, bool, error){
-		func() (string, bool, error) { return nodeimage.RefreshPackages(ctx, a.layout, step) },
-		func() (string, bool, error) { return build.RefreshProxyLock(ctx, a.layout) },
-		func() (string, bool, error) { return testimages.RefreshLock(ctx, a.layout) },
-	} {
-		file, changed, err := refresh()
+	changed, err := nodeimage.RefreshPackages(ctx, a.layout, step)
+	for _, refresh := range []func(context.Context, layout.Layout) (string, bool, error){build.RefreshProxyLock, testimages.RefreshLock} {
 		if err != nil {
-			return step.End(err)
+			break
 		}
-		if changed {
-			fmt.Fprintln(a.out, file)
+		var file string
+		var isNew bool
+		if file, isNew, err = refresh(ctx, a.layout); isNew {
+			changed = append(changed, file)
 		}
 	}
-	return step.End(nil)
+	if err := step.End(err); err != nil {
+		return err
+	}
+	for _, what := range changed {
+		fmt.Fprintln(a.out, what)
+	}
+	return nil
 }

@@ -21,8 +21,9 @@ func newSeries(a *app) *cobra.Command {
 		Long: `series prints, for each series, the release that it stands on, its patches and their
 lines, the lines that these add and remove in existing files, which is what a rebase
 costs, the new files that they bring, and the feature gates with stage and default
-as featuregates/ has them, and whether the built binaries list them so in --help. A
-series that is not built says so. A series that is being made (it has a file
+as the built binaries report them: one is started for a moment, without a cluster,
+and its metric kubernetes_feature_enabled is read. A series that is not built has
+the gates of featuregates/ and says so. A series that is being made (it has a file
 patches/<minor>/incomplete) is named with what it lacks.
 
 With --trees it prints instead, for each series with an assembled tree, git's hash

@@ -2,24 +2,32 @@ package debian
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/run"
 )
 
-// ErrGone is in the chain of Fetch's error where the archive no longer has the version that a
-// lock pins.
-var ErrGone = errors.New("the Debian archive no longer has a pinned package")
+// GoneError says that the archive no longer has the version that a lock pins.
+type GoneError struct {
+	Package   Package
+	Candidate string // the version that the archive has now; empty if it has none
+}
+
+func (e *GoneError) Error() string {
+	now := "has no other version"
+	if e.Candidate != "" {
+		now = "has " + e.Candidate + " now"
+	}
+	return fmt.Sprintf("the Debian archive no longer has %s: it %s; podenv image --refresh-packages pins what it has", e.Package, now)
+}
 
 // Fetch returns the .deb files of packages, in their order. It keeps them in the folder
 // dir, downloads only what is missing there, and needs no root. A pinned version that
-// the archive has dropped is ErrGone.
+// the archive has dropped is a *GoneError.
 func Fetch(ctx context.Context, dir string, packages []Package, step *progress.Step) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -88,10 +96,7 @@ func download(ctx context.Context, dir string, packages []Package, step *progres
 			if updateErr != nil {
 				return fmt.Errorf("downloading Debian's package lists; check the network and the sources of apt: %w", updateErr)
 			}
-			if remedy.Says(err.Error(), "was not found", "Unable to locate package") {
-				return fmt.Errorf("%w: %w; podenv image --refresh-packages pins what it has", ErrGone, err)
-			}
-			return fmt.Errorf("downloading Debian packages: %w", err)
+			return explain(ctx, own, packages, err)
 		}
 	}
 	debs, err := filepath.Glob(filepath.Join(beside, "*.deb"))
@@ -112,4 +117,39 @@ func apt(ctx context.Context, options []string, dir string, packages []Package, 
 		args = append(args, p.String())
 	}
 	return run.Command(ctx, "apt-get", args...).Dir(dir).Env("LC_ALL=C").Log(step.Log()).Run()
+}
+
+// explain returns a *GoneError if one of packages is why apt failed with err.
+func explain(ctx context.Context, options []string, packages []Package, err error) error {
+	for _, p := range packages {
+		args := append(options[:len(options):len(options)], "policy", p.Name)
+		out, policyErr := run.Command(ctx, "apt-cache", args...).Env("LC_ALL=C").Output()
+		if policyErr != nil || offers(out, p.Version) {
+			continue
+		}
+		return &GoneError{Package: p, Candidate: candidate(out)}
+	}
+	return fmt.Errorf("downloading Debian packages: %w", err)
+}
+
+// offers says whether apt-cache's policy lists version in its version table.
+func offers(policy, version string) bool {
+	_, table, _ := strings.Cut(policy, "Version table:")
+	for _, line := range strings.Split(table, "\n") {
+		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "***"))
+		if len(words) > 0 && words[0] == version {
+			return true
+		}
+	}
+	return false
+}
+
+// candidate is the version that apt-cache's policy would install.
+func candidate(policy string) string {
+	for _, line := range strings.Split(policy, "\n") {
+		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); ok && version != "(none)" {
+			return version
+		}
+	}
+	return ""
 }

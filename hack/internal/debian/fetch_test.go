@@ -10,7 +10,7 @@ import (
 
 var conntrack = Package{"conntrack", "1:1.4.7-1+b2"}
 
-// fakeArchive stands for apt-get with an archive that has packages, given
+// fakeArchive stands for apt-get and apt-cache with an archive that has packages, given
 // as name=version. What is asked of apt-get is written to the returned file. With stale
 // set, the host's own lists have nothing yet.
 func fakeArchive(t *testing.T, stale bool, packages ...string) (log string) {
@@ -36,6 +36,11 @@ for p; do
 	case " $FAKE_PACKAGES " in *" $p "*) ;; *) echo "E: Version for '$p' was not found" >&2; exit 100 ;; esac
 	[ -z "$FAKE_STALE" ] || [ -n "$own" ] || { echo "E: no lists" >&2; exit 100; }
 	echo "content of $p" >"$(echo "$p" | sed 's/=/_/; s/:/%3a/')_amd64.deb"
+done`)
+	fakeCommand(t, "apt-cache", `
+for name; do :; done
+for p in $FAKE_PACKAGES; do
+	case "$p" in "$name="*) printf '%s:\n  Candidate: %s\n  Version table:\n     %s 500\n        500 http://x\n' "$name" "${p#*=}" "${p#*=}" ;; esac
 done`)
 	return log
 }
@@ -87,21 +92,25 @@ func TestFetchReadsListsOfItsOwnIfTheHostsAreStale(t *testing.T) {
 }
 
 func TestFetchSaysWhichPackageIsGone(t *testing.T) {
-	for name, archive := range map[string][]string{
-		"a newer version replaced it":     {"conntrack=1:1.4.8-1", "kmod=30-1"},
-		"the archive has no such package": {"kmod=30-1"},
+	for _, tc := range []struct {
+		name      string
+		archive   []string
+		candidate string
+		says      string
+	}{
+		{"a newer version replaced it", []string{"conntrack=1:1.4.8-1", "kmod=30-1"}, "1:1.4.8-1", "it has 1:1.4.8-1 now; podenv image --refresh-packages"},
+		{"the archive has no such package", []string{"kmod=30-1"}, "", "it has no other version; podenv image --refresh-packages"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			fakeArchive(t, false, archive...)
+		t.Run(tc.name, func(t *testing.T) {
+			fakeArchive(t, false, tc.archive...)
 			dir := t.TempDir()
 			_, err := Fetch(t.Context(), dir, []Package{{"kmod", "30-1"}, conntrack}, nil)
-			if !errors.Is(err, ErrGone) {
-				t.Fatalf("err = %v, want ErrGone", err)
+			var gone *GoneError
+			if !errors.As(err, &gone) {
+				t.Fatalf("err = %v, want a GoneError", err)
 			}
-			for _, want := range []string{conntrack.String(), "podenv image --refresh-packages"} {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("err = %v, want %q in it", err, want)
-				}
+			if gone.Package != conntrack || gone.Candidate != tc.candidate || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("err = %v (%+v)", err, gone)
 			}
 			if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 				t.Errorf("left %v, %v", entries, err)
@@ -116,5 +125,28 @@ func TestFetchWithoutANetworkSaysSo(t *testing.T) {
 	_, err := Fetch(t.Context(), t.TempDir(), []Package{conntrack}, nil)
 	if err == nil || !strings.Contains(err.Error(), "check the network") {
 		t.Errorf("err = %v", err)
+	}
+}
+
+func TestOffersReadsTheVersionTable(t *testing.T) {
+	const policy = `kmod:
+  Installed: 29-1
+  Candidate: 30-2
+  Version table:
+     30-2 500
+        500 http://mirror.test/debian bookworm/main amd64 Packages
+ *** 29-1 100
+        100 /var/lib/dpkg/status
+`
+	for version, want := range map[string]bool{"30-2": true, "29-1": true, "30": false, "28-1": false} {
+		if got := offers(policy, version); got != want {
+			t.Errorf("offers(%s) = %v", version, got)
+		}
+	}
+	if got := candidate(policy); got != "30-2" {
+		t.Errorf("candidate = %q", got)
+	}
+	if got := candidate("kmod:\n  Candidate: (none)\n"); got != "" {
+		t.Errorf("candidate of no version = %q", got)
 	}
 }

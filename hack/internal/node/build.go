@@ -2,9 +2,14 @@ package node
 
 import (
 	"context"
+	"debug/elf"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"regexp"
 	"runtime"
+	"slices"
 
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/run"
@@ -23,22 +28,25 @@ type Build struct {
 	SHA256 string
 }
 
-// OpenBuild looks at the executable of a component: whether it starts on this machine, which
-// the nodes share, and which version it says it is. It does not fill in Image.
+// OpenBuild looks at the executable of a component: whether it is whole and for this
+// machine, and which version it says it is. It does not fill in Image.
 func OpenBuild(ctx context.Context, component, binary string) (Build, error) {
 	fail := func(err error) (Build, error) {
 		return Build{}, fmt.Errorf("%s is no build of %s: %w", binary, component, err)
 	}
+	if err := checkExecutable(binary); err != nil {
+		return fail(err)
+	}
 	sum, err := digest.File(binary)
 	if err != nil {
-		return fail(fmt.Errorf("%w: give the path of a file, stock:MINOR or patched:MINOR", err))
+		return fail(err)
 	}
 	out, err := run.Command(ctx, binary, "--version").Output()
 	if ctx.Err() != nil {
 		return Build{}, ctx.Err()
 	}
 	if err != nil {
-		return fail(fmt.Errorf("it does not start: give the path of an executable for %s/%s, or build it again: %w", runtime.GOOS, runtime.GOARCH, err))
+		return fail(fmt.Errorf("it does not start: build it again: %w", err))
 	}
 	version := componentVersion.FindStringSubmatch(out)
 	if version == nil {
@@ -63,3 +71,54 @@ func (b Build) start(ctx context.Context, args ...string) error {
 
 // componentVersion is what Kubernetes' components print for --version.
 var componentVersion = regexp.MustCompile(`^Kubernetes (v\S+)$`)
+
+// machines are the ELF machines of the platforms that Kubernetes is released for.
+var machines = map[string]elf.Machine{
+	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM,
+	"386": elf.EM_386, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390,
+}
+
+// checkExecutable returns an error unless the file is a whole ELF executable for this
+// machine, which is the nodes' as well. The kernel may run one that is cut off until
+// it misses something.
+func checkExecutable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("%w: give the path of a file, stock:MINOR or patched:MINOR", err)
+	}
+	if magic, err := head(path, len(elf.ELFMAG)); err != nil || magic != elf.ELFMAG {
+		return errors.Join(errors.New("it is no executable of Linux: give the path of one, stock:MINOR or patched:MINOR"), err)
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("it is cut off after %d bytes, or damaged: copy or build it again: %w", info.Size(), err)
+	}
+	defer file.Close()
+	if want, ok := machines[runtime.GOARCH]; ok && file.Machine != want {
+		return fmt.Errorf("it is for another machine, %s: build it for %s/%s", file.Machine, runtime.GOOS, runtime.GOARCH)
+	}
+	ends := []uint64{}
+	for _, p := range file.Progs {
+		ends = append(ends, p.Off+p.Filesz)
+	}
+	for _, s := range file.Sections {
+		if s.Type != elf.SHT_NOBITS {
+			ends = append(ends, s.Offset+s.FileSize)
+		}
+	}
+	if end := slices.Max(append(ends, 0)); uint64(info.Size()) < end {
+		return fmt.Errorf("it is cut off after %d of %d bytes: copy or build it again", info.Size(), end)
+	}
+	return nil
+}
+
+// head is what a file begins with, at most n bytes.
+func head(path string, n int) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(n)))
+	return string(data), err
+}

@@ -24,11 +24,11 @@ func TestOpenBuildRefusesWhatIsNoBuild(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		"an empty file":                     {nil, "does not start"},
-		"a script":                          {[]byte("#!/bin/sh\nexit 0\n"), "--version printed"},
-		"the beginning of an executable":    {whole[:100], "does not start"},
-		"an executable without its end":     {whole[:len(whole)/2], "does not start"},
-		"an executable for another machine": {foreign, "does not start"},
+		"an empty file":                     {nil, "no executable of Linux"},
+		"a script":                          {[]byte("#!/bin/sh\nexit 0\n"), "no executable of Linux"},
+		"the beginning of an executable":    {whole[:100], "cut off after 100 bytes"},
+		"an executable without its end":     {whole[:len(whole)/2], "cut off after"},
+		"an executable for another machine": {foreign, "another machine"},
 		"an executable of something else":   {whole, "--version"},
 	}
 	for name, test := range tests {

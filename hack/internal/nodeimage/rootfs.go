@@ -1,14 +1,15 @@
 package nodeimage
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -58,12 +59,16 @@ func (p pins) include() []string {
 	return include
 }
 
-// RefreshPackages pins the versions that the mirrors have now, in the lock file of this
-// machine's architecture. It says which file that is, and whether that changed anything.
-func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (file string, changed bool, err error) {
+// RefreshPackages pins the versions that the mirrors have now, in the lock file of
+// this machine's architecture, and says what changed.
+func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
+	old, err := readPins(lockFile(l))
+	if err != nil {
+		old = pins{} // missing or broken: it is rewritten
+	}
 	unlock, err := lockFolder(ctx, l.Cache("rootfs"), step)
 	if err != nil {
-		return "", false, err
+		return nil, err
 	}
 	defer unlock()
 	scratch := filepath.Join(l.Cache("rootfs"), "refresh.tar")
@@ -71,13 +76,26 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	var found pins
 	step.Now("installing what the mirrors have")
 	if err := debootstrap(ctx, requested, scratch, step, func(installed pins) error { found = installed; return nil }); err != nil {
-		return "", false, err
+		return nil, err
 	}
-	file, lock := lockFile(l), []byte(found.String())
-	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, lock) {
-		return file, false, nil
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if old[name] != found[name] {
+			changes = append(changes, fmt.Sprintf("%s %s -> %s", name, orNone(old[name]), found[name]))
+		}
 	}
-	return file, true, renameio.WriteFile(file, lock, 0o644)
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if found[name] == "" {
+			changes = append(changes, fmt.Sprintf("%s %s -> none", name, old[name]))
+		}
+	}
+	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
+}
+
+func orNone(version string) string {
+	if version == "" {
+		return "none"
+	}
+	return version
 }
 
 // specHook keeps the container runtime's default spec, which containerdSpec adds to.

@@ -1,4 +1,4 @@
 // Package report says what each series of patches costs and what it gives: how many
-// patches and lines in existing files, and the feature gates, confirmed by the
-// built binaries.
+// patches and lines in existing files, and the feature gates as the built binaries
+// themselves tell them.
 package report

@@ -2,11 +2,128 @@ package report
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
+	"time"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/run"
 )
+
+// metricsComponent is the component that is started for its metrics: with no API server it
+// serves them within a second, which kubelet and kube-apiserver do not. The gates are
+// one registry, linked into all components of a tree.
+const metricsComponent = "kube-controller-manager"
+
+// metricsTime is how long the component has until it serves its metrics.
+const metricsTime = 30 * time.Second
+
+// describe returns a gate's stage and default. No gate is set, so that each has its default.
+func describe(gate featuregates.Reported) string {
+	stage := gate.Stage
+	if stage == "" {
+		stage = "GA"
+	}
+	return fmt.Sprintf("%s, default %t", stage, gate.Enabled)
+}
+
+// noServer is a kubeconfig of an API server that nobody runs.
+const noServer = `apiVersion: v1
+kind: Config
+clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: none, context: {cluster: none, user: none}}]
+users: [{name: none, user: {}}]
+current-context: none
+`
+
+// metricsGates starts binary without an API server and reads kubernetes_feature_enabled,
+// which with no gate set is the default.
+func metricsGates(ctx context.Context, binary string) (map[string]featuregates.Reported, error) {
+	scratch, err := os.MkdirTemp("", "podenv-gates-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	kubeconfig := filepath.Join(scratch, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, []byte(noServer), 0o600); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, metricsTime)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run.Command(ctx, binary, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
+			"--cert-dir="+scratch, "--authorization-always-allow-paths=/metrics").Run()
+	}()
+	gates, err := pollMetrics(ctx, fmt.Sprintf("https://127.0.0.1:%d/metrics", port), ended)
+	if err == nil {
+		cancel()
+		<-ended // it was told to end
+	}
+	return gates, err
+}
+
+// freePort returns a port of the loopback interface that nobody listened on a moment ago.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// pollMetrics reads the gates from url as soon as it is served. It gives up when the process
+// behind it ends, or ctx does.
+func pollMetrics(ctx context.Context, url string, ended <-chan error) (map[string]featuregates.Reported, error) {
+	client := &http.Client{Transport: &http.Transport{
+		// The component has made its certificate a moment ago, and is on the loopback interface.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+	}}
+	defer client.CloseIdleConnections()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		gates, last := getMetrics(ctx, client, url)
+		if last == nil {
+			return gates, nil
+		}
+		select {
+		case err := <-ended:
+			return nil, fmt.Errorf("it ended before it served its metrics: %w", errors.Join(err, last))
+		case <-ctx.Done():
+			<-ended
+			return nil, fmt.Errorf("it did not serve its metrics in time: %w", last)
+		case <-tick.C:
+		}
+	}
+}
+
+func getMetrics(ctx context.Context, client *http.Client, url string) (map[string]featuregates.Reported, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return featuregates.FromMetrics(response.Body)
+}
 
 func helpOf(ctx context.Context, binary string) (string, error) {
 	return run.Command(ctx, binary, "--help").Output()
@@ -21,10 +138,11 @@ func inHelp(help, name string) string {
 	return m[1]
 }
 
-// line is what a component's --help says of the gate: nothing of one that is GA.
-func (g Gate) line() string {
-	if g.Stage == "" {
-		return ""
+// agrees reports whether line of a component's --help has the stage and default of gate. A
+// gate that is GA is not listed there.
+func agrees(line string, gate featuregates.Reported) bool {
+	if gate.Stage == "" {
+		return line == ""
 	}
-	return fmt.Sprintf("%s - default=%t", g.Stage, g.Default)
+	return line == fmt.Sprintf("%s - default=%t", gate.Stage, gate.Enabled)
 }

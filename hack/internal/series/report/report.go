@@ -32,18 +32,18 @@ type Report struct {
 	Gates []Gate `json:"gates"`
 }
 
-// Gate is a feature gate, as featuregates/ says for the minor.
+// Gate is a feature gate, as the series' binaries tell it.
 type Gate struct {
 	Name string `json:"name"`
-	// Stage is "ALPHA", "BETA" or empty for GA.
+	// Stage is "ALPHA", "BETA" or empty for GA, as in kubernetes_feature_enabled.
 	Stage   string `json:"stage"`
 	Default bool   `json:"default"`
 	// Wrong says where the binaries and featuregates/ disagree; empty if they do not.
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// Of reports on the series s. The gates of featuregates/ are confirmed by the --help of the
-// built components that act on them; those of a series that is not built are not.
+// Of reports on the series s. It starts one of the built components for a moment; a
+// series that is not built has the gates of featuregates/, unconfirmed.
 func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 	r := Report{Series: s.Name, Release: s.Release, Gates: []Gate{}}
 	if err := r.countPatches(s); err != nil {
@@ -75,7 +75,7 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 
 // isBuilt reports whether the folder binaries has the components that are asked.
 func isBuilt(binaries string, states []featuregates.State) (bool, error) {
-	for _, component := range components(states) {
+	for _, component := range append(components(states), metricsComponent) {
 		_, err := os.Stat(filepath.Join(binaries, component))
 		if errors.Is(err, os.ErrNotExist) {
 			return false, nil
@@ -97,25 +97,32 @@ func components(states []featuregates.State) []string {
 	return slices.Compact(names)
 }
 
-// ask compares what the binaries say of the gates with what featuregates/ says.
+// ask puts what the binaries report in place of what featuregates/ says.
 func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.State) error {
+	served, err := metricsGates(ctx, filepath.Join(binaries, metricsComponent))
+	if err != nil {
+		return fmt.Errorf("asking %s of series %s for its feature gates: %w", metricsComponent, r.Series, err)
+	}
 	help := map[string]string{}
 	for _, component := range components(want) {
-		var err error
 		if help[component], err = helpOf(ctx, filepath.Join(binaries, component)); err != nil {
 			return fmt.Errorf("asking %s of series %s for its feature gates: %w", component, r.Series, err)
 		}
 	}
 	for i, state := range want {
-		g := &r.Gates[i]
+		expected := r.Gates[i]
+		found, ok := served[expected.Name]
+		if !ok {
+			r.Gates[i].Wrong = fmt.Sprintf("%s does not know it: if the build is older than the patches, podenv build --series %s", metricsComponent, r.Series)
+			continue
+		}
+		r.Gates[i].Stage, r.Gates[i].Default = found.Stage, found.Enabled
+		if declared := (featuregates.Reported{Stage: expected.Stage, Enabled: expected.Default}); found != declared {
+			r.Gates[i].Wrong = "featuregates/ says " + describe(declared)
+		}
 		for _, component := range state.Components {
-			line := inHelp(help[component], g.Name)
-			switch {
-			case line == g.line() || g.Wrong != "":
-			case line == "":
-				g.Wrong = fmt.Sprintf("%s --help does not list it: if the build is older than the patches, podenv build --series %s", component, r.Series)
-			default:
-				g.Wrong = fmt.Sprintf("%s --help says %s, featuregates/ %s", component, line, g.line())
+			if line := inHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !agrees(line, found) {
+				r.Gates[i].Wrong = fmt.Sprintf("%s --help says %s", component, line)
 			}
 		}
 	}

@@ -2,8 +2,11 @@ package report
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,18 +21,60 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// truth is what components print for --help that agree with featuregates/.
-func truth(t *testing.T) string {
+// asComponent makes the test binary a component that says what the variable holds.
+const asComponent = "PODENV_TEST_COMPONENT"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(asComponent); text != "" {
+		beComponent(text)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// beComponent serves text as metrics, or prints it for --help.
+func beComponent(text string) {
+	port := ""
+	for _, arg := range os.Args[1:] {
+		if arg == "--help" {
+			fmt.Println(text)
+			return
+		}
+		if p, ok := strings.CutPrefix(arg, "--secure-port="); ok {
+			port = p
+		}
+	}
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS() // for its certificate
+	server := http.Server{
+		Addr:      "127.0.0.1:" + port,
+		TLSConfig: &tls.Config{Certificates: s.TLS.Certificates},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/metrics" {
+				fmt.Fprintln(w, text)
+			}
+		}),
+	}
+	fmt.Println(server.ListenAndServeTLS("", ""))
+	os.Exit(1)
+}
+
+// truth is what components tell that agree with featuregates/.
+func truth(t *testing.T) (metrics, help string) {
 	t.Helper()
 	states, err := featuregates.In("v1.33")
 	if err != nil {
 		t.Fatal(err)
 	}
-	help := ""
 	for _, s := range states {
+		on := 0
+		if s.Spec.Default {
+			on = 1
+		}
+		metrics += fmt.Sprintf("kubernetes_feature_enabled{name=\"%s\",stage=\"%s\"} %d\n", s.Name, s.Spec.PreRelease, on)
 		help += fmt.Sprintf("   kube:%s=true|false (%s - default=%t)\n", s.Name, s.Spec.PreRelease, s.Spec.Default)
 	}
-	return help
+	return metrics, help
 }
 
 // world is a repository with one series.
@@ -55,12 +100,22 @@ func (w *world) write(name, text string, mode os.FileMode) {
 	}
 }
 
-// build makes all components that are asked, which print help.
-func (w *world) build(help string) {
+// component makes a built component that says text.
+func (w *world) component(name, text string) {
 	w.Helper()
-	for _, name := range []string{"kubelet", "kube-apiserver"} {
-		w.write("_output/build/v1.33/bin/"+name, fmt.Sprintf("#!/bin/sh\n[ \"$*\" = --help ] && echo '%s'\n", help), 0o755)
+	self, err := os.Executable()
+	if err != nil {
+		w.Fatal(err)
 	}
+	w.write("_output/build/v1.33/bin/"+name, fmt.Sprintf("#!/bin/sh\nexport %s='%s'\nexec '%s' \"$@\"\n", asComponent, text, self), 0o755)
+}
+
+// build makes all components that are asked.
+func (w *world) build(metrics, help string) {
+	w.Helper()
+	w.component(metricsComponent, metrics)
+	w.component("kubelet", help)
+	w.component("kube-apiserver", help)
 }
 
 func (w *world) report() (Report, error) {
@@ -73,29 +128,33 @@ func (w *world) report() (Report, error) {
 }
 
 func TestBuiltBinariesTellTheirGates(t *testing.T) {
-	help := truth(t)
-	const line = "EnvFiles=true|false (ALPHA - default=false)"
+	metrics, help := truth(t)
+	const metric, line = `kubernetes_feature_enabled{name="EnvFiles",stage="ALPHA"} 0`, "EnvFiles=true|false (ALPHA - default=false)"
 	for name, tc := range map[string]struct {
-		help string
-		want string // of the gate EnvFiles
+		metrics, help string
+		want          string // of the gate EnvFiles
 	}{
-		"as featuregates/ says": {help, ""},
+		"as featuregates/ says": {metrics, help, ""},
 		"the default is another": {
-			strings.Replace(help, line, "EnvFiles=true|false (ALPHA - default=true)", 1),
-			"kube-apiserver --help says ALPHA - default=true, featuregates/ ALPHA - default=false",
+			strings.Replace(metrics, metric, `kubernetes_feature_enabled{name="EnvFiles",stage="ALPHA"} 1`, 1), help,
+			"featuregates/ says ALPHA, default false",
 		},
 		"the stage is another": {
-			strings.Replace(help, line, "EnvFiles=true|false (BETA - default=false)", 1),
-			"kube-apiserver --help says BETA - default=false, featuregates/ ALPHA - default=false",
+			strings.Replace(metrics, metric, `kubernetes_feature_enabled{name="EnvFiles",stage="BETA"} 0`, 1), help,
+			"featuregates/ says ALPHA, default false",
 		},
 		"the gate is unknown": {
-			strings.Replace(help, line, "", 1),
-			"kube-apiserver --help does not list it: if the build is older than the patches, podenv build --series v1.33",
+			strings.Replace(metrics, metric, "", 1), help,
+			"kube-controller-manager does not know it: if the build is older than the patches, podenv build --series v1.33",
+		},
+		"a component of its own mind": {
+			metrics, strings.Replace(help, line, "EnvFiles=true|false (ALPHA - default=true)", 1),
+			"kube-apiserver --help says ALPHA - default=true",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.build(tc.help)
+			w.build(tc.metrics, tc.help)
 			r, err := w.report()
 			if err != nil {
 				t.Fatal(err)
@@ -114,19 +173,19 @@ func TestBuiltBinariesTellTheirGates(t *testing.T) {
 	}
 }
 
-func TestAComponentThatDoesNotStartIsAnError(t *testing.T) {
+func TestAComponentThatDoesNotServeIsAnError(t *testing.T) {
 	w := newWorld(t)
 	w.build(truth(t))
-	w.write("_output/build/v1.33/bin/kubelet", "#!/bin/sh\necho 'no memory'; exit 1\n", 0o755)
+	w.write("_output/build/v1.33/bin/"+metricsComponent, "#!/bin/sh\necho 'unknown flag'; exit 1\n", 0o755)
 	_, err := w.report()
-	if err == nil || !strings.Contains(err.Error(), "no memory") {
+	if err == nil || !strings.Contains(err.Error(), "unknown flag") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
 func TestASeriesThatIsNotBuiltSaysSo(t *testing.T) {
 	w := newWorld(t)
-	w.write("_output/build/v1.33/bin/kubelet", "no others are there", 0o755)
+	w.component("kubelet", "no others are there")
 	r, err := w.report()
 	if err != nil {
 		t.Fatal(err)
