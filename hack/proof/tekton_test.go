@@ -3,7 +3,6 @@ package proof
 import (
 	"errors"
 
-	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/series/report"
 	"podenv.dev/hack/internal/source"
@@ -66,13 +65,7 @@ func (c *check) verifyTekton(s series.Series, row *verified) error {
 		return err
 	}
 	row.Compiled = true
-	err = c.once(t, "tests", &row.Tests, func() error {
-		cases, err := c.touchedTests(t)
-		row.Tests = junit.Count(cases)
-		c.count(cases)
-		return err
-	})
-	if err != nil {
+	if err := c.verifyTests(t, row); err != nil {
 		return err
 	}
 	var none struct{}
