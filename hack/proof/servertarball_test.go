@@ -61,7 +61,7 @@ func kindBuilds(c *check) (err error) {
 	if err != nil {
 		return err
 	}
-	address, err := bridgeAddress(c.ctx, e)
+	address, err := e.BridgeAddress(c.ctx)
 	if err != nil {
 		return err
 	}
@@ -216,24 +216,3 @@ func (r *registries) ensure(ctx context.Context, path string) error {
 }
 
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }
-
-// bridgeAddress is the address at which containers on Docker's default network reach this
-// host. It is asked of the bridge itself: dockerd records the gateway of a bridge that it
-// creates only at a later start.
-func bridgeAddress(ctx context.Context, e *engine.Engine) (string, error) {
-	name, err := e.Docker(ctx, "network", "inspect", "--format", `{{index .Options "com.docker.network.bridge.name"}}`, "bridge").Output()
-	if err != nil {
-		return "", err
-	}
-	bridge, err := net.InterfaceByName(name)
-	if err != nil {
-		return "", fmt.Errorf("the bridge %q of Docker's default network is no interface of this host, use an engine whose bridge is: %w", name, err)
-	}
-	addresses, err := bridge.Addrs()
-	for _, address := range addresses {
-		if ip, ok := address.(*net.IPNet); ok && ip.IP.To4() != nil {
-			return ip.IP.String(), nil
-		}
-	}
-	return "", errors.Join(err, fmt.Errorf("the bridge %q has no IPv4 address", name))
-}
