@@ -18,7 +18,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// linger is how long the process stays after it printed and has nothing else to do. When a
+// container has ended, containerd before 1.6.22 closes the pipe of its log, read or not: on a
+// loaded node, the log of a container that lived for milliseconds could stay empty.
+const linger = 250 * time.Millisecond
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -40,6 +46,10 @@ func run(ctx context.Context, args, env []string, out io.Writer) error {
 	}
 	switch {
 	case len(args) == 0:
+		select {
+		case <-time.After(linger):
+		case <-ctx.Done():
+		}
 		return nil
 	case args[0] == "serve" && len(args) == 1:
 		return serve(ctx, ":8080", document)

@@ -13,8 +13,7 @@ import (
 )
 
 // Env returns the environment that a container of the image Envdump saw, from what
-// the container itself printed. The container runtime may write the end of a log after it
-// has said that the container ended.
+// the container itself printed. The log may come after the container's end in its status.
 func Env(ctx context.Context, f *framework.Framework, pod, container string) map[string]string {
 	ginkgo.GinkgoHelper()
 	var env map[string]string
