@@ -219,7 +219,7 @@ func (b *harness) firstE2E() error {
 	return step.End(err)
 }
 
-// rebase carries a patch whose message was edited to the minor before, as podenv rebase does.
+// rebase carries an edited patch to the minor before, as podenv rebase does.
 func (b *harness) rebase() error {
 	older, err := b.p.Series.Older(b.layout, 1)
 	if err != nil || len(older) == 0 {
@@ -229,16 +229,15 @@ func (b *harness) rebase() error {
 	if err != nil {
 		return err
 	}
-	patches, err := filepath.Glob(filepath.Join(b.p.Series.Dir, "*.patch"))
-	if err != nil || len(patches) == 0 {
-		return errors.Join(err, fmt.Errorf("series %s has no patch to carry", b.p.Series.Name))
+	patch, comment, err := carriesAnEdit(b.p.Series, to)
+	if err != nil {
+		return err
 	}
-	patch := patches[0]
 	text, err := os.ReadFile(patch)
 	if err != nil {
 		return err
 	}
-	edited := strings.Replace(string(text), "\n---\n", "\nThis line is for a measurement.\n---\n", 1)
+	edited := strings.Replace(string(text), comment+"\n", comment+" This is for a measurement.\n", 1)
 	if err := renameio.WriteFile(patch, []byte(edited), 0o644); err != nil {
 		return err
 	}
@@ -254,6 +253,63 @@ func (b *harness) rebase() error {
 	p.Series = to
 	_, err = p.Tree(b.ctx, source.Options{})
 	return err
+}
+
+// carriesAnEdit finds a patch that is the same in both series, and a comment that it adds and
+// no other patch shows: edited there, it goes to the other series without a conflict.
+func carriesAnEdit(from, to series.Series) (patch, comment string, err error) {
+	own, err := filepath.Glob(filepath.Join(from.Dir, "*.patch"))
+	if err != nil {
+		return "", "", err
+	}
+	others, err := filepath.Glob(filepath.Join(to.Dir, "*.patch"))
+	if err != nil {
+		return "", "", err
+	}
+	changes, lines := map[string]bool{}, map[string]int{}
+	for _, name := range slices.Concat(own, others) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", "", err
+		}
+		_, diff, _ := strings.Cut(string(text), "\ndiff --git ")
+		if !slices.Contains(own, name) {
+			changes[withoutPlaces(diff)] = true
+		}
+		for line := range strings.Lines(diff) {
+			if line != "" {
+				lines[line[1:]]++
+			}
+		}
+	}
+	for _, name := range own {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", "", err
+		}
+		_, diff, _ := strings.Cut(string(text), "\ndiff --git ")
+		if !changes[withoutPlaces(diff)] {
+			continue
+		}
+		for line := range strings.Lines(diff) {
+			if strings.HasPrefix(strings.TrimLeft(line, "+\t "), "// ") && line[0] == '+' && lines[line[1:]] == 2 {
+				return name, strings.TrimSuffix(line, "\n"), nil
+			}
+		}
+	}
+	return "", "", fmt.Errorf("no patch of %s that adds a comment is the same in %s", from.Name, to.Name)
+}
+
+// withoutPlaces leaves out of a diff what differs between releases though the change is the
+// same: blobs, and the lines at which hunks begin.
+func withoutPlaces(diff string) string {
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		if !strings.HasPrefix(line, "index ") && !strings.HasPrefix(line, "@@ ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // swap has a node run the stock kubelet, which is built first if it is not there.
