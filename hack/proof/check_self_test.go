@@ -23,12 +23,18 @@ func TestSample(t *testing.T) {
 	l := newLane(t)
 	nothing := func(*check) {}
 	broken := &fixture[int]{name: "the fixture", make: func(context.Context) (int, error) { return 0, errors.New("no fixture") }}
+	interruption := func(c *check) error {
+		syscall.Kill(os.Getpid(), syscall.SIGTERM) //nolint:errcheck // the test fails then
+		<-c.ctx.Done()
+		return fmt.Errorf("stopping: %w", c.ctx.Err())
+	}
+	l.check("is interrupted alone", "unit", nothing, interruption)
 	l.check("passes", "lint", nothing, func(c *check) error {
 		c.part("a part", func() error { return nil })
 		c.part("a skipped part", func() error { return skipped("why not") })
 		return nil
 	})
-	l.check("of another group", "unit", nothing, func(*check) error { return errors.New("was not asked for") })
+	l.check("of another group", "upstream", nothing, func(*check) error { return errors.New("was not asked for") })
 	l.check("has a failed part", "lint", nothing, func(c *check) error {
 		c.part("bad part", func() error { return errors.New("one\ntwo") })
 		return nil
@@ -36,11 +42,7 @@ func TestSample(t *testing.T) {
 	l.check("fails", "lint", nothing, func(*check) error { return errors.New("as a whole") })
 	l.check("makes the fixture", "lint", broken.need, func(*check) error { return nil })
 	l.check("needs the fixture, too", "lint", broken.need, func(*check) error { return nil })
-	l.check("is interrupted", "lint", nothing, func(c *check) error {
-		syscall.Kill(os.Getpid(), syscall.SIGTERM) //nolint:errcheck // the test fails then
-		<-c.ctx.Done()
-		return fmt.Errorf("stopping: %w", c.ctx.Err())
-	})
+	l.check("is interrupted", "lint", nothing, interruption)
 	l.check("comes after", "lint", nothing, func(*check) error { return errors.New("ran after Ctrl-C") })
 }
 
@@ -71,5 +73,13 @@ func TestChecks(t *testing.T) {
 	}
 	if strings.Contains(results.String()+progress.String(), "another") {
 		t.Error("a check of another group ran")
+	}
+}
+
+func TestInterruptedRunIsNoSuccess(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSample$", "-podenv.sample=yes", "-podenv.series=v1.33", "-podenv.only=unit")
+	out, err := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != interrupted {
+		t.Errorf("status %d (%v), want %d:\n%s", got, err, interrupted, out)
 	}
 }
