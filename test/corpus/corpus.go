@@ -21,14 +21,24 @@ var files embed.FS
 // EnvFiles is the corpus of KEP-3721 (env[].valueFrom.fileKeyRef).
 const EnvFiles = "envfiles"
 
-// fieldComment begins a line of a refused pod's file that names the field of an error.
-const fieldComment = "# field: "
+// What begins a line of a refused pod's file: one that names the field of an error, and
+// those for upstream's API where it decides otherwise, with the field or the reason.
+const (
+	fieldComment           = "# field: "
+	upstreamFieldComment   = "# upstream field: "
+	upstreamAcceptsComment = "# upstream accepts: "
+)
 
 // Case is one pod, and what the API server is to say when somebody creates it.
 type Case struct {
 	Name   string   // of the file, without its extension
 	Pod    *v1.Pod  // without a namespace
 	Fields []string // of the errors, one for each, in no order; none if the pod is accepted
+
+	// UpstreamFields is Fields for an API server whose API of the feature is upstream's.
+	UpstreamFields []string
+	// UpstreamAccepts says why such an API server accepts a pod that has Fields.
+	UpstreamAccepts string
 }
 
 // Accepted returns the pods of feature that the API server accepts, by name.
@@ -88,9 +98,22 @@ func parse(name string, data []byte) (Case, error) {
 		return Case{}, fmt.Errorf("is a %s %s, want a v1 Pod", c.Pod.APIVersion, c.Pod.Kind)
 	}
 	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
 		if field, found := strings.CutPrefix(line, fieldComment); found {
-			c.Fields = append(c.Fields, strings.TrimSpace(field))
+			c.Fields = append(c.Fields, field)
 		}
+		if field, found := strings.CutPrefix(line, upstreamFieldComment); found {
+			c.UpstreamFields = append(c.UpstreamFields, field)
+		}
+		if reason, found := strings.CutPrefix(line, upstreamAcceptsComment); found {
+			c.UpstreamAccepts = reason
+		}
+	}
+	switch {
+	case c.UpstreamAccepts != "" && (len(c.UpstreamFields) > 0 || len(c.Fields) == 0):
+		return Case{}, fmt.Errorf("upstream accepts what it or this branch says otherwise of: leave out %q", upstreamAcceptsComment)
+	case c.UpstreamAccepts == "" && len(c.UpstreamFields) == 0:
+		c.UpstreamFields = c.Fields
 	}
 	return c, nil
 }
