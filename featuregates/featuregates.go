@@ -136,3 +136,16 @@ func Enabled(minor string) (map[string]bool, error) {
 	}
 	return on, nil
 }
+
+// CanBeOff reports whether a component of minor starts with the gate called name off. It does
+// unless the gate is locked there.
+func CanBeOff(minor, name string) (bool, error) {
+	states, err := In(minor)
+	if err != nil {
+		return false, err
+	}
+	locked := slices.ContainsFunc(states, func(state State) bool {
+		return string(state.Name) == name && state.Spec.LockToDefault
+	})
+	return !locked, nil
+}

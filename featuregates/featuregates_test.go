@@ -57,6 +57,25 @@ func TestEnabledTurnsEveryGateOn(t *testing.T) {
 	}
 }
 
+func TestCanBeOff(t *testing.T) {
+	for _, test := range []struct {
+		minor, gate string
+		want        bool
+	}{
+		{"v1.33", "RelaxedEnvironmentVariableValidation", true},
+		{"v1.34", "RelaxedEnvironmentVariableValidation", false},
+		{"v1.34", "EnvFiles", true},
+		{"v1.29", "ValidatingAdmissionPolicy", true}, // none of this branch
+	} {
+		if got, err := CanBeOff(test.minor, test.gate); err != nil || got != test.want {
+			t.Errorf("%s in %s: %t (%v), want %t", test.gate, test.minor, got, err, test.want)
+		}
+	}
+	if _, err := CanBeOff("newest", "EnvFiles"); err == nil {
+		t.Error("no error for a minor that is not a version")
+	}
+}
+
 // The rows from the minor in which Kubernetes has a gate on are Kubernetes' own.
 func TestUpstreamRowsAgreeWithTheNewestKubernetes(t *testing.T) {
 	known := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
