@@ -36,6 +36,20 @@ func describe(theme string, body func(f *framework.Framework)) bool {
 	return describeIf(components.RequireGate, theme, body)
 }
 
+// ownAPI is the precondition of specs of what this branch decides where the API is its own.
+func ownAPI(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	components.RequireGate(ctx, gate)
+	components.RequireOwnAPI(gate)
+}
+
+// upstreamAPI is the precondition of specs of what upstream decides otherwise.
+func upstreamAPI(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	components.RequireGate(ctx, gate)
+	components.RequireUpstreamAPI(gate)
+}
+
 // describeIf declares specs that run where precondition does not skip them.
 func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()

@@ -6,6 +6,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
@@ -59,12 +60,12 @@ func ephemeral(name string, env ...v1.EnvVar) v1.EphemeralContainer {
 
 // addEphemeral adds container to the pod.
 func addEphemeral(ctx context.Context, f *framework.Framework, pod string, container v1.EphemeralContainer) {
-	framework.ExpectNoError(tryAddEphemeral(ctx, f, pod, container))
+	framework.ExpectNoError(tryAddEphemeral(ctx, f.ClientSet, f.Namespace.Name, pod, container))
 }
 
 // tryAddEphemeral is addEphemeral for a container that the API server may refuse.
-func tryAddEphemeral(ctx context.Context, f *framework.Framework, pod string, container v1.EphemeralContainer) error {
-	client := f.ClientSet.CoreV1().Pods(f.Namespace.Name)
+func tryAddEphemeral(ctx context.Context, clients kubernetes.Interface, namespace, pod string, container v1.EphemeralContainer) error {
+	client := clients.CoreV1().Pods(namespace)
 	now, err := client.Get(ctx, pod, metav1.GetOptions{})
 	if err != nil {
 		return err

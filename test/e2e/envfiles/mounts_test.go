@@ -13,18 +13,11 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// The rule of KEP-3721's "Container Behavior", 6a: a volume of env files is mounted by
-// init containers only, and a container either mounts it or consumes it. That an object
-// which breaks the rule already can still be updated has its proof in unit tests: an
-// API server with the rule stores none.
-var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
+// mountsOf6a are entries of a table whose parameters are the init containers and the containers
+// of a pod that breaks rule 6a, and the field of the mount that breaks it.
+var mountsOf6a = func() []ginkgo.TableEntry {
 	variable := from("A", "config.env", "A")
-
-	ginkgo.DescribeTable("refuses", func(ctx context.Context, init, containers []v1.Container, field string) {
-		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("refused", init, containers...)))
-
-		expectForbidden(err, "spec."+field)
-	},
+	return []ginkgo.TableEntry{
 		ginkgo.Entry("a container that mounts the volume it consumes",
 			nil, []v1.Container{mounting(pods.Dumps(consumer, variable))}, "containers[0].volumeMounts[0].name"),
 		ginkgo.Entry("a container that mounts the volume another one consumes",
@@ -40,26 +33,46 @@ var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
 		ginkgo.Entry("a sidecar that mounts the volume it consumes",
 			[]v1.Container{always(mounting(pods.Dumps("aside", variable)))}, []v1.Container{pods.Dumps("main")},
 			"initContainers[0].volumeMounts[0].name"),
-	)
+	}
+}()
+
+// mountsOf6aWithEphemeral are such entries for a container of a pod, an ephemeral container
+// that is added, and the field.
+var mountsOf6aWithEphemeral = []ginkgo.TableEntry{
+	ginkgo.Entry("an ephemeral container that mounts the volume another container consumes",
+		pods.Dumps(consumer, from("A", "config.env", "A")), mountingToo(ephemeral("debug")), "spec.ephemeralContainers[0].volumeMounts[0].name"),
+	ginkgo.Entry("an ephemeral container that consumes the volume another container mounts",
+		mounting(pods.Dumps("main")), ephemeral("debug", from("A", "config.env", "A")), "spec.containers[0].volumeMounts[0].name"),
+}
+
+// The rule of KEP-3721's "Container Behavior", 6a: a volume of env files is mounted by
+// init containers only, and a container either mounts it or consumes it. That an object
+// which breaks the rule already can still be updated has its proof in unit tests: an
+// API server with the rule stores none.
+var _ = describeIf(ownAPI, "the API server, by rule 6a,", func(f *framework.Framework) {
+	ginkgo.DescribeTable("refuses", func(ctx context.Context, init, containers []v1.Container, field string) {
+		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("refused", init, containers...)))
+
+		expectForbidden(err, "spec."+field)
+	}, mountsOf6a)
 
 	ginkgo.DescribeTable("refuses", func(ctx context.Context, main v1.Container, added v1.EphemeralContainer, field string) {
 		pod := unscheduled(newPod("refused", nil, main))
 		pods.Create(ctx, f, pod)
 
-		expectForbidden(tryAddEphemeral(ctx, f, pod.Name, added), field)
-	},
-		ginkgo.Entry("an ephemeral container that mounts the volume another container consumes",
-			pods.Dumps(consumer, variable), mountingToo(ephemeral("debug")), "spec.ephemeralContainers[0].volumeMounts[0].name"),
-		ginkgo.Entry("an ephemeral container that consumes the volume another container mounts",
-			mounting(pods.Dumps("main")), ephemeral("debug", variable), "spec.containers[0].volumeMounts[0].name"),
-	)
+		expectForbidden(tryAddEphemeral(ctx, f.ClientSet, f.Namespace.Name, pod.Name, added), field)
+	}, mountsOf6aWithEphemeral)
 
 	forEachWorkload("refuses, by its own path, such a mount in the template", func(ctx context.Context, w workload) {
-		pod := unscheduled(newPod("", nil, pods.Dumps("main"), mounting(pods.Dumps(consumer, variable))))
+		pod := unscheduled(newPod("", nil, pods.Dumps("main"), mounting(pods.Dumps(consumer, from("A", "config.env", "A")))))
 		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
 
 		expectForbidden(err, w.at("spec.containers[1].volumeMounts[0].name"))
 	})
+})
+
+var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
+	variable := from("A", "config.env", "A")
 
 	ginkgo.DescribeTable("accepts", func(ctx context.Context, init []v1.Container, containers ...v1.Container) {
 		pods.Create(ctx, f, unscheduled(newPod("accepted", init, containers...)))

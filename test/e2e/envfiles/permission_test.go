@@ -27,76 +27,83 @@ type reader struct {
 	mend   string        // gives the permission, as root
 }
 
-// Row 7 of KEP-3721's failure table.
-var _ = describe("row 7, the container waits, an event says why, and it starts once the file is right, when its user may not read the file:", func(f *framework.Framework) {
-	ginkgo.DescribeTable("it is the user of", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) },
-		ginkgo.Entry("the container's runAsUser", reader{
-			script: "echo KEY=value > config.env; chmod 600 config.env",
-			user:   ptr.To(int64(1000)),
-			mend:   "chown 1000 config.env",
-		}),
-		ginkgo.Entry("the pod's runAsUser", reader{
-			script: "echo KEY=value > config.env; chmod 600 config.env",
-			pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.RunAsUser = ptr.To(int64(1000)) },
-			mend:   "chmod go+r config.env", // its group is not known: it may be the file's
-		}),
-		ginkgo.Entry("the container's runAsGroup", reader{
-			script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
-			user:   ptr.To(int64(1000)),
-			group:  ptr.To(int64(3000)),
-			mend:   "chgrp 3000 config.env",
-		}),
-		ginkgo.Entry("the pod's fsGroup", reader{
-			script: "echo KEY=value > config.env; chmod 600 config.env", // of group 4000, as the volume
-			user:   ptr.To(int64(1000)),
-			pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.FSGroup = ptr.To(int64(4000)) },
-			mend:   "chmod g+r config.env",
-		}),
-		ginkgo.Entry("the pod's supplementalGroups", reader{
-			script: "echo KEY=value > config.env; chgrp 5001 config.env; chmod 640 config.env",
-			user:   ptr.To(int64(1000)),
-			pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.SupplementalGroups = []int64{5000} },
-			mend:   "chgrp 5000 config.env",
-		}),
-		ginkgo.Entry("the image, a number", reader{
-			script: "echo KEY=value > config.env; chmod 600 config.env",
-			image:  pods.EnvdumpNonroot,
-			mend:   "chown 65532 config.env",
-		}),
-		ginkgo.Entry("the image, with a group, of which the kubelet sees nothing", reader{
-			script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
-			image:  pods.EnvdumpGroup,
-			says:   []string{"the primary group, which is not known; set runAsGroup"},
-			mend:   "chown 1000 config.env",
-		}),
-		ginkgo.Entry("the image, a name, which the kubelet cannot know", reader{
-			script: "echo KEY=value > config.env; chown 65534:65534 config.env; chmod 660 config.env",
-			image:  pods.EnvdumpNamed,
-			says:   []string{"runAsUser"},
-			mend:   "chmod o+r config.env",
-		}),
-	)
+// unreadableBy are entries of a table whose parameter is a file that the container's user
+// may not read, called as what makes that user.
+var unreadableBy = []ginkgo.TableEntry{
+	ginkgo.Entry("the container's runAsUser", reader{
+		script: "echo KEY=value > config.env; chmod 600 config.env",
+		user:   ptr.To(int64(1000)),
+		mend:   "chown 1000 config.env",
+	}),
+	ginkgo.Entry("the pod's runAsUser", reader{
+		script: "echo KEY=value > config.env; chmod 600 config.env",
+		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.RunAsUser = ptr.To(int64(1000)) },
+		mend:   "chmod go+r config.env", // its group is not known: it may be the file's
+	}),
+	ginkgo.Entry("the container's runAsGroup", reader{
+		script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
+		user:   ptr.To(int64(1000)),
+		group:  ptr.To(int64(3000)),
+		mend:   "chgrp 3000 config.env",
+	}),
+	ginkgo.Entry("the pod's fsGroup", reader{
+		script: "echo KEY=value > config.env; chmod 600 config.env", // of group 4000, as the volume
+		user:   ptr.To(int64(1000)),
+		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.FSGroup = ptr.To(int64(4000)) },
+		mend:   "chmod g+r config.env",
+	}),
+	ginkgo.Entry("the pod's supplementalGroups", reader{
+		script: "echo KEY=value > config.env; chgrp 5001 config.env; chmod 640 config.env",
+		user:   ptr.To(int64(1000)),
+		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.SupplementalGroups = []int64{5000} },
+		mend:   "chgrp 5000 config.env",
+	}),
+	ginkgo.Entry("the image, a number", reader{
+		script: "echo KEY=value > config.env; chmod 600 config.env",
+		image:  pods.EnvdumpNonroot,
+		mend:   "chown 65532 config.env",
+	}),
+	ginkgo.Entry("the image, with a group, of which the kubelet sees nothing", reader{
+		script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
+		image:  pods.EnvdumpGroup,
+		says:   []string{"the primary group, which is not known; set runAsGroup"},
+		mend:   "chown 1000 config.env",
+	}),
+	ginkgo.Entry("the image, a name, which the kubelet cannot know", reader{
+		script: "echo KEY=value > config.env; chown 65534:65534 config.env; chmod 660 config.env",
+		image:  pods.EnvdumpNamed,
+		says:   []string{"runAsUser"},
+		mend:   "chmod o+r config.env",
+	}),
+}
 
-	ginkgo.DescribeTable("the permission that lacks is", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) },
-		ginkgo.Entry("to search a directory on the way", reader{
-			script: "mkdir -p a/b; echo KEY=value > a/b/config.env; chmod 700 a",
-			path:   "a/b/config.env",
-			user:   ptr.To(int64(1000)),
-			says:   []string{"director"},
-			mend:   "chmod go+x a",
-		}),
-		ginkgo.Entry("the owner's, though all others have it", reader{
-			script: "echo KEY=value > config.env; chown 1000 config.env; chmod 044 config.env",
-			user:   ptr.To(int64(1000)),
-			mend:   "chmod u+r config.env",
-		}),
-		ginkgo.Entry("the group's, though all others have it", reader{
-			script: "echo KEY=value > config.env; chgrp 3000 config.env; chmod 604 config.env",
-			user:   ptr.To(int64(1000)),
-			group:  ptr.To(int64(3000)),
-			mend:   "chmod g+r config.env",
-		}),
-	)
+// lackingPermission are such entries, called as the permission that lacks.
+var lackingPermission = []ginkgo.TableEntry{
+	ginkgo.Entry("to search a directory on the way", reader{
+		script: "mkdir -p a/b; echo KEY=value > a/b/config.env; chmod 700 a",
+		path:   "a/b/config.env",
+		user:   ptr.To(int64(1000)),
+		says:   []string{"director"},
+		mend:   "chmod go+x a",
+	}),
+	ginkgo.Entry("the owner's, though all others have it", reader{
+		script: "echo KEY=value > config.env; chown 1000 config.env; chmod 044 config.env",
+		user:   ptr.To(int64(1000)),
+		mend:   "chmod u+r config.env",
+	}),
+	ginkgo.Entry("the group's, though all others have it", reader{
+		script: "echo KEY=value > config.env; chgrp 3000 config.env; chmod 604 config.env",
+		user:   ptr.To(int64(1000)),
+		group:  ptr.To(int64(3000)),
+		mend:   "chmod g+r config.env",
+	}),
+}
+
+// Row 7 of KEP-3721's failure table.
+var _ = describeIf(ownAPI, "row 7, the container waits, an event says why, and it starts once the file is right, when its user may not read the file:", func(f *framework.Framework) {
+	ginkgo.DescribeTable("it is the user of", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) }, unreadableBy)
+
+	ginkgo.DescribeTable("the permission that lacks is", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) }, lackingPermission)
 })
 
 var _ = describe("row 7, a container may read", func(f *framework.Framework) {
@@ -121,13 +128,33 @@ var _ = describe("row 7, a container may read", func(f *framework.Framework) {
 		pod.Spec.HostUsers = ptr.To(false)
 		pods.Create(ctx, f, pod)
 
-		pods.AwaitConfigError(ctx, f, pod.Name, plain.Name)
+		if components.HasUpstreamAPI(gate) { // without row 7
+			gomega.Expect(pods.Env(ctx, f, pod.Name, plain.Name)).To(gomega.HaveKeyWithValue("VARIABLE", "value"))
+		} else {
+			pods.AwaitConfigError(ctx, f, pod.Name, plain.Name)
+		}
 		awaitValue(ctx, f, pod.Name, "VARIABLE", "value")
 	})
 })
 
 // expectRefused checks that r's container does not start until its user may read.
 func expectRefused(ctx context.Context, f *framework.Framework, r reader) {
+	ginkgo.GinkgoHelper()
+	r, pod := r.create(ctx, f)
+
+	event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)
+	expectNamed(event, "VARIABLE", r.path, "KEY")
+	for _, says := range append(r.says, "user may not") {
+		gomega.Expect(event.Message).To(gomega.ContainSubstring(says))
+	}
+
+	shell(ctx, f, pod.Name, "cd /data; "+r.mend)
+	pods.Nudge(ctx, f, pod.Name)
+	awaitValue(ctx, f, pod.Name, "VARIABLE", "value")
+}
+
+// create creates the pod of r, and returns r with its defaults.
+func (r reader) create(ctx context.Context, f *framework.Framework) (reader, *v1.Pod) {
 	ginkgo.GinkgoHelper()
 	if r.path == "" {
 		r.path = "config.env"
@@ -144,17 +171,7 @@ func expectRefused(ctx context.Context, f *framework.Framework, r reader) {
 	if r.pod != nil {
 		r.pod(pod)
 	}
-	pods.Create(ctx, f, pod)
-
-	event := pods.AwaitConfigError(ctx, f, pod.Name, consumer)
-	expectNamed(event, "VARIABLE", r.path, "KEY")
-	for _, says := range append(r.says, "user may not") {
-		gomega.Expect(event.Message).To(gomega.ContainSubstring(says))
-	}
-
-	shell(ctx, f, pod.Name, "cd /data; "+r.mend)
-	pods.Nudge(ctx, f, pod.Name)
-	awaitValue(ctx, f, pod.Name, "VARIABLE", "value")
+	return r, pods.Create(ctx, f, pod)
 }
 
 // requireUserNamespaces skips the running spec unless the runtime of every node that

@@ -21,12 +21,8 @@ const noWriter = `: no init container mounts volume "config", so nothing can hav
 
 var _ = describe("the API server warns of a file that nothing can have written", func(f *framework.Framework) {
 	ginkgo.DescribeTable("in a pod whose volume", func(ctx context.Context, pod *v1.Pod, want ...string) {
-		config := f.ClientConfig()
-		heard := &warnings{}
-		config.WarningHandler = heard
-		client, err := kubernetes.NewForConfig(config)
-		framework.ExpectNoError(err)
-		_, err = client.CoreV1().Pods(f.Namespace.Name).Create(ctx, unscheduled(pod), metav1.CreateOptions{})
+		client, _, heard := listening(f)
+		_, err := client.CoreV1().Pods(f.Namespace.Name).Create(ctx, unscheduled(pod), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
 		gomega.Expect(heard.all()).To(gomega.ConsistOf(want))
@@ -51,13 +47,9 @@ var _ = describe("the API server warns of a file that nothing can have written",
 	)
 
 	forEachWorkload("in the template", func(ctx context.Context, w workload) {
-		config := f.ClientConfig()
-		heard := &warnings{}
-		config.WarningHandler = heard
-		client, err := dynamic.NewForConfig(config)
-		framework.ExpectNoError(err)
+		_, client, heard := listening(f)
 		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))))
-		_, err = w.client(client, f.Namespace.Name).Create(ctx, w.of("warned", pod), metav1.CreateOptions{})
+		_, err := w.client(client, f.Namespace.Name).Create(ctx, w.of("warned", pod), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
 		gomega.Expect(heard.all()).To(gomega.ConsistOf(w.at("spec.containers[0].env[1].valueFrom.fileKeyRef") + noWriter))
@@ -70,6 +62,19 @@ func hugePages(pod *v1.Pod) *v1.Pod {
 	limits := v1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi"), v1.ResourceMemory: resource.MustParse("64Mi")}
 	pod.Spec.InitContainers[0].Resources.Limits = limits
 	return pod
+}
+
+// listening returns clients, and the warnings that they get.
+func listening(f *framework.Framework) (kubernetes.Interface, dynamic.Interface, *warnings) {
+	ginkgo.GinkgoHelper()
+	config := f.ClientConfig()
+	heard := &warnings{}
+	config.WarningHandler = heard
+	client, err := kubernetes.NewForConfig(config)
+	framework.ExpectNoError(err)
+	unstructured, err := dynamic.NewForConfig(config)
+	framework.ExpectNoError(err)
+	return client, unstructured, heard
 }
 
 // warnings collects the Warning headers of a client's answers.

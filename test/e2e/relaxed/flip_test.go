@@ -20,7 +20,7 @@ import (
 
 // The KEP's sections on rollback and downgrade: what was stored while the gate was on.
 // The spec changes the manifest of the API server on its node and puts it back.
-var _ = describe("when the API server's gate goes off and on again", func(f *framework.Framework) {
+var _ = describeIf(unlocked, "when the API server's gate goes off and on again", func(f *framework.Framework) {
 	f.NamespacePodSecurityLevel = admissionapi.LevelPrivileged // for a shell on the node
 
 	f.It("what was stored goes on, and can be updated, but makes no new pods until it is on", f.WithSerial(), func(ctx context.Context) {
@@ -163,4 +163,11 @@ func awaitGate(ctx context.Context, f *framework.Framework, want components.Gate
 		}
 		return components.GateOfAPIServer(ctx, f.ClientSet, gate)
 	}).WithTimeout(f.Timeouts.PodStart).Should(gomega.Equal(want), "the gate of the API server")
+}
+
+// unlocked is the precondition of specs that turn the gate off.
+func unlocked(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	components.RequireGate(ctx, gate)
+	components.RequireUnlocked(gate)
 }

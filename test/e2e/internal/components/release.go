@@ -1,0 +1,67 @@
+package components
+
+import (
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	"k8s.io/client-go/discovery"
+	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/featuregates"
+)
+
+// HasUpstreamAPI reports whether the API server is of a release in which Kubernetes itself has
+// the API behind gate, so that upstream's validation decides, and not that of this branch.
+func HasUpstreamAPI(gate string) bool {
+	ginkgo.GinkgoHelper()
+	return !gateOfThisRelease(gate).Carried
+}
+
+// RequireUpstreamAPI skips the running spec unless the API behind gate is upstream's.
+func RequireUpstreamAPI(gate string) {
+	ginkgo.GinkgoHelper()
+	if !HasUpstreamAPI(gate) {
+		ginkgo.Skip(fmt.Sprintf("the API of %s is this branch's in the release of the API server", gate))
+	}
+}
+
+// RequireOwnAPI skips the running spec unless the API behind gate is this branch's.
+func RequireOwnAPI(gate string) {
+	ginkgo.GinkgoHelper()
+	if HasUpstreamAPI(gate) {
+		ginkgo.Skip(fmt.Sprintf("the API of %s is upstream's in the release of the API server", gate))
+	}
+}
+
+// RequireUnlocked skips the running spec where no component can have gate off.
+func RequireUnlocked(gate string) {
+	ginkgo.GinkgoHelper()
+	if gateOfThisRelease(gate).Spec.LockToDefault {
+		ginkgo.Skip(fmt.Sprintf("the gate %s is locked in the release of the API server", gate))
+	}
+}
+
+func gateOfThisRelease(gate string) featuregates.State {
+	ginkgo.GinkgoHelper()
+	state, err := gateOfRelease(newClient().Discovery(), gate)
+	framework.ExpectNoError(err)
+	return state
+}
+
+// gateOfRelease returns what gate is in the release that the API server says that it is.
+func gateOfRelease(server discovery.ServerVersionInterface, gate string) (featuregates.State, error) {
+	info, err := server.ServerVersion()
+	if err != nil {
+		return featuregates.State{}, fmt.Errorf("read the version of the API server: %w", err)
+	}
+	states, err := featuregates.In(info.GitVersion)
+	if err != nil {
+		return featuregates.State{}, err
+	}
+	for _, state := range states {
+		if string(state.Name) == gate {
+			return state, nil
+		}
+	}
+	return featuregates.State{}, fmt.Errorf("featuregates has no gate %s for %s", gate, info.GitVersion)
+}

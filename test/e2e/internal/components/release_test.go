@@ -1,0 +1,42 @@
+package components
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/version"
+)
+
+type release string
+
+func (r release) ServerVersion() (*version.Info, error) {
+	return &version.Info{GitVersion: string(r)}, nil
+}
+
+func TestGateOfRelease(t *testing.T) {
+	for _, test := range []struct {
+		release, gate  string
+		own, locked    bool
+		wantNoSuchGate bool
+	}{
+		{release: "v1.29.15+podenv.29", gate: "EnvFiles", own: true},
+		{release: "v1.33.13+podenv.25.dirty", gate: "EnvFiles", own: true},
+		{release: "v1.34.10+podenv.15", gate: "EnvFiles"},
+		{release: "v1.34.10", gate: "EnvFiles"},
+		{release: "v1.29.15+podenv.29", gate: "RelaxedEnvironmentVariableValidation", own: true},
+		{release: "v1.33.13", gate: "RelaxedEnvironmentVariableValidation"},
+		{release: "v1.34.10", gate: "RelaxedEnvironmentVariableValidation", locked: true},
+		{release: "v1.34.10", gate: "VariableExpansionEvents", own: true},
+		{release: "v1.28.0", gate: "EnvFiles", wantNoSuchGate: true},
+		{release: "v1.34.10", gate: "NoSuchGate", wantNoSuchGate: true},
+	} {
+		t.Run(test.release+" "+test.gate, func(t *testing.T) {
+			state, err := gateOfRelease(release(test.release), test.gate)
+			if (err != nil) != test.wantNoSuchGate {
+				t.Fatalf("error %v", err)
+			}
+			if state.Carried != test.own || state.Spec.LockToDefault != test.locked {
+				t.Errorf("own %t, locked %t: want %t, %t", state.Carried, state.Spec.LockToDefault, test.own, test.locked)
+			}
+		})
+	}
+}
