@@ -82,7 +82,7 @@ func isGeneratorSource(file string) bool {
 }
 
 // marker asks for a generator, in a comment of its own.
-var marker = regexp.MustCompile(`(?m)^// *\+k8s:([a-z0-9-]+-gen(?:-[a-z-]+)?)=(.*)$`)
+var marker = regexp.MustCompile(`(?m)^// *\+k8s:([a-z0-9-]+-gen(?:-[a-z-]+)?|` + modelPackage + `)=(.*)$`)
 
 // keepInputs forgets the changed files of packages that no generator reads: in such a
 // package no file, changed or not, has a marker.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -18,7 +19,7 @@ func (p *pipeline) checkOpenAPI() error {
 	if len(p.touched) == len(p.packages) {
 		return nil // everything: the release itself is the reference
 	}
-	for _, pkg := range p.marked("openapi-gen", p.isAffected) {
+	for _, pkg := range p.marked(openAPIMarker, p.isAffected) {
 		for _, foreign := range foreignDefinitions {
 			if strings.HasPrefix(pkg.path, foreign) {
 				return fmt.Errorf("types of %s change, and OpenAPI definitions of kube-aggregator and apiextensions-apiserver with them, which are %w; "+
@@ -29,13 +30,28 @@ func (p *pipeline) checkOpenAPI() error {
 	return nil
 }
 
-const openAPIMarker = "openapi-gen"
+const (
+	openAPIMarker = "openapi-gen"
+	// modelPackage names the package of its types in OpenAPI schemas.
+	modelPackage = "openapi-model-package"
+)
 
-// definitions makes the OpenAPI definitions of all types, which are in one file. They are
-// nil if the change reaches none.
+// openAPIPackages lists the packages that match and whose types openapi-gen reads.
+func (p *pipeline) openAPIPackages(match func(*goPackage) bool) []*goPackage {
+	packages := p.marked(openAPIMarker, match)
+	if p.modelNames {
+		packages = append(packages, p.marked(modelPackage, func(pkg *goPackage) bool {
+			return len(pkg.markers[openAPIMarker]) == 0 && match(pkg)
+		})...)
+	}
+	return packages
+}
+
+// definitions makes the OpenAPI definitions of all types, which are in one file, and the
+// methods with the types' names there. They are nil if the change reaches none.
 func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	const file = openAPIDefinitions + "/" + definitionsName
-	if len(p.marked(openAPIMarker, p.isAffected)) == 0 {
+	if len(p.openAPIPackages(p.isAffected)) == 0 {
 		return nil, nil
 	}
 	v, err := p.view("openapi")
@@ -43,17 +59,35 @@ func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 		return nil, err
 	}
 	defer p.log.start("OpenAPI definitions")()
-	if err := v.remove(file); err != nil {
+	packages := p.openAPIPackages(func(*goPackage) bool { return true })
+	var names []string
+	if p.modelNames {
+		for _, pkg := range packages {
+			names = append(names, path.Join(pkg.dir, modelNamesName))
+		}
+	}
+	if err := v.remove(append(names, file)...); err != nil {
 		return nil, err
 	}
-	made, err := p.runOpenAPIGen(ctx, v, p.marked(openAPIMarker, func(*goPackage) bool { return true }))
-	return outputs{file: made}, err
+	definitions, err := p.runOpenAPIGen(ctx, v, packages)
+	if err != nil {
+		return nil, err
+	}
+	made, err := v.collect(names...)
+	if err != nil {
+		return nil, err
+	}
+	made[file] = definitions
+	return made, nil
 }
 
 // runOpenAPIGen makes the definitions of packages.
 func (p *pipeline) runOpenAPIGen(ctx context.Context, v *view, packages []*goPackage) ([]byte, error) {
 	out, report := filepath.Join(p.work, "definitions"), filepath.Join(p.work, "violations")
 	args := []string{"--report-filename=" + report}
+	if p.modelNames {
+		args = append(args, "--output-model-name-file="+modelNamesName)
+	}
 	made := filepath.Join(out, definitionsName)
 	if target := importPath(openAPIDefinitions); p.gopath {
 		args = append(args, "--output-file-base="+strings.TrimSuffix(definitionsName, ".go"), "--output-base="+out, "--output-package="+target)

@@ -14,6 +14,7 @@ var generatedNames = []string{
 	"zz_generated.conversion.go",
 	"zz_generated.deepcopy.go",
 	"zz_generated.defaults.go",
+	modelNamesName,
 	"zz_generated.openapi.go",
 	"zz_generated.prerelease-lifecycle.go",
 	"zz_generated.validations.go",
@@ -25,6 +26,7 @@ const (
 	openAPISpecs        = "api/openapi-spec"
 	openAPIDefinitions  = "pkg/generated/openapi"
 	definitionsName     = "zz_generated.openapi.go"
+	modelNamesName      = "zz_generated.model_name.go"
 )
 
 // clientFolders are the folders of client-go that generators write.

@@ -11,6 +11,7 @@ func TestIsGenerated(t *testing.T) {
 		{"staging/src/k8s.io/api/core/v1/generated.proto", true},
 		{"staging/src/k8s.io/api/core/v1/types_swagger_doc_generated.go", true},
 		{"staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go", true},
+		{"staging/src/k8s.io/api/core/v1/zz_generated.model_name.go", true},
 		{"staging/src/k8s.io/api/core/v1/zz_generated.prerelease-lifecycle.go", true},
 		{"pkg/apis/core/zz_generated.deepcopy.go", true},
 		{"pkg/apis/core/v1/zz_generated.conversion.go", true},

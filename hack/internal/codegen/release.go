@@ -13,9 +13,10 @@ import (
 type kubernetes struct {
 	// tools are the packages of the commands, built in the tree.
 	tools []string
-	// newTools is the version of golang.org/x/tools to build them with, where that of the
-	// release does not compile with Go 1.25 and later; empty for the release's own.
-	newTools string
+	// toolsVersion is the version of golang.org/x/tools to build them with, where that of the
+	// release does not compile with Go 1.25 and later, or where the release's go.sum is not
+	// enough to build goimports; empty for what the release has.
+	toolsVersion string
 	// gopath says that the generators' library is gengo before v2, which knows no modules:
 	// they look for packages in a GOPATH, and all that they are given is flags.
 	gopath bool
@@ -26,6 +27,9 @@ type kubernetes struct {
 	unpluralized []string
 	// clientFlags are those of client-gen that not every minor has.
 	clientFlags []string
+	// modelNames says that openapi-gen writes modelNamesName into packages that have the
+	// modelPackage marker, and takes those packages too.
+	modelNames bool
 	// machinery are the packages that every protobuf definition may refer to, as
 	// go-to-protobuf's --apimachinery-packages names them.
 	machinery []string
@@ -67,9 +71,9 @@ func isFixtureTest(file string) bool {
 // hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh run.
 var minors = map[string]*kubernetes{
 	"v1.29": {
-		tools:    oldTools,
-		newTools: "v0.26.0",
-		gopath:   true,
+		tools:        oldTools,
+		toolsVersion: "v0.26.0",
+		gopath:       true,
 		packageGenerators: with(packageGenerators, map[string][]string{
 			"conversion-gen": {"--extra-dirs"},
 			"defaulter-gen":  {"--extra-peer-dirs"},
@@ -79,7 +83,7 @@ var minors = map[string]*kubernetes{
 	},
 	"v1.30": {
 		tools:             tools(),
-		newTools:          "v0.26.0",
+		toolsVersion:      "v0.26.0",
 		packageGenerators: packageGenerators,
 		unpluralized:      []string{"ResourceClaimParameters", "ResourceClassParameters"},
 		machinery:         machinery,
@@ -87,7 +91,7 @@ var minors = map[string]*kubernetes{
 	},
 	"v1.31": {
 		tools:             tools(),
-		newTools:          "v0.26.0",
+		toolsVersion:      "v0.26.0",
 		packageGenerators: packageGenerators,
 		machinery:         machinery,
 		specGates:         "AllAlpha=true,OpenAPIEnums=false,ConsistentListFromCache=false",
@@ -101,6 +105,15 @@ var minors = map[string]*kubernetes{
 	},
 	"v1.33": v133,
 	"v1.34": v133,
+	"v1.37": {
+		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
+		toolsVersion:      "v0.47.0",
+		packageGenerators: lintedGenerators(),
+		clientFlags:       []string{"--prefers-protobuf"},
+		modelNames:        true,
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+	},
 }
 
 // v133 is v1.33, and v1.34, whose scripts run the same.
@@ -170,6 +183,23 @@ var validationGen = packageGenerator{
 		"k8s.io/apimachinery/pkg/util/intstr",
 		"time",
 	}, ",")},
+}
+
+// lintedGenerators are those of v1.37: they refuse tags that none of them knows, deepcopy-gen
+// needs no bounds, and validation-gen looks for what it calls in packages that it is not to
+// write. The tests that validation-gen writes into test/declarative_validation are not made:
+// they count which rules upstream's tests reach.
+func lintedGenerators() []packageGenerator {
+	generators := append(slices.Clone(packageGenerators), validationGen)
+	generators = with(generators, map[string][]string{"validation-gen": {"--readonly-pkg"}})
+	for i := range generators {
+		g := &generators[i]
+		if g.tool == "deepcopy-gen" {
+			g.flags = nil
+		}
+		g.flags = append(slices.Clone(g.flags), "--lint-rules=known-tags-only,require-explicit-disablement")
+	}
+	return generators
 }
 
 var machinery = []string{

@@ -57,10 +57,10 @@ func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, log *logg
 	}
 	defer os.RemoveAll(beside)
 	args := []string{"build", "-o", filepath.Join(beside, "bin") + "/"}
-	if k.newTools != "" {
-		modFile, err := newerTools(ctx, o.Tree, beside, k.newTools, log)
+	if k.toolsVersion != "" {
+		modFile, err := withTools(ctx, o.Tree, beside, k.toolsVersion, log)
 		if err != nil {
-			return fmt.Errorf("getting %s %s for the generators of %s: %w", toolsModule, k.newTools, o.Release, err)
+			return fmt.Errorf("getting %s %s for the generators of %s: %w", toolsModule, k.toolsVersion, o.Release, err)
 		}
 		args = append(args, "-modfile="+modFile)
 	}
@@ -79,22 +79,23 @@ func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, log *logg
 
 const toolsModule = "golang.org/x/tools"
 
-// newerTools makes, in dir, a go.mod that is tree's with another version of toolsModule.
-func newerTools(ctx context.Context, tree, dir, version string, log *logger) (modFile string, err error) {
+// withTools makes, in dir, a go.mod that is tree's with version of toolsModule, and a go.sum
+// with what goimports needs.
+func withTools(ctx context.Context, tree, dir, version string, log *logger) (modFile string, err error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		if err := copyFile(filepath.Join(tree, name), filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
 	}
 	modFile = filepath.Join(dir, "go.mod")
-	return modFile, log.command(ctx, "go", "get", "-modfile="+modFile, toolsModule+"@"+version).
+	return modFile, log.command(ctx, "go", "get", "-modfile="+modFile, toolsModule+"/cmd/goimports@"+version).
 		Env(goEnv...).Env("GOFLAGS=").Dir(tree).Run()
 }
 
 // toolsKey is a hash of what the commands are built from.
 func toolsKey(o Options, k *kubernetes, goVersion string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, o.Release, goVersion, k.tools, k.newTools)
+	fmt.Fprintln(h, o.Release, goVersion, k.tools, k.toolsVersion)
 	for _, root := range []string{"go.mod", "go.sum", "cmd/genswaggertypedocs", stagingRoot + "k8s.io/code-generator/cmd", stagingRoot + "k8s.io/code-generator/pkg"} {
 		err := filepath.WalkDir(filepath.Join(o.Tree, root), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
