@@ -36,6 +36,9 @@ type Config struct {
 	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes'
 	// default.
 	Verbosity int
+	// CgroupV1 has the kubelets run on a host with cgroup v1, too, which those of v1.35 and
+	// later refuse by default. Kubelets before v1.31 do not know the setting.
+	CgroupV1 bool
 	// Kubeconfig is the file that gets the cluster's context; empty for the file
 	// that kubectl would use.
 	Kubeconfig string
@@ -83,6 +86,9 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	k.KubeadmConfigPatches = []string{singleReplica}
 	if c.Verbosity > 0 {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
+	}
+	if c.CgroupV1 {
+		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: KubeletConfiguration\nfailCgroupV1: false\n")
 	}
 	if c.Gates[podPreset] {
 		enablePodPreset(k)

@@ -42,21 +42,24 @@ func TestWhatKindGivesKubeadm(t *testing.T) {
 		"scheduler":         map[string]any{"extraArgs": map[string]any{"leader-elect": "false"}},
 	}
 	tests := map[string]struct {
-		verbosity int
-		want      []any
+		config Config
+		want   []any
 	}{
-		"the one of each controller gets over an API server that is away": {0, []any{controllers}},
-		"with a verbosity": {4, []any{
+		"the one of each controller gets over an API server that is away": {Config{}, []any{controllers}},
+		"with a verbosity": {Config{Verbosity: 4}, []any{
 			controllers,
 			map[string]any{"kind": "ClusterConfiguration", "apiServer": map[string]any{"extraArgs": map[string]any{"v": "4"}}},
 			map[string]any{"kind": "KubeletConfiguration", "logging": map[string]any{"verbosity": 4.0}},
 		}},
+		"with kubelets on cgroup v1": {Config{CgroupV1: true}, []any{
+			controllers,
+			map[string]any{"kind": "KubeletConfiguration", "failCgroupV1": false},
+		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := Config{Name: "podenv", NodeImage: "podenv/node:1", Verbosity: test.verbosity}
 			var got []any
-			for _, patch := range c.kind().KubeadmConfigPatches {
+			for _, patch := range test.config.kind().KubeadmConfigPatches {
 				object := map[string]any{}
 				if err := yaml.Unmarshal([]byte(patch), &object); err != nil {
 					t.Fatalf("%q: %v", patch, err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/featuregates"
@@ -154,12 +155,17 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 // it should be.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (c *cluster.Cluster, err error) {
 	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
+	cfg.CgroupV1 = toldOfCgroupV1(p.Series.Name)
 	err = p.step("cluster "+cfg.Name, func(s *progress.Step) error {
 		c, err = cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
 		return err
 	})
 	return c, err
 }
+
+// toldOfCgroupV1 reports whether kubelets of a cluster of minor are told to run on cgroup v1:
+// those that refuse it by default, and those of the minor that is upgraded to them.
+func toldOfCgroupV1(minor string) bool { return semver.Compare(minor, "v1.34") >= 0 }
 
 // Gates are the gates that a cluster of the series has on: those of this branch, and on
 // v1.29 the one of ValidatingAdmissionPolicy, which later releases have on by default.
