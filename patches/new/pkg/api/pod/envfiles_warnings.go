@@ -29,8 +29,7 @@ import (
 
 // warningsForEnvFiles warns of each variable that needs an env file which nothing
 // in the pod can have written by the time that its container starts: the volume
-// is an emptyDir, only init containers may mount it, and an init container waits
-// for those before it. Ephemeral containers are no part of a pod when it is
+// is an emptyDir, and an init container waits for those before it. Ephemeral containers are no part of a pod when it is
 // created, and updates of pods do not warn.
 func warningsForEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
 	warnings := warningsForUnreadableEnvFiles(podSpec, specPath)
@@ -53,9 +52,7 @@ func warningsForEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
 		}
 	}
 
-	for i := range podSpec.InitContainers {
-		c := &podSpec.InitContainers[i]
-		check(c, specPath.Child("initContainers").Index(i), "earlier init container")
+	mounts := func(c *api.Container) {
 		for _, mount := range c.VolumeMounts {
 			if mount.ReadOnly {
 				readOnly.Insert(mount.Name)
@@ -63,6 +60,16 @@ func warningsForEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
 				writable.Insert(mount.Name)
 			}
 		}
+	}
+
+	for i := range podSpec.InitContainers {
+		c := &podSpec.InitContainers[i]
+		check(c, specPath.Child("initContainers").Index(i), "earlier init container")
+		mounts(c)
+	}
+	// Where the API lets them mount the volume, they may write the file for one another.
+	for i := range podSpec.Containers {
+		mounts(&podSpec.Containers[i])
 	}
 	for i := range podSpec.Containers {
 		check(&podSpec.Containers[i], specPath.Child("containers").Index(i), "init container")

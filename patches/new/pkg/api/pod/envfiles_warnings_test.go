@@ -210,3 +210,21 @@ func TestWarningsForEnvFiles(t *testing.T) {
 		})
 	}
 }
+
+// Where the API lets containers mount a volume of env files, one may write for another.
+func TestWarningsForEnvFilesOfOtherContainers(t *testing.T) {
+	spec := &api.PodSpec{Containers: []api.Container{
+		{Name: "app", Env: []api.EnvVar{{Name: "A", ValueFrom: &api.EnvVarSource{
+			FileKeyRef: &api.FileKeySelector{VolumeName: "config", Path: "config.env", Key: "KEY"},
+		}}}},
+		{Name: "writer", VolumeMounts: []api.VolumeMount{{Name: "config", MountPath: "/config"}}},
+	}}
+	if got := warningsForEnvFiles(spec, field.NewPath("spec")); len(got) != 0 {
+		t.Errorf("unexpected warnings: %q", got)
+	}
+
+	spec.Containers[1].VolumeMounts[0].ReadOnly = true
+	if got := warningsForEnvFiles(spec, field.NewPath("spec")); len(got) != 1 {
+		t.Errorf("want one warning, as nothing can have written the file, got: %q", got)
+	}
+}

@@ -18,11 +18,9 @@ package validation
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	podtest "k8s.io/kubernetes/pkg/api/pod/testing"
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
@@ -153,37 +151,6 @@ func TestValidateEnvFileMounts(t *testing.T) {
 				if err.Type != field.ErrorTypeForbidden || err.Detail != tc.want[err.Field] {
 					t.Errorf("want %s: Forbidden: %s, got: %v", err.Field, tc.want[err.Field], err)
 				}
-			}
-		})
-	}
-}
-
-// The rule holds in ValidatePodSpec for whoever does not ask for the exception,
-// such as the kubelet for static pods.
-func TestValidatePodSpecWithEnvFileMounts(t *testing.T) {
-	breaking := podtest.MakePod("pod",
-		podtest.SetVolumes(podtest.MakeEmptyVolume("config")),
-		podtest.SetContainers(podtest.MakeContainer("app", func(c *core.Container) {
-			c.Env, c.VolumeMounts = consumesVolumes("config").Env, mountsVolumes("config").VolumeMounts
-		})),
-	)
-	testCases := []struct {
-		name string
-		opts PodValidationOptions
-		want []string
-	}{
-		{name: "by default", want: []string{"spec.containers[0].volumeMounts[0].name"}},
-		{name: "with the gate on", opts: PodValidationOptions{EnvFilesEnabled: true}, want: []string{"spec.containers[0].volumeMounts[0].name"}},
-		{name: "for an object that already broke the rule", opts: PodValidationOptions{AllowEnvFileMounts: true}},
-	}
-	for _, tc := range testCases {
-		t.Run(tc.name, func(t *testing.T) {
-			var got []string
-			for _, err := range ValidatePodSpec(&breaking.Spec, nil, field.NewPath("spec"), tc.opts) {
-				got = append(got, err.Field)
-			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("want errors of fields %v, got: %v", tc.want, got)
 			}
 		})
 	}
