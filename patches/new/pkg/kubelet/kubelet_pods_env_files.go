@@ -26,6 +26,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
+	"k8s.io/kubernetes/pkg/kubelet/metrics"
 	volumeutil "k8s.io/kubernetes/pkg/volume/util"
 )
 
@@ -79,20 +80,30 @@ func (f *envFiles) value(ctx context.Context, env *v1.EnvVar) (value string, isS
 	case missing && ref.Optional != nil && *ref.Optional:
 		return "", false, nil
 	}
-	what := fmt.Sprintf("couldn't parse env file %q in volume %q", envfile.Short(ref.Path), ref.VolumeName)
-	switch {
-	case errors.Is(err, envfile.ErrKeyNotFound):
-		what = fmt.Sprintf("environment variable key %q not found in file %q in volume %q", ref.Key, envfile.Short(ref.Path), ref.VolumeName)
-	case !f.hasVolume(ref.VolumeName):
-		what = fmt.Sprintf("cannot find the volume %q referenced by FileKeyRef with path %q", ref.VolumeName, envfile.Short(ref.Path))
+	if cause := (*envfile.Error)(nil); errors.As(err, &cause) {
+		metrics.EnvFileErrorsTotal.WithLabelValues(string(cause.Reason)).Inc()
 	}
-	return "", false, fmt.Errorf("couldn't set variable %q of container %q from key %q: %s: %w",
-		envfile.Short(env.Name), f.container.Name, ref.Key, what, err)
+	key := envfile.Short(ref.Key)
+	what := "couldn't parse env file"
+	switch {
+	case len(ref.Key) > envfile.MaxNameBytes:
+		what = fmt.Sprintf("environment variable key %q exceeds maximum length of %d characters", key, envfile.MaxNameBytes)
+	case errors.Is(err, envfile.ErrKeyNotFound):
+		what = fmt.Sprintf("environment variable key %q not found in file", key)
+	case !f.hasVolume(ref.VolumeName):
+		what = fmt.Sprintf("cannot find the volume %q referenced by FileKeyRef", ref.VolumeName)
+	}
+	return "", false, fmt.Errorf("couldn't set variable %q of container %q from key %q of env file %q in volume %q: %s: %w",
+		envfile.Short(env.Name), f.container.Name, key, envfile.Short(ref.Path), ref.VolumeName, what, err)
 }
 
 func (f *envFiles) hasVolume(name string) bool { return f.volumes[name].Mounter != nil }
 
 func (f *envFiles) lookup(ctx context.Context, ref *v1.FileKeySelector) (string, error) {
+	// The API server accepts it, and no env file can have it.
+	if len(ref.Key) > envfile.MaxNameBytes {
+		return "", envfile.ErrLimitExceeded
+	}
 	if f.files == nil {
 		f.collectKeys()
 	}
@@ -138,6 +149,8 @@ func (f *envFiles) read(ctx context.Context, id envFileID, keys []string) (*envf
 	}
 	ctx, cancel := context.WithDeadline(ctx, f.deadline)
 	defer cancel()
+	start := time.Now()
+	defer func() { metrics.EnvFileReadDuration.Observe(metrics.SinceInSeconds(start)) }()
 	// The API server accepts a path that starts with a slash, which means the volume's root.
 	return envfile.Read(ctx, root, strings.TrimLeft(id.path, "/"), keys, envfile.Options{Syntax: f.syntax, RelaxedNames: true})
 }

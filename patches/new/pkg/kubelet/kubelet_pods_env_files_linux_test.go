@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -31,8 +32,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
+	compbasemetrics "k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
+	"k8s.io/kubernetes/pkg/kubelet/metrics"
 	"k8s.io/utils/ptr"
 )
 
@@ -115,17 +119,17 @@ func TestEnvFileValues(t *testing.T) {
 		{name: "an empty value is a value", syntax: envfile.SingleQuoted, file: "K=''\n", want: ""},
 		{name: "the form of v1.34", syntax: envfile.DotEnv, file: "K = 1\n", want: "1"},
 		{name: "the form of another minor", syntax: envfile.SingleQuoted, file: "K=" + secret + "\n",
-			wantError: []string{`variable "V" of container "main" from key "K": couldn't parse env file "config.env" in volume "config": line 1: `, "VAR='value'"}},
+			wantError: []string{`variable "V" of container "main" from key "K" of env file "config.env" in volume "config": couldn't parse env file: line 1: `, "VAR='value'"}},
 		{name: "the whole file is read", syntax: envfile.SingleQuoted, file: "K='1'\n" + secret + "\n", optional: true,
-			wantError: []string{`couldn't parse env file "config.env"`, "line 2: "}},
+			wantError: []string{`couldn't parse env file: line 2: `}},
 		{name: "a missing key", syntax: envfile.SingleQuoted, file: "X='" + secret + "'\n",
-			wantError: []string{`environment variable key "K" not found in file "config.env" in volume "config"`}},
+			wantError: []string{`of env file "config.env" in volume "config": environment variable key "K" not found in file: `}},
 		{name: "an optional missing key", syntax: envfile.SingleQuoted, file: "X='1'\n", optional: true, notSet: true},
 		{name: "a missing file", syntax: envfile.SingleQuoted,
-			wantError: []string{`couldn't parse env file "config.env" in volume "config": the file does not exist`}},
+			wantError: []string{`of env file "config.env" in volume "config": couldn't parse env file: the file does not exist`}},
 		{name: "an optional missing file", syntax: envfile.SingleQuoted, optional: true, notSet: true},
 		{name: "a volume that nothing mounts", noVolume: true,
-			wantError: []string{`cannot find the volume "config" referenced by FileKeyRef with path "config.env"`}},
+			wantError: []string{`of env file "config.env" in volume "config": cannot find the volume "config" referenced by FileKeyRef: `}},
 		{name: "an optional file in a volume that nothing mounts", noVolume: true, optional: true, notSet: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -189,4 +193,55 @@ func TestEnvFilesOfADeletedPodAreNotRead(t *testing.T) {
 	_, isSet, err := newEnvFiles(&v1.Container{Env: []v1.EnvVar{*env}}, volumes, envfile.SingleQuoted).value(ctx, env)
 	assert.ErrorIs(t, err, envfile.ErrInterrupted)
 	assert.False(t, isSet)
+}
+
+func TestEnvFileWithAKeyThatNoneCanHave(t *testing.T) {
+	key := strings.Repeat("K", 1_000_000)
+	for _, optional := range []bool{false, true} {
+		_, isSet, err := valueWithin(t, t.TempDir(), envfile.SingleQuoted, fileVariable("config.env", key, optional))
+		require.ErrorContains(t, err, "exceeds maximum length of 128 characters")
+		assert.False(t, isSet)
+		assert.Less(t, len(err.Error()), 1024)
+	}
+}
+
+func TestEnvFileMetrics(t *testing.T) {
+	registry := compbasemetrics.NewKubeRegistry()
+	registry.MustRegister(metrics.EnvFileReadDuration)
+	registry.MustRegister(metrics.EnvFileErrorsTotal)
+	metrics.EnvFileErrorsTotal.Reset()
+	reads := func() uint64 {
+		histogram, err := testutil.GetHistogramVecFromGatherer(registry, "kubelet_env_file_read_duration_seconds", nil)
+		require.NoError(t, err)
+		return histogram.GetAggregatedSampleCount()
+	}
+	before := reads()
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte("K='1'\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "broken.env"), []byte("K\n"), 0o600))
+	container := &v1.Container{Name: "main"}
+	for _, ref := range []*v1.EnvVar{
+		fileVariable("config.env", "K", false),
+		fileVariable("config.env", "missing", false),
+		fileVariable("config.env", "missing", true), // no error
+		fileVariable("broken.env", "K", true),
+		fileVariable("no.env", "K", false),
+		fileVariable("config.env", strings.Repeat("K", 129), false),
+	} {
+		container.Env = append(container.Env, *ref)
+	}
+	files := newEnvFiles(container, kubecontainer.VolumeMap{"config": {Mounter: &testVolumeMounter{path: root}}}, envfile.SingleQuoted)
+	for i := range container.Env {
+		_, _, _ = files.value(context.Background(), &container.Env[i])
+	}
+
+	assert.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP kubelet_env_file_errors_total [ALPHA] Cumulative number of container starts that failed because a variable could not be set from an env file. Broken down by reason.
+# TYPE kubelet_env_file_errors_total counter
+kubelet_env_file_errors_total{reason="invalid_syntax"} 1
+kubelet_env_file_errors_total{reason="key_not_found"} 1
+kubelet_env_file_errors_total{reason="limit_exceeded"} 1
+kubelet_env_file_errors_total{reason="not_found"} 1
+`), "kubelet_env_file_errors_total"))
+	assert.EqualValues(t, 3, reads()-before, "each file is read once")
 }
