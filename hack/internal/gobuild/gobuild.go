@@ -17,10 +17,13 @@ type Program struct {
 	Package string // as the go command takes it: "./hack/images/pause"
 	Dir     string // the folder of its module, below the repository; empty for podenv's own
 	ModFile string // takes the place of the module's go.mod, if not empty
+	Tags    string // build tags, separated by commas
+	// Cgo has C code compiled with the host's compiler, and linked with its libraries, statically.
+	Cgo bool
 }
 
-// Static compiles p into the file out, for Linux, without cgo and symbols. The go command
-// decides what is up to date.
+// Static compiles p into the file out, for Linux, without symbols. The go command decides
+// what is up to date.
 func Static(ctx context.Context, l layout.Layout, p Program, out string, step *progress.Step) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
@@ -31,12 +34,16 @@ func Static(ctx context.Context, l layout.Layout, p Program, out string, step *p
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out}
+	ldflags, cgo := "-s -w", "CGO_ENABLED=0"
+	if p.Cgo {
+		ldflags, cgo = ldflags+" -linkmode=external -extldflags=-static", "CGO_ENABLED=1"
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + ldflags, "-tags=" + p.Tags, "-o", out}
 	if p.ModFile != "" {
 		args = append(args, "-modfile="+p.ModFile)
 	}
 	err = run.Command(ctx, "go", append(args, p.Package)...).Dir(filepath.Join(l.Root, p.Dir)).
-		Env("GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0", "GOOS=linux", "GOTMPDIR="+tmp).Log(step.Log()).Run()
+		Env("GOWORK=off", "GOFLAGS=-mod=readonly", cgo, "GOOS=linux", "GOTMPDIR="+tmp).Log(step.Log()).Run()
 	if err != nil {
 		return fmt.Errorf("compiling %s: %w", p.Package, err)
 	}

@@ -9,11 +9,13 @@ import (
 	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/series"
 )
 
 // defaultPause is the sandbox image that the base image names. Build writes the
@@ -28,25 +30,38 @@ var nodeConfig = v1.Config{
 	StopSignal: "SIGRTMIN+3",
 }
 
-// ownFiles are the files that podenv adds to kind's.
+// ownFiles are the files that podenv adds to kind's on every node.
 //
 //go:embed files
 var ownFiles embed.FS
 
-// Base returns the reference of the root file system image: Debian, containerd and
-// kind's base files, without anything of Kubernetes, so that it can be made while
-// Kubernetes compiles. It is named by its content, and made once. ErrPackagesMoved is
-// in the chain of the error when the mirrors no longer have the pinned packages.
-func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) (string, error) {
-	tar, err := rootFS(ctx, l, step)
+// Base returns the reference of the root file system image: Debian, the series'
+// containerd and kind's base files, without anything of Kubernetes, so that it can be
+// made while Kubernetes compiles. It is named by its content, and made once.
+// ErrPackagesMoved is in the chain of the error when the mirrors no longer have the
+// pinned packages.
+func Base(ctx context.Context, l layout.Layout, e *engine.Engine, s series.Series, step *progress.Step) (string, error) {
+	var tar string
+	var runtime []image.File
+	var leftOut []string
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		tar, err = rootFS(gctx, l, step)
+		return err
+	})
+	g.Go(func() (err error) {
+		runtime, leftOut, err = runtimeFiles(gctx, l, s, step)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return "", err
+	}
+	files, err := baseFiles(ctx, l, s)
 	if err != nil {
 		return "", err
 	}
-	files, err := baseFiles(ctx, l)
-	if err != nil {
-		return "", err
-	}
-	layer, err := image.NewLayer(func(w io.Writer) error { return baseTar(w, tar, files) })
+	files = append(files, runtime...)
+	layer, err := image.NewLayer(func(w io.Writer) error { return baseTar(w, tar, files, leftOut) })
 	if err != nil {
 		return "", err
 	}
@@ -73,17 +88,17 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 	return ref, nil
 }
 
-func baseTar(w io.Writer, rootfs string, files []image.File) error {
+func baseTar(w io.Writer, rootfs string, files []image.File, leftOut []string) error {
 	raw, err := os.Open(rootfs)
 	if err != nil {
 		return err
 	}
 	defer raw.Close()
-	return writeBase(w, raw, files)
+	return writeBase(w, raw, files, leftOut)
 }
 
-// baseFiles are all files that the base image has on top of Debian's.
-func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
+// baseFiles are the files that every base image has on top of Debian's.
+func baseFiles(ctx context.Context, l layout.Layout, s series.Series) ([]image.File, error) {
 	files, err := kindFiles(ctx, l)
 	if err != nil {
 		return nil, err
@@ -96,7 +111,7 @@ func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := containerdConfig(defaultPause)
+	config, err := containerdConfig(s, defaultPause)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +131,6 @@ func services() []image.File {
 	}
 	for _, unit := range []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"} {
 		files = append(files, image.File{Path: system + "multi-user.target.wants/" + unit, Link: system + unit})
-	}
-	for _, bin := range []string{"containerd", "containerd-shim-runc-v2"} {
-		files = append(files, image.File{Path: "/usr/local/bin/" + bin, Link: "/usr/bin/" + bin})
 	}
 	return files
 }

@@ -45,10 +45,10 @@ var dropped = []string{
 	"usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
 }
 
-// isDropped says whether name, or a directory that it is in, is not in the image.
-func isDropped(name string) bool {
+// matches says whether name, or a directory that it is in, is one of patterns.
+func matches(name string, patterns []string) bool {
 	for ; name != "."; name = path.Dir(name) {
-		for _, pattern := range dropped {
+		for _, pattern := range patterns {
 			if ok, _ := path.Match(pattern, name); ok {
 				return true
 			}
@@ -75,8 +75,10 @@ var edits = map[string]func([]byte) ([]byte, error){
 }
 
 // writeBase writes the tar of the base image to w: the root file system in raw without
-// what a node does not need, and files, which win over it. Equal input makes equal bytes.
-func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
+// what a node does not need and leftOut, and files, which win over it. Equal input makes
+// equal bytes.
+func writeBase(w io.Writer, raw io.Reader, files []image.File, leftOut []string) error {
+	isDropped := func(name string) bool { return matches(name, dropped) || matches(name, leftOut) }
 	overlay := map[string]bool{}
 	for _, f := range files {
 		overlay[f.Path[1:]] = true
@@ -112,7 +114,7 @@ func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(edits)) {
-		if !have[name] {
+		if !have[name] && !overlay[name] {
 			return fmt.Errorf("the root file system has no %s", name)
 		}
 	}

@@ -78,7 +78,7 @@ var overlay = []image.File{
 
 func TestWriteBase(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeBase(&out, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay); err != nil {
+	if err := writeBase(&out, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay, nil); err != nil {
 		t.Fatal(err)
 	}
 	type entry struct {
@@ -130,10 +130,10 @@ func TestEqualContentMakesEqualBaseImages(t *testing.T) {
 	var first, second bytes.Buffer
 	reversed := slices.Clone(overlay)
 	slices.Reverse(reversed)
-	if err := writeBase(&first, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay); err != nil {
+	if err := writeBase(&first, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeBase(&second, bytes.NewReader(rootfsTar(t, smallRoot, time.Now().Add(-time.Hour))), reversed); err != nil {
+	if err := writeBase(&second, bytes.NewReader(rootfsTar(t, smallRoot, time.Now().Add(-time.Hour))), reversed, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
@@ -154,7 +154,7 @@ func TestWriteBaseRefusesARootFileSystemThatIsNotWhatItKnows(t *testing.T) {
 		"cut off":                     {rootfsTar(t, smallRoot, image.Epoch)[:3300], "reading the root file system"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil), tc.wantErr)
+			checkError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil, nil), tc.wantErr)
 		})
 	}
 }

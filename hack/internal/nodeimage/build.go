@@ -33,7 +33,7 @@ var nodeBinaries = []string{"kubeadm", "kubectl", "kubelet"}
 // binaries and images in r, which must be all Components. It is named by its content, and
 // made once.
 func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Result, step *progress.Step) (string, error) {
-	base, err := Base(ctx, l, e, nil)
+	base, err := Base(ctx, l, e, r.Tree.Series, nil)
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +89,7 @@ func nodeFiles(r *build.Result) ([]image.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := containerdConfig(v.pauseImage())
+	config, err := containerdConfig(r.Tree.Series, v.pauseImage())
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"text/template"
+
+	"podenv.dev/hack/internal/series"
 )
 
 // criBase is the runtime spec that every container of a node starts from.
@@ -14,13 +16,20 @@ const criBase = "/etc/containerd/cri-base.json"
 // containerdConfigFile is where containerd, and kind's entrypoint, look for the configuration.
 const containerdConfigFile = "/etc/containerd/config.toml"
 
-//go:embed containerd.toml.tmpl
-var containerdTemplate string
+//go:embed containerd1.toml.tmpl
+var containerd1Template string
 
-// containerdConfig is the configuration of Debian's containerd 1.6, with the
-// release's pause image as the sandbox of pods.
-func containerdConfig(pause string) ([]byte, error) {
-	t, err := template.New("config.toml").Option("missingkey=error").Parse(containerdTemplate)
+//go:embed containerd2.toml.tmpl
+var containerd2Template string
+
+// containerdConfig is the configuration of the containerd that nodes of the series have,
+// with the release's pause image as the sandbox of pods.
+func containerdConfig(s series.Series, pause string) ([]byte, error) {
+	text := containerd1Template
+	if hasContainerd2(s) {
+		text = containerd2Template
+	}
+	t, err := template.New("config.toml").Option("missingkey=error").Parse(text)
 	if err != nil {
 		return nil, err
 	}

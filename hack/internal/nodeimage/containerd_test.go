@@ -6,54 +6,72 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml"
+
+	"podenv.dev/hack/internal/series"
 )
 
+// minors are one whose nodes have containerd 1.6, and one with containerd 2.
+var minors = []series.Series{{Name: "v1.33"}, {Name: containerd2Since}}
+
 func TestContainerdConfig(t *testing.T) {
-	text, err := containerdConfig("registry.k8s.io/pause:3.9")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := toml.LoadBytes(text)
-	if err != nil {
-		t.Fatalf("the configuration is not TOML: %v", err)
-	}
-	cri := []string{"plugins", "io.containerd.grpc.v1.cri"}
-	runc := append(cri, "containerd", "runtimes", "runc")
-	for name, tc := range map[string]struct {
-		path []string
-		want any
+	v1 := []string{"plugins", "io.containerd.grpc.v1.cri"}
+	images2, runtime2 := []string{"plugins", "io.containerd.cri.v1.images"}, []string{"plugins", "io.containerd.cri.v1.runtime"}
+	for _, tc := range []struct {
+		series                          series.Series
+		version                         int64
+		sandbox, snapshotter, runc, oom []string
 	}{
-		"has the version that kind reads":              {[]string{"version"}, int64(2)},
-		"has the release's pause image":                {append(cri, "sandbox_image"), "registry.k8s.io/pause:3.9"},
-		"leaves cgroups to systemd, as kubeadm has it": {append(runc, "options", "SystemdCgroup"), true},
-		"starts from kind's spec":                      {append(runc, "base_runtime_spec"), criBase},
-		"has the snapshotter that kind reads":          {append(cri, "containerd", "snapshotter"), "overlayfs"},
+		{minors[0], 2, append(v1, "sandbox_image"), append(v1, "containerd", "snapshotter"), append(v1, "containerd", "runtimes", "runc"), append(v1, "restrict_oom_score_adj")},
+		{minors[1], 4, append(images2, "pinned_images", "sandbox"), append(images2, "snapshotter"), append(runtime2, "containerd", "runtimes", "runc"), append(runtime2, "restrict_oom_score_adj")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := config.GetPath(tc.path); got != tc.want {
-				t.Errorf("%s = %v, want %v", strings.Join(tc.path, "."), got, tc.want)
-			}
-		})
+		text, err := containerdConfig(tc.series, "registry.k8s.io/pause:3.9")
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := toml.LoadBytes(text)
+		if err != nil {
+			t.Fatalf("the configuration of %s is not TOML: %v", tc.series.Name, err)
+		}
+		for name, want := range map[string]struct {
+			path  []string
+			value any
+		}{
+			"has the version of its containerd":            {[]string{"version"}, tc.version},
+			"has the release's pause image":                {tc.sandbox, "registry.k8s.io/pause:3.9"},
+			"leaves cgroups to systemd, as kubeadm has it": {slices.Concat(tc.runc, []string{"options", "SystemdCgroup"}), true},
+			"starts from kind's spec":                      {slices.Concat(tc.runc, []string{"base_runtime_spec"}), criBase},
+			"has the snapshotter that kind reads":          {tc.snapshotter, "overlayfs"},
+			"asks for OOM scores until the host is known":  {tc.oom, false},
+		} {
+			t.Run(tc.series.Name+" "+name, func(t *testing.T) {
+				if got := config.GetPath(want.path); got != want.value {
+					t.Errorf("%s = %v, want %v", strings.Join(want.path, "."), got, want.value)
+				}
+			})
+		}
 	}
 }
 
 func TestKindsEntrypointFindsWhatItEditsInContainerdsConfig(t *testing.T) {
-	config, err := containerdConfig(defaultPause)
-	if err != nil {
-		t.Fatal(err)
-	}
 	entrypoint := kindFile(t, "/usr/local/bin/entrypoint")
-	for _, line := range []string{`snapshotter = "overlayfs"`, "restrict_oom_score_adj = false"} {
-		if !strings.Contains(strings.ReplaceAll(string(entrypoint), `\"`, `"`), line) {
-			t.Errorf("kind's entrypoint does not edit %q any more", line)
+	for _, s := range minors {
+		config, err := containerdConfig(s, defaultPause)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !bytes.Contains(config, []byte(line)) {
-			t.Errorf("containerd's configuration has no %q for kind's entrypoint to edit", line)
+		for _, line := range []string{`snapshotter = "overlayfs"`, "restrict_oom_score_adj = false"} {
+			if !strings.Contains(strings.ReplaceAll(string(entrypoint), `\"`, `"`), line) {
+				t.Errorf("kind's entrypoint does not edit %q any more", line)
+			}
+			if !bytes.Contains(config, []byte(line)) {
+				t.Errorf("containerd's configuration on %s has no %q for kind's entrypoint to edit", s.Name, line)
+			}
 		}
 	}
 }
@@ -88,7 +106,7 @@ func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			config, err := containerdConfig(defaultPause)
+			config, err := containerdConfig(minors[1], defaultPause)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,8 @@
 // release, and every container image that its control plane runs.
 //
 //	packages-<arch>.lock ─► rootFS ─┐
-//	module sigs.k8s.io/kind ────────┼─► Base ──┐
+//	module sigs.k8s.io/kind ────────┤
+//	containerd and runc, or debian/ ┼─► Base ──┐
 //	files/ ─────────────────────────┘          ├─► Build ─► podenv/node:<tag>-<hash>
 //	hack/images/* ─────► SupportImages ────────┤
 //	build.Result (binaries, images) ───────────┘

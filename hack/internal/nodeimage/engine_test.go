@@ -16,6 +16,7 @@ import (
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/image/imagetest"
+	"podenv.dev/hack/internal/series"
 )
 
 // docker is a fake that has the images that it was given by load.
@@ -34,7 +35,7 @@ func TestBaseIsLoadedOnce(t *testing.T) {
 	dir, calls := fakeCommands(t, map[string]string{"docker": docker})
 	var refs []string
 	for range 2 {
-		ref, err := Base(t.Context(), l, &engine.Engine{}, nil)
+		ref, err := Base(t.Context(), l, &engine.Engine{}, series.Series{Name: "v1.33"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
@@ -59,7 +60,7 @@ func (p *Pipeline) step(name string, f func(*progress.Step) error) error {
 // Packages installs the Debian packages that the steps need.
 func (p *Pipeline) Packages(ctx context.Context, more ...string) error {
 	return p.step("packages", func(s *progress.Step) error {
-		return debian.ThisUser().EnsureInstalled(ctx, s, append(more, packages...)...)
+		return debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages(p.Series))...)
 	})
 }
 
@@ -131,7 +132,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 	})
 	g.Go(func() error {
 		return p.step("root file system", func(s *progress.Step) error {
-			_, err := nodeimage.Base(gctx, p.Layout, r.Engine, s)
+			_, err := nodeimage.Base(gctx, p.Layout, r.Engine, p.Series, s)
 			return err
 		})
 	})
