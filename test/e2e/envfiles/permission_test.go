@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
@@ -174,16 +175,29 @@ func (r reader) create(ctx context.Context, f *framework.Framework) (reader, *v1
 	return r, pods.Create(ctx, f, pod)
 }
 
-// requireUserNamespaces skips the running spec unless the runtime of every node that
-// takes pods can give a pod a user namespace.
+// userNamespaceKernel is the first kernel in which pods can have a user namespace of their
+// own: it can map the owners of files in a tmpfs, where the kubelet keeps tokens and Secrets.
+var userNamespaceKernel = version.MajorMinor(6, 3)
+
+// requireUserNamespaces skips the running spec unless the runtime and the kernel of every
+// node that takes pods can give a pod a user namespace.
 func requireUserNamespaces(ctx context.Context, f *framework.Framework) {
 	ginkgo.GinkgoHelper()
 	nodes, err := f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err)
 	for _, node := range nodes.Items {
-		if components.TakesPods(node) && !supportsUserNamespaces(node) {
+		if !components.TakesPods(node) {
+			continue
+		}
+		if !supportsUserNamespaces(node) {
 			ginkgo.Skip(fmt.Sprintf("the container runtime of node %s, %s, does not report user namespaces in status.runtimeHandlers",
 				node.Name, node.Status.NodeInfo.ContainerRuntimeVersion))
+		}
+		kernel, err := version.ParseGeneric(node.Status.NodeInfo.KernelVersion)
+		framework.ExpectNoError(err)
+		if kernel.LessThan(userNamespaceKernel) {
+			ginkgo.Skip(fmt.Sprintf("the kernel of node %s, %s, is older than %s, which user namespaces of pods need",
+				node.Name, node.Status.NodeInfo.KernelVersion, userNamespaceKernel))
 		}
 	}
 }
