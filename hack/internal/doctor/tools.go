@@ -43,7 +43,22 @@ func tools(ctx context.Context, l layout.Layout) []Finding {
 	for _, t := range required {
 		findings = append(findings, t.examine(ctx, install))
 	}
-	return findings
+	return append(findings, runcTools(ctx))
+}
+
+// runcTools looks for what compiles the runc of nodes from v1.34 on. It is no failure to
+// have none of it: older minors do without.
+func runcTools(ctx context.Context) Finding {
+	const check = "C compiler and libseccomp"
+	compiler, err := run.Command(ctx, "gcc", "-dumpfullversion").Output()
+	if err == nil {
+		var seccomp string
+		if seccomp, err = run.Command(ctx, "pkg-config", "--modversion", "libseccomp").Output(); err == nil {
+			return ok(check, "gcc %s, libseccomp %s", compiler, seccomp)
+		}
+	}
+	return warn(check, "not installed: nodes from v1.34 on have a runc that needs them",
+		"`podenv up` of these minors installs them, or as root: `apt-get install gcc libc6-dev libseccomp-dev pkg-config`")
 }
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
