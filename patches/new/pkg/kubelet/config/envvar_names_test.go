@@ -20,6 +20,7 @@ import (
 	"strings"
 	"testing"
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
 )
@@ -46,8 +47,14 @@ spec:
 		{name: "PLAIN", relaxed: false},
 		{name: "A=B", relaxed: true, refused: true},
 	}
+	locked := utilfeature.DefaultMutableFeatureGate.GetAll()[features.RelaxedEnvironmentVariableValidation].LockToDefault
 	for _, tc := range testCases {
-		featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, tc.relaxed)
+		switch {
+		case !locked:
+			featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, tc.relaxed)
+		case !tc.relaxed:
+			continue // from v1.34 on the gate cannot be off
+		}
 		_, _, err := tryDecodeSinglePod([]byte(strings.ReplaceAll(manifest, "NAME", tc.name)), noDefault)
 		if refused := err != nil; refused != tc.refused {
 			t.Errorf("%s, gate %v: want refused: %v, got: %v", tc.name, tc.relaxed, tc.refused, err)
