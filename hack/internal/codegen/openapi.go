@@ -63,7 +63,10 @@ func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	var names []string
 	if p.modelNames {
 		for _, pkg := range packages {
-			names = append(names, path.Join(pkg.dir, modelNamesName))
+			// Some packages of releases have the file, but the marker no longer.
+			if len(pkg.markers[modelPackage]) > 0 {
+				names = append(names, path.Join(pkg.dir, modelNamesName))
+			}
 		}
 	}
 	if err := v.remove(append(names, file)...); err != nil {

@@ -60,6 +60,10 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 	if len(packages) == 0 {
 		return nil, nil
 	}
+	all := p.marked(g.marker, func(*goPackage) bool { return true })
+	if g.allPackages {
+		packages = all
+	}
 	defer p.log.start(g.file)()
 	var files, paths []string
 	for _, pkg := range packages {
@@ -71,11 +75,11 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 	}
 	args := append(p.outputFile(v, g.file), g.flags...)
 	for _, flag := range g.allFlags {
-		var all []string
-		for _, pkg := range p.marked(g.marker, func(*goPackage) bool { return true }) {
-			all = append(all, pkg.path)
+		var marked []string
+		for _, pkg := range all {
+			marked = append(marked, pkg.path)
 		}
-		args = append(args, flag+"="+strings.Join(all, ","))
+		args = append(args, flag+"="+strings.Join(marked, ","))
 	}
 	if err := p.generator(ctx, v, g.tool, append(args, p.inputs(paths...)...)...).Run(); err != nil {
 		return nil, fmt.Errorf("generating %s: %w", g.file, err)

@@ -102,6 +102,20 @@ func TestPipelineRunsTheTreesOwnGenerators(t *testing.T) {
 	}
 }
 
+func TestAGeneratorOfAllPackagesRunsForThoseThatAChangeDoesNotReach(t *testing.T) {
+	tree := pipelineTree(t)
+	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
+	k := fakeKubernetes()
+	k.packageGenerators[0].allPackages = true
+	if err := generate(context.Background(), Options{Tree: tree, Release: "v1.37.1", Work: t.TempDir()}, k, nil); err != nil {
+		t.Fatal(err)
+	}
+	const unreached = "staging/src/k8s.io/fake/rbac/v1/zz_generated.deepcopy.go"
+	if got, want := read(t, tree, unreached), "// header\n\npackage v1\n\n// of 2 files\n"; got != want {
+		t.Errorf("%s is %q, want %q", unreached, got, want)
+	}
+}
+
 func TestPipelineBuildsTheGeneratorsOnce(t *testing.T) {
 	tree := pipelineTree(t)
 	o := Options{Tree: tree, Release: "v1.33.13", Work: t.TempDir()}

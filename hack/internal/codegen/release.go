@@ -49,6 +49,9 @@ type packageGenerator struct {
 	methods bool
 	// allFlags are given all packages that have the marker, reached or not.
 	allFlags []string
+	// allPackages says that it runs for all packages that have the marker as soon as one
+	// is reached.
+	allPackages bool
 }
 
 // fixtureSet is a package whose TestCompatibility keeps the serialized form of all types
@@ -186,12 +189,14 @@ var validationGen = packageGenerator{
 }
 
 // lintedGenerators are those of v1.37: they refuse tags that none of them knows, deepcopy-gen
-// needs no bounds, and validation-gen looks for what it calls in packages that it is not to
-// write. The tests that validation-gen writes into test/declarative_validation are not made:
-// they count which rules upstream's tests reach.
+// needs no bounds, and validation-gen compares the tags of all packages with the functions
+// that it finds. The tests that validation-gen writes into test/declarative_validation are
+// not made: they count which rules upstream's tests reach.
 func lintedGenerators() []packageGenerator {
-	generators := append(slices.Clone(packageGenerators), validationGen)
-	generators = with(generators, map[string][]string{"validation-gen": {"--readonly-pkg"}})
+	validation := validationGen
+	validation.allPackages = true
+	validation.flags = []string{strings.Replace(validation.flags[0], "k8s.io/apimachinery/pkg/apis/meta/v1,", "", 1)}
+	generators := append(slices.Clone(packageGenerators), validation)
 	for i := range generators {
 		g := &generators[i]
 		if g.tool == "deepcopy-gen" {

@@ -13,6 +13,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -42,12 +43,13 @@ func run(specs, out, gates string) error {
 	}
 	kinds := kindsOf(docs)
 	definitions := openapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generated.GetOpenAPIDefinitions)
-	builders := map[string]schemaBuilder{
-		"definitions": newV2(definitions, kinds),
-		"components":  newV3(definitions, kinds),
-	}
+	swagger, components := newV2(definitions), newV3(definitions)
 	for _, doc := range docs {
-		updated, err := doc.update(builders)
+		// From v1.37 on a document of one group says which kinds of that group a schema is of.
+		kinds := maps.Clone(kinds)
+		maps.Copy(kinds, kindsOf([]document{doc}))
+		swagger.kinds, components.kinds = kinds, kinds
+		updated, err := doc.update(map[string]schemaBuilder{"definitions": swagger, "components": components})
 		if err != nil {
 			return fmt.Errorf("%s: %w", doc.name, err)
 		}

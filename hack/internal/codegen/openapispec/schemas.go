@@ -41,8 +41,8 @@ type v2 struct {
 	kinds kinds
 }
 
-func newV2(get common.GetOpenAPIDefinitions, k kinds) v2 {
-	return v2{definitionsAt("#/definitions/", get), k}
+func newV2(get common.GetOpenAPIDefinitions) v2 {
+	return v2{definitions: definitionsAt("#/definitions/", get)}
 }
 
 func (v v2) build(types []string) (any, error) {
@@ -60,8 +60,8 @@ type v3 struct {
 	kinds kinds
 }
 
-func newV3(get common.GetOpenAPIDefinitions, k kinds) v3 {
-	return v3{definitionsAt("#/components/schemas/", get), k}
+func newV3(get common.GetOpenAPIDefinitions) v3 {
+	return v3{definitions: definitionsAt("#/components/schemas/", get)}
 }
 
 func (v v3) build(types []string) (any, error) {
@@ -100,9 +100,13 @@ func (k kinds) definitionName(goType string) (string, spec.Extensions) {
 }
 
 // friendlyName is the schema name of a Go type: k8s.io/api/core/v1.Pod is
-// io.k8s.api.core.v1.Pod.
+// io.k8s.api.core.v1.Pod. A type may have a method that returns the schema name, which is
+// then what the definitions have.
 func friendlyName(goType string) string {
-	host, rest, _ := strings.Cut(goType, "/")
+	host, rest, isType := strings.Cut(goType, "/")
+	if !isType {
+		return goType
+	}
 	labels := strings.Split(host, ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, ".") + "." + strings.ReplaceAll(rest, "/", ".")
