@@ -46,7 +46,7 @@ var _ = describeIf(components.RequireGateOff, "with the gate off in the API serv
 
 		var object *unstructured.Unstructured
 		// A controller may write to the object meanwhile.
-		framework.ExpectNoError(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		framework.ExpectNoError(retry.RetryOnConflict(pods.Conflicts, func() error {
 			if object, err = client.Get(ctx, "dropped", metav1.GetOptions{}); err != nil {
 				return err
 			}

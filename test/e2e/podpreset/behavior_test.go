@@ -50,6 +50,7 @@ var _ = describe("behavior", func(f *framework.Framework) {
 		pod, err := f.ClientSet.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		framework.ExpectNoError(err)
 		pod.Labels["new"] = "label"
+		pod.ResourceVersion = "" // whatever the kubelet writes meanwhile
 		pod, err = f.ClientSet.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 		framework.ExpectNoError(err)
 		gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.BeEmpty())

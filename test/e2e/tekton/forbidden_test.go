@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/tekton"
 )
 
@@ -92,7 +93,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 				_, err := c.Resource(run).Patch(ctx, run.GetName(), types.MergePatchType, []byte(patch.text), metav1.PatchOptions{}, subresources(patch.subresource)...)
 				framework.ExpectNoError(err, what+": "+patch.text)
 			}
-			framework.ExpectNoError(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			framework.ExpectNoError(retry.RetryOnConflict(pods.Conflicts, func() error {
 				now, err = c.Resource(run).Get(ctx, run.GetName(), metav1.GetOptions{})
 				framework.ExpectNoError(err)
 				gomega.Expect(now.GetFinalizers()).NotTo(gomega.ContainElement(finalizer))

@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
@@ -148,14 +147,10 @@ func (o objects) get(ctx context.Context, name string) (*v1.Pod, *appsv1.Deploym
 	return pod, deployment, err
 }
 
-// conflicts is how long writes go on while controllers write the same object. After a change
-// of the API server they all do.
-var conflicts = wait.Backoff{Duration: 100 * time.Millisecond, Steps: 100}
-
 // update changes a pair as users do: a label, the image, and for a template the variable.
 func (o objects) update(ctx context.Context, name string) map[string]error {
 	stamp := map[string]string{"updated": time.Now().Format("150405.000")}
-	pod := retry.RetryOnConflict(conflicts, func() error {
+	pod := retry.RetryOnConflict(pods.Conflicts, func() error {
 		p, _, err := o.get(ctx, name)
 		if err != nil {
 			return err
@@ -164,7 +159,7 @@ func (o objects) update(ctx context.Context, name string) map[string]error {
 		_, err = o.f.ClientSet.CoreV1().Pods(p.Namespace).Update(ctx, p, metav1.UpdateOptions{})
 		return err
 	})
-	deployment := retry.RetryOnConflict(conflicts, func() error {
+	deployment := retry.RetryOnConflict(pods.Conflicts, func() error {
 		_, d, err := o.get(ctx, name)
 		if err != nil {
 			return err
@@ -297,7 +292,7 @@ func (o objects) mend(ctx context.Context, name string) {
 		_, err := client.Create(ctx, gated(o.named(name), o.env()), metav1.CreateOptions{})
 		return err
 	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
-	framework.ExpectNoError(retry.RetryOnConflict(conflicts, func() error {
+	framework.ExpectNoError(retry.RetryOnConflict(pods.Conflicts, func() error {
 		_, d, err := o.get(ctx, name)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 )
@@ -26,6 +27,10 @@ const (
 	patience = 6 * time.Minute
 	poll     = 500 * time.Millisecond
 )
+
+// Conflicts says how often a write is tried that controllers come before. After a change of
+// the API server all of them write.
+var Conflicts = wait.Backoff{Duration: 100 * time.Millisecond, Steps: 100}
 
 // Create creates pod in f's namespace, with what every test pod shares: no token, no
 // variables of services unless it asks for them, and an end that is quick.
