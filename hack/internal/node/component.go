@@ -87,19 +87,42 @@ func (t *target) start(ctx context.Context, args ...string) error {
 	return err
 }
 
+// processes prints the processes with the name $0 and their parents.
+const processes = `for pid in $(pidof "$0"); do echo "$pid $(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$pid/status")"; done`
+
 // pid is the one process of the node with the name of the component's executable.
 func (t *target) pid(ctx context.Context) (string, error) {
-	out, err := t.exec(ctx, "pidof", t.name)
+	out, err := t.exec(ctx, "sh", "-c", processes, t.name)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if err != nil {
+	pids := withoutChildren(out)
+	if err != nil || len(pids) == 0 {
 		return "", fmt.Errorf("%s does not run", t.name)
 	}
-	if len(strings.Fields(out)) != 1 {
-		return "", fmt.Errorf("more than one process of %s runs: %s", t.name, out)
+	if len(pids) > 1 {
+		return "", fmt.Errorf("more than one process of %s runs: %s", t.name, strings.Join(pids, " "))
 	}
-	return out, nil
+	return pids[0], nil
+}
+
+// withoutChildren returns the processes that are no child of another. A process has its
+// parent's name between fork and exec: so do the iptables that kube-proxy starts. A process
+// that has ended since it was listed has no parent.
+func withoutChildren(list string) (pids []string) {
+	parents := map[string]string{}
+	for line := range strings.Lines(list) {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			parents[fields[0]] = fields[1]
+		}
+	}
+	for pid, parent := range parents {
+		if _, child := parents[parent]; !child {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
 }
 
 // running is the SHA-256 of the executable of the component's process.

@@ -175,7 +175,11 @@ func (l *live) fetchImage(t *testing.T, component string) (binary, path string, 
 		}
 		return out
 	}
-	process := "/proc/" + on("pidof", component)
+	pid, err := (&target{Cluster: l.cluster, node: controlPlane(), name: component}).pid(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := "/proc/" + pid
 	path = on("readlink", process+"/exe")
 	const files = "/kind/files.tar"
 	on("tar", "--create", "--file="+files, "--one-file-system", "--directory="+process+"/root", ".")
