@@ -17,6 +17,7 @@ limitations under the License.
 package run
 
 import (
+	"runtime"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -45,7 +46,10 @@ func TestRunSpecialEnvVarNames(t *testing.T) {
 			tf := cmdtesting.NewTestFactory().WithNamespace("ns")
 			defer tf.Cleanup()
 			streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-			cmdutil.BehaviorOnFatal(func(message string, code int) { errOut.WriteString(message) })
+			cmdutil.BehaviorOnFatal(func(message string, code int) {
+				errOut.WriteString(message)
+				runtime.Goexit()
+			})
 			defer cmdutil.DefaultBehaviorOnFatal()
 
 			cmd := NewCmdRun(tf, streams)
@@ -54,7 +58,12 @@ func TestRunSpecialEnvVarNames(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			cmd.Run(cmd, []string{"test"})
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				cmd.Run(cmd, []string{"test"})
+			}()
+			<-ended
 
 			if got := out.String(); got != tc.want {
 				t.Errorf("want variable %q, got %q", tc.want, got)
