@@ -220,15 +220,14 @@ func (a *assembly) commitNewFiles(ctx context.Context) error {
 		paths = append(paths, f.path)
 	}
 	text := message(kindNewFiles, "Add the new files of podenv", "The same files, at the same paths, go into the tree of every series.")
-	return a.commitPaths(ctx, kindNewFiles, a.in.newHash, paths, text)
-}
-
-// commitPaths commits paths as one step.
-func (a *assembly) commitPaths(ctx context.Context, k kind, input string, paths []string, text string) error {
-	err := a.tree.cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(pathspecs(paths)).Run()
-	if err != nil {
+	if err := a.tree.stage(ctx, paths); err != nil {
 		return err
 	}
+	return a.commitStaged(ctx, kindNewFiles, a.in.newHash, text)
+}
+
+// commitStaged commits what is staged as one step.
+func (a *assembly) commitStaged(ctx context.Context, k kind, input, text string) error {
 	date, err := a.tree.commitDate(ctx, a.state.Steps[0].Commit)
 	if err != nil {
 		return err

@@ -207,6 +207,23 @@ func TestGeneratorsRunOnlyForTheirInputs(t *testing.T) {
 	}
 }
 
+func TestGeneratorsMayDeleteAFileOfTheRelease(t *testing.T) {
+	const deleted = "pkg/apis/core/zz_generated.go"
+	w := newWorldWithPatches(t)
+	w.ok(os.RemoveAll(w.layout.Output()))
+	w.gen.stop = func() { w.ok(os.Remove(filepath.Join(w.dir(), deleted))) }
+	for _, code := range []string{"generated", "kept from an earlier run"} {
+		w.mustAssemble()
+		if got := w.git("diff", "--name-status", "release", "HEAD", "--", deleted); got != "D\t"+deleted {
+			t.Errorf("%s: git diff shows %q, want the file deleted", code, got)
+		}
+		w.ok(os.RemoveAll(w.dir()))
+	}
+	if w.gen.runs != 1 {
+		t.Errorf("the generators ran %d times, want once", w.gen.runs)
+	}
+}
+
 func TestGeneratorsMayWriteOnlyGeneratedCode(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.ok(os.RemoveAll(w.layout.Output()))

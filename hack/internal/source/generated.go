@@ -74,10 +74,10 @@ func (a *assembly) commitGenerated(ctx context.Context) error {
 		return err
 	}
 	text := message(kindGenerated, "Update generated code", "Written by the tree's own generators; no patch has it.")
-	return a.commitPaths(ctx, kindGenerated, key, paths, text)
+	return a.commitStaged(ctx, kindGenerated, key, text)
 }
 
-// reuseGenerated applies an earlier run's result. After an error the tree is as it was.
+// reuseGenerated applies and stages an earlier run's result. After an error the tree is as it was.
 func (a *assembly) reuseGenerated(ctx context.Context, kept string) error {
 	info, err := os.Stat(kept)
 	if err != nil || info.Size() == 0 {
@@ -87,7 +87,7 @@ func (a *assembly) reuseGenerated(ctx context.Context, kept string) error {
 	return a.tree.git(ctx, "apply", "--index", "--whitespace=nowarn", kept)
 }
 
-// generate runs the generators and keeps what they changed for the next time.
+// generate runs the generators, stages what they changed, and keeps it for the next time.
 func (a *assembly) generate(ctx context.Context, kept string) error {
 	a.step.Now("generating code")
 	if err := a.gen.generate(ctx, a.codegen(), a.step); err != nil {
@@ -101,8 +101,7 @@ func (a *assembly) generate(ctx context.Context, kept string) error {
 		return err
 	}
 	if len(paths) > 0 {
-		err := a.tree.cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(pathspecs(paths)).Run()
-		if err != nil {
+		if err := a.tree.stage(ctx, paths); err != nil {
 			return err
 		}
 	}

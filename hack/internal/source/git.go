@@ -105,6 +105,12 @@ func (r repo) dirty(ctx context.Context) ([]string, error) {
 	return paths, err
 }
 
+// stage adds paths to the index as they are in the tree, whatever it ignores. A path that is
+// neither in the tree nor in the index is an error.
+func (r repo) stage(ctx context.Context, paths []string) error {
+	return r.cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(pathspecs(paths)).Run()
+}
+
 // commit records the index with a fixed date, so that its id depends on its content alone.
 func (r repo) commit(ctx context.Context, message string, date time.Time) (string, error) {
 	stamp := fmt.Sprintf("%d +0000", date.Unix())
