@@ -137,6 +137,20 @@ func Enabled(minor string) (map[string]bool, error) {
 	return on, nil
 }
 
+// quotedEnvFiles is the first minor whose kubelets read env files of the form VAR='VALUE',
+// as Kubernetes itself has it; older ones read VAR=VALUE.
+var quotedEnvFiles = version.MustParse("1.35")
+
+// QuotesEnvFiles reports whether kubelets of release ("v1.37" or "v1.37.1") read env files
+// of the form VAR='VALUE'. It returns an error for a release that is not a version.
+func QuotesEnvFiles(release string) (bool, error) {
+	v, err := version.ParseGeneric(release)
+	if err != nil {
+		return false, fmt.Errorf("release %q: %w", release, err)
+	}
+	return v.AtLeast(quotedEnvFiles), nil
+}
+
 // CanBeOff reports whether a component of minor starts with the gate called name off. It does
 // unless the gate is locked there.
 func CanBeOff(minor, name string) (bool, error) {

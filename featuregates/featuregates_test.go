@@ -22,6 +22,7 @@ func TestInGivesStageAndDefaultOfTheMinor(t *testing.T) {
 		"v1.29": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, true}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.31": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.33": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.37": {{EnvFiles, "BETA", true, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.34": {{EnvFiles, "ALPHA", false, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 	} {
 		t.Run(minor, func(t *testing.T) {
@@ -54,6 +55,19 @@ func TestEnabledTurnsEveryGateOn(t *testing.T) {
 	want := map[string]bool{"EnvFiles": true, "PodPreset": true, "RelaxedEnvironmentVariableValidation": true, "VariableExpansionEvents": true}
 	if diff := cmp.Diff(want, on); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestQuotesEnvFiles(t *testing.T) {
+	for release, want := range map[string]bool{
+		"v1.29": false, "v1.33.13+podenv.25.dirty": false, "v1.34.10": false, "v1.35.0": true, "v1.37": true, "v1.37.1+podenv.16": true,
+	} {
+		if got, err := QuotesEnvFiles(release); err != nil || got != want {
+			t.Errorf("%s: %t (%v), want %t", release, got, err, want)
+		}
+	}
+	if _, err := QuotesEnvFiles("newest"); err == nil {
+		t.Error("no error for a release that is not a version")
 	}
 }
 

@@ -12,8 +12,10 @@ import (
 // TestStoriesAreTheKEPs holds each manifest to what makes it the KEP's story.
 func TestStoriesAreTheKEPs(t *testing.T) {
 	for file, want := range map[string]struct{ variable, key string }{
-		"story-1.yaml": {"CONFIG_VAR", "CONFIG_VAR"},
-		"story-2.yaml": {"CONFIG_MAIN", "CONFIG_INIT"},
+		"story-1.yaml":       {"CONFIG_VAR", "CONFIG_VAR"},
+		"story-2.yaml":       {"CONFIG_MAIN", "CONFIG_INIT"},
+		"story-1-v1.35.yaml": {"CONFIG_VAR", "CONFIG_VAR"},
+		"story-2-v1.35.yaml": {"CONFIG_MAIN", "CONFIG_INIT"},
 	} {
 		t.Run(file, func(t *testing.T) {
 			pod := read(t, file)
@@ -29,6 +31,23 @@ func TestStoriesAreTheKEPs(t *testing.T) {
 				t.Errorf("the file is in volume %q, and volume %q is %+v", env.ValueFrom.FileKeyRef.VolumeName, volume.Name, volume.VolumeSource)
 			}
 		})
+	}
+}
+
+// TestQuotedStoriesDifferInTheQuotes holds each manifest for v1.35 and later to the one for
+// older minors.
+func TestQuotedStoriesDifferInTheQuotes(t *testing.T) {
+	quotes := strings.NewReplacer("=HELLO", "='HELLO'", "=hello", "='hello'")
+	for i, file := range Stories {
+		want := read(t, file)
+		script := &want.Spec.InitContainers[0].Command[2]
+		*script = quotes.Replace(*script)
+		if diff := cmp.Diff(want, read(t, QuotedStories[i])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", QuotedStories[i], diff)
+		}
+		if !strings.Contains(*script, "'") {
+			t.Errorf("%s: the script %s has no value to quote", file, *script)
+		}
 	}
 }
 
@@ -53,7 +72,7 @@ func TestExpansionsAreTheDocuments(t *testing.T) {
 }
 
 func TestManifestsPullNothing(t *testing.T) {
-	for _, file := range slices.Concat(Stories, Expansions, []string{PresetPod}) {
+	for _, file := range slices.Concat(Stories, QuotedStories, Expansions, []string{PresetPod}) {
 		pod := read(t, file)
 		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
 			if c.ImagePullPolicy != v1.PullNever || !strings.HasPrefix(c.Image, "podenv.dev/") {

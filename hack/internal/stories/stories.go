@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/test/manifests"
 )
@@ -34,10 +35,14 @@ type Story struct {
 // earlier run left are replaced. A container that did not see a variable from its env file
 // is an error.
 func Run(ctx context.Context, client kubernetes.Interface, step *progress.Step) ([]Story, error) {
-	step.Now("running %s", strings.Join(manifests.Stories, " and "))
-	shown := make([]Story, len(manifests.Stories))
+	files, err := manifestsFor(client)
+	if err != nil {
+		return nil, err
+	}
+	step.Now("running %s", strings.Join(files, " and "))
+	shown := make([]Story, len(files))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, manifest := range manifests.Stories {
+	for i, manifest := range files {
 		group.Go(func() error {
 			pod, err := manifests.Pod(manifest)
 			if err != nil {
@@ -56,6 +61,19 @@ func Run(ctx context.Context, client kubernetes.Interface, step *progress.Step) 
 		return nil, err
 	}
 	return shown, nil
+}
+
+// manifestsFor returns the manifests whose env files the kubelets of the cluster can read.
+func manifestsFor(client kubernetes.Interface) ([]string, error) {
+	info, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of the API server: %w", err)
+	}
+	quoted, err := featuregates.QuotesEnvFiles(info.GitVersion)
+	if quoted {
+		return manifests.QuotedStories, err
+	}
+	return manifests.Stories, err
 }
 
 // describe is what pod's manifest says about its story.

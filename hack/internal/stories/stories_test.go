@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -37,6 +39,20 @@ func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
 	want := []string{"delete", "get", "create", "get", "get/log", "delete"}
 	if !slices.Equal(verbs, want) {
 		t.Errorf("the API server was asked to %q, want %q", verbs, want)
+	}
+}
+
+func TestStoriesHaveTheFormOfTheRelease(t *testing.T) {
+	for release, want := range map[string][]string{
+		"v1.33.13+podenv.25": manifests.Stories,
+		"v1.37.1+podenv.16":  manifests.QuotedStories,
+	} {
+		client := succeedingClient(t)
+		client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: release}
+		got, err := manifestsFor(client)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q (%v), want %q", release, got, err, want)
+		}
 	}
 }
 
