@@ -91,7 +91,7 @@ var _ = describe("attack: the container gets the right value, and the kubelet st
 		pod := newPod("deep",
 			[]v1.Container{hostile(`
 				i=0; while [ $i -lt 500 ]; do mkdir d; cd d; i=$((i+1)); done
-				echo KEY=deep > config.env; ln -s . link`)},
+				` + echo("KEY=deep") + ` > config.env; ln -s . link`)},
 			pods.Dumps(consumer, from("VARIABLE", strings.Repeat("d/", 500)+"link/config.env", "KEY")))
 		pods.Create(ctx, f, pod)
 
@@ -100,7 +100,7 @@ var _ = describe("attack: the container gets the right value, and the kubelet st
 
 	f.It("100,000 files beside it", func(ctx context.Context) {
 		pod := newPod("crowded",
-			[]v1.Container{hostile("seq 100000 | xargs touch; echo KEY=found > config.env")},
+			[]v1.Container{hostile("seq 100000 | xargs touch; " + echo("KEY=found") + " > config.env")},
 			pods.Dumps(consumer, from("VARIABLE", "config.env", "KEY")))
 		pods.Create(ctx, f, pod)
 

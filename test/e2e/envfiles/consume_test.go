@@ -39,9 +39,9 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 	f.It("keys of two files, one in a folder, that define the same name", func(ctx context.Context) {
 		pod := newPod("two-files",
 			[]v1.Container{runs("setup-envfile", `
-				echo A=top > /data/config.env
+				`+echo("A=top")+` > /data/config.env
 				mkdir /data/sub
-				echo A=below > /data/sub/config.env`)},
+				`+echo("A=below")+` > /data/sub/config.env`)},
 			pods.Dumps(consumer, from("TOP", "config.env", "A"), from("BELOW", "sub/config.env", "A")))
 		pods.RunToEnd(ctx, f, pod)
 
@@ -88,13 +88,13 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 		steady := pods.Dumps("steady", variable)
 		steady.Args = []string{"serve"}
 		pod := newPod("restarted",
-			[]v1.Container{sidecar("echo A=first > /data/config.env")},
+			[]v1.Container{sidecar(echo("A=first") + " > /data/config.env")},
 			pods.Dumps(consumer, variable), steady)
 		pod.Spec.RestartPolicy = v1.RestartPolicyAlways // the consumer prints, exits and is restarted
 		pods.Create(ctx, f, pod)
 		awaitValue(ctx, f, pod.Name, "A", "first")
 
-		shell(ctx, f, pod.Name, "echo A=second > /data/new && mv /data/new /data/config.env")
+		shell(ctx, f, pod.Name, echo("A=second")+" > /data/new && mv /data/new /data/config.env")
 		awaitValue(ctx, f, pod.Name, "A", "second")
 
 		// The kubelet has looked at the pod since the file changed.

@@ -50,6 +50,24 @@ func upstreamAPI(ctx context.Context, gate string) {
 	components.RequireUpstreamAPI(gate)
 }
 
+// plainForm is the precondition of specs of env files of the form VAR=VALUE.
+func plainForm(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	components.RequireGate(ctx, gate)
+	if components.QuotesEnvFiles() {
+		ginkgo.Skip("kubelets of the release of the API server read env files of the form VAR='VALUE'")
+	}
+}
+
+// quotedForm is the precondition of specs of env files of the form VAR='VALUE'.
+func quotedForm(ctx context.Context, gate string) {
+	ginkgo.GinkgoHelper()
+	components.RequireGate(ctx, gate)
+	if !components.QuotesEnvFiles() {
+		ginkgo.Skip("kubelets of the release of the API server read env files of the form VAR=VALUE")
+	}
+}
+
 // describeIf declares specs that run where precondition does not skip them.
 func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
@@ -96,13 +114,35 @@ func runs(name, script string) v1.Container {
 	}
 }
 
-// writes is an init container that writes content, byte for byte, to the file at path
-// of the volume.
+// writes is an init container that writes content, of the form VAR=VALUE, to the file at
+// path of the volume, in the form that the kubelets read.
 func writes(path, content string) []v1.Container {
+	ginkgo.GinkgoHelper()
+	return writesBytes(path, components.EnvFile(content))
+}
+
+// writesBytes is writes for content that stays as it is.
+func writesBytes(path, content string) []v1.Container {
 	writer := runs("setup-envfile", `printf %s "$CONTENT" > `+mount+"/"+path)
 	// The API server would expand $(NAME) and take $$ for $.
 	writer.Env = []v1.EnvVar{{Name: "CONTENT", Value: strings.ReplaceAll(content, "$", "$$")}}
 	return []v1.Container{writer}
+}
+
+// mountsOnly is an init container of a pod that never runs: it could write to the volume.
+func mountsOnly() []v1.Container { return []v1.Container{runs("setup-envfile", "true")} }
+
+// echo is a shell command that prints a definition, NAME=VALUE, in the form that the kubelets
+// read. The value may have variables of the shell.
+func echo(definition string) string {
+	ginkgo.GinkgoHelper()
+	return `echo "` + components.EnvFile(definition) + `"`
+}
+
+// printf is echo for lines with the escapes and directives of printf, and their arguments.
+func printf(lines string, args ...string) string {
+	ginkgo.GinkgoHelper()
+	return `printf "` + components.EnvFile(lines) + `" ` + strings.Join(args, " ")
 }
 
 // sidecar is a restartable init container with the volume mounted, through which a
@@ -123,10 +163,10 @@ func shell(ctx context.Context, f *framework.Framework, pod, script string) {
 	pods.Exec(ctx, f, pod, "sidecar", "", "sh", "-ec", script)
 }
 
-// replace gives the file at path of the volume other content, at once, through the
+// replace gives the file at path of the volume one definition, at once, through the
 // pod's sidecar, and lets the kubelet know that it is worth a look.
-func replace(ctx context.Context, f *framework.Framework, pod, path, content string) {
+func replace(ctx context.Context, f *framework.Framework, pod, path, definition string) {
 	ginkgo.GinkgoHelper()
-	shell(ctx, f, pod, fmt.Sprintf("echo %s > %s/.new && rm -rf %[2]s/%[3]s && mv %[2]s/.new %[2]s/%[3]s", content, mount, path))
+	shell(ctx, f, pod, fmt.Sprintf("%s > %s/.new && rm -rf %[2]s/%[3]s && mv %[2]s/.new %[2]s/%[3]s", echo(definition), mount, path))
 	pods.Nudge(ctx, f, pod)
 }

@@ -23,12 +23,12 @@ var mountsOf6a = func() []ginkgo.TableEntry {
 		ginkgo.Entry("a container that mounts the volume another one consumes",
 			nil, []v1.Container{pods.Dumps(consumer, variable), mounting(pods.Dumps("main"))}, "containers[1].volumeMounts[0].name"),
 		ginkgo.Entry("a container that mounts the volume which only an init container consumes",
-			append(writes("config.env", "A=1\n"), pods.Dumps("second-init", variable)), []v1.Container{mounting(pods.Dumps("main"))},
+			append(mountsOnly(), pods.Dumps("second-init", variable)), []v1.Container{mounting(pods.Dumps("main"))},
 			"containers[0].volumeMounts[0].name"),
 		ginkgo.Entry("a container that only reads the volume, where it may be optional",
 			nil, []v1.Container{readOnly(mounting(pods.Dumps(consumer, optional(from("A", "config.env", "A")))))}, "containers[0].volumeMounts[0].name"),
 		ginkgo.Entry("an init container that mounts the volume it consumes",
-			append(writes("config.env", "A=1\n"), mounting(pods.Dumps("second-init", variable))), []v1.Container{pods.Dumps("main")},
+			append(mountsOnly(), mounting(pods.Dumps("second-init", variable))), []v1.Container{pods.Dumps("main")},
 			"initContainers[1].volumeMounts[0].name"),
 		ginkgo.Entry("a sidecar that mounts the volume it consumes",
 			[]v1.Container{always(mounting(pods.Dumps("aside", variable)))}, []v1.Container{pods.Dumps("main")},
@@ -78,7 +78,7 @@ var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
 		pods.Create(ctx, f, unscheduled(newPod("accepted", init, containers...)))
 	},
 		ginkgo.Entry("init containers and sidecars that mount the volume others consume",
-			append(writes("config.env", "A=1\n"), sidecar(""), pods.Dumps("third-init", variable)), pods.Dumps(consumer, variable)),
+			append(mountsOnly(), sidecar(""), pods.Dumps("third-init", variable)), pods.Dumps(consumer, variable)),
 		ginkgo.Entry("containers that mount a volume which none consumes", nil, mounting(pods.Dumps("main"))),
 	)
 })

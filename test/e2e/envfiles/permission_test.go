@@ -3,6 +3,7 @@ package envfiles
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -18,7 +19,7 @@ import (
 
 // reader is a container, and what it is to read, of which its user has no permission.
 type reader struct {
-	script string        // makes the file, as root
+	script string        // changes the file, as root
 	path   string        // of the file; config.env if empty
 	image  string        // of the container; pods.Envdump if empty
 	user   *int64        // runAsUser of the container
@@ -32,46 +33,46 @@ type reader struct {
 // may not read, called as what makes that user.
 var unreadableBy = []ginkgo.TableEntry{
 	ginkgo.Entry("the container's runAsUser", reader{
-		script: "echo KEY=value > config.env; chmod 600 config.env",
+		script: "chmod 600 config.env",
 		user:   ptr.To(int64(1000)),
 		mend:   "chown 1000 config.env",
 	}),
 	ginkgo.Entry("the pod's runAsUser", reader{
-		script: "echo KEY=value > config.env; chmod 600 config.env",
+		script: "chmod 600 config.env",
 		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.RunAsUser = ptr.To(int64(1000)) },
 		mend:   "chmod go+r config.env", // its group is not known: it may be the file's
 	}),
 	ginkgo.Entry("the container's runAsGroup", reader{
-		script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
+		script: "chgrp 2000 config.env; chmod 640 config.env",
 		user:   ptr.To(int64(1000)),
 		group:  ptr.To(int64(3000)),
 		mend:   "chgrp 3000 config.env",
 	}),
 	ginkgo.Entry("the pod's fsGroup", reader{
-		script: "echo KEY=value > config.env; chmod 600 config.env", // of group 4000, as the volume
+		script: "chmod 600 config.env", // of group 4000, as the volume
 		user:   ptr.To(int64(1000)),
 		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.FSGroup = ptr.To(int64(4000)) },
 		mend:   "chmod g+r config.env",
 	}),
 	ginkgo.Entry("the pod's supplementalGroups", reader{
-		script: "echo KEY=value > config.env; chgrp 5001 config.env; chmod 640 config.env",
+		script: "chgrp 5001 config.env; chmod 640 config.env",
 		user:   ptr.To(int64(1000)),
 		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.SupplementalGroups = []int64{5000} },
 		mend:   "chgrp 5000 config.env",
 	}),
 	ginkgo.Entry("the image, a number", reader{
-		script: "echo KEY=value > config.env; chmod 600 config.env",
+		script: "chmod 600 config.env",
 		image:  pods.EnvdumpNonroot,
 		mend:   "chown 65532 config.env",
 	}),
 	ginkgo.Entry("the image, with a group, of which the kubelet sees nothing", reader{
-		script: "echo KEY=value > config.env; chgrp 2000 config.env; chmod 640 config.env",
+		script: "chgrp 2000 config.env; chmod 640 config.env",
 		image:  pods.EnvdumpGroup,
 		says:   []string{"the primary group, which is not known; set runAsGroup"},
 		mend:   "chown 1000 config.env",
 	}),
 	ginkgo.Entry("the image, a name, which the kubelet cannot know", reader{
-		script: "echo KEY=value > config.env; chown 65534:65534 config.env; chmod 660 config.env",
+		script: "chown 65534:65534 config.env; chmod 660 config.env",
 		image:  pods.EnvdumpNamed,
 		says:   []string{"runAsUser"},
 		mend:   "chmod o+r config.env",
@@ -81,19 +82,19 @@ var unreadableBy = []ginkgo.TableEntry{
 // lackingPermission are such entries, called as the permission that lacks.
 var lackingPermission = []ginkgo.TableEntry{
 	ginkgo.Entry("to search a directory on the way", reader{
-		script: "mkdir -p a/b; echo KEY=value > a/b/config.env; chmod 700 a",
+		script: "chmod 700 a",
 		path:   "a/b/config.env",
 		user:   ptr.To(int64(1000)),
 		says:   []string{"director"},
 		mend:   "chmod go+x a",
 	}),
 	ginkgo.Entry("the owner's, though all others have it", reader{
-		script: "echo KEY=value > config.env; chown 1000 config.env; chmod 044 config.env",
+		script: "chown 1000 config.env; chmod 044 config.env",
 		user:   ptr.To(int64(1000)),
 		mend:   "chmod u+r config.env",
 	}),
 	ginkgo.Entry("the group's, though all others have it", reader{
-		script: "echo KEY=value > config.env; chgrp 3000 config.env; chmod 604 config.env",
+		script: "chgrp 3000 config.env; chmod 604 config.env",
 		user:   ptr.To(int64(1000)),
 		group:  ptr.To(int64(3000)),
 		mend:   "chmod g+r config.env",
@@ -110,7 +111,7 @@ var _ = describeIf(ownAPI, "row 7, the container waits, an event says why, and i
 var _ = describe("row 7, a container may read", func(f *framework.Framework) {
 	f.It("as root, a file of mode 0 in a directory of mode 0", func(ctx context.Context) {
 		pod := newPod("root-reads",
-			[]v1.Container{runs("setup-envfile", "cd /data; mkdir sub; echo KEY=value > sub/config.env; chmod 0 sub/config.env sub")},
+			[]v1.Container{runs("setup-envfile", "cd /data; mkdir sub; "+echo("KEY=value")+" > sub/config.env; chmod 0 sub/config.env sub")},
 			pods.Dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))
 		pods.RunToEnd(ctx, f, pod)
 
@@ -123,8 +124,8 @@ var _ = describe("row 7, a container may read", func(f *framework.Framework) {
 		plain.SecurityContext = &v1.SecurityContext{RunAsUser: ptr.To(int64(1000))}
 		pod := newPod("user-namespace",
 			[]v1.Container{sidecar(`
-				echo KEY=value > /data/config.env; chown 1000 /data/config.env; chmod 600 /data/config.env
-				echo KEY=value > /data/plain.env; chmod 600 /data/plain.env`)},
+				` + echo("KEY=value") + ` > /data/config.env; chown 1000 /data/config.env; chmod 600 /data/config.env
+				` + echo("KEY=value") + ` > /data/plain.env; chmod 600 /data/plain.env`)},
 			pods.Dumps(consumer, from("VARIABLE", "config.env", "KEY")), plain)
 		pod.Spec.HostUsers = ptr.To(false)
 		pods.Create(ctx, f, pod)
@@ -165,7 +166,7 @@ func (r reader) create(ctx context.Context, f *framework.Framework) (reader, *v1
 		container.Image = r.image
 	}
 	container.SecurityContext = &v1.SecurityContext{RunAsUser: r.user, RunAsGroup: r.group}
-	writer := sidecar("cd /data; umask 022; " + r.script)
+	writer := sidecar(fmt.Sprintf("cd /data; umask 022; mkdir -p %s; %s > %s; %s", filepath.Dir(r.path), echo("KEY=value"), r.path, r.script))
 	writer.SecurityContext = &v1.SecurityContext{RunAsUser: ptr.To(int64(0)), RunAsGroup: ptr.To(int64(0))}
 	pod := newPod("permission", []v1.Container{writer}, container)
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{}

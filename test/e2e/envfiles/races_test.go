@@ -25,7 +25,7 @@ var _ = describe("attack: whenever containers restart, the value is one that was
 
 	f.It("a symlink that is swapped in a loop, between a file inside and one outside", func(ctx context.Context) {
 		sets := raced(ctx, f, `
-			echo ID=inside > inside.env
+			`+echo(outsideKey+"=inside")+` > inside.env
 			while :; do
 				ln -s inside.env a; mv -f a config.env
 				ln -s `+outside+` b; mv -f b config.env
@@ -36,7 +36,7 @@ var _ = describe("attack: whenever containers restart, the value is one that was
 
 	f.It("a directory on the way that is swapped in a loop, against a symlink outwards", func(ctx context.Context) {
 		sets := raced(ctx, f, `
-			mkdir real; echo ID=inside > real/os-release; ln -s real etc
+			mkdir real; `+echo(outsideKey+"=inside")+` > real/os-release; ln -s real etc
 			while :; do
 				ln -s real a; mv -fT a etc
 				ln -s ../../../../../../../../../../etc b; mv -fT b etc
@@ -52,7 +52,7 @@ var _ = describe("attack: whenever containers restart, the value is one that was
 			filler=$(printf %030000d 0)
 			n=0; while :; do
 				n=$((n+1))
-				printf 'FIRST=%08d\n#%s\nLAST=%08d\n' $n $filler $n > next
+				`+printf("FIRST=%08d\n#%s\nLAST=%08d\n", "$n", "$filler", "$n")+` > next
 				dd if=next of=config.env bs=4096 conv=notrunc 2> /dev/null
 				usleep $((n % 5 * 20000))
 			done`,

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -26,7 +27,11 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 			"in-a-name":         "A=1\n$LICENSE ä=x",
 			"in-a-long-name":    "A=1\n$LICENSE$(printf %0200d 0)=x",
 			"in-a-long-value":   "A=$LICENSE$(printf %032768d 0)",
-			"in-a-lost-join":    `A=$LICENSE \\`,
+		}
+		if components.QuotesEnvFiles() {
+			broken["before-a-lost-quote"] = "A=$LICENSE'lost"
+		} else {
+			broken["in-a-lost-join"] = `A=$LICENSE \\`
 		}
 		for name, content := range broken {
 			pods.Create(ctx, f, newPod(name, []v1.Container{writesSecret(content)}, pods.Dumps(consumer, from("A", "config.env", "A"))))
@@ -52,10 +57,12 @@ func writeSecret(ctx context.Context, f *framework.Framework, value string) {
 	framework.ExpectNoError(err)
 }
 
-// writesSecret is an init container that writes content, a text in a shell's double
-// quotes that may have $LICENSE in it, to the env file.
+// writesSecret is an init container that writes content of the form VAR=VALUE, a text in a
+// shell's double quotes that may have $LICENSE in it, to the env file, in the form that the
+// kubelets read.
 func writesSecret(content string) v1.Container {
-	writer := runs("setup-envfile", fmt.Sprintf(`printf '%%s\n' "%s" > /data/config.env`, content))
+	ginkgo.GinkgoHelper()
+	writer := runs("setup-envfile", fmt.Sprintf(`printf '%%s\n' "%s" > /data/config.env`, components.EnvFile(content)))
 	writer.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{
 		LocalObjectReference: v1.LocalObjectReference{Name: "license"},
 	}}}

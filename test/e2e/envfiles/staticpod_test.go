@@ -16,13 +16,13 @@ var _ = describe("a static pod", func(f *framework.Framework) {
 
 	f.It("takes variables from an env file, again at each start of the container", func(ctx context.Context) {
 		static := newPod("envfiles-static",
-			[]v1.Container{sidecar("echo A=first > /data/config.env")},
+			[]v1.Container{sidecar(echo("A=first") + " > /data/config.env")},
 			pods.Dumps(consumer, from("A", "config.env", "A")))
 		static.Spec.RestartPolicy = v1.RestartPolicyAlways
 
 		mirror := nodes.RunStaticPod(ctx, f, static)
 		awaitValue(ctx, f, mirror, "A", "first")
-		shell(ctx, f, mirror, "echo A=second > /data/new && mv /data/new /data/config.env")
+		shell(ctx, f, mirror, echo("A=second")+" > /data/new && mv /data/new /data/config.env")
 		awaitValue(ctx, f, mirror, "A", "second")
 	})
 })

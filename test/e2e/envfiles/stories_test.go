@@ -4,16 +4,18 @@ import (
 	"context"
 	"strings"
 
+	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/manifests"
 )
 
 var _ = describe("the user stories of KEP-3721:", func(f *framework.Framework) {
 	f.It("story 1, a container without a shell gets a variable that an init container wrote", func(ctx context.Context) {
-		pod, err := manifests.Pod("story-1.yaml")
+		pod, err := manifests.Pod(stories()[0])
 		framework.ExpectNoError(err)
 		pods.RunToEnd(ctx, f, pod)
 
@@ -22,7 +24,7 @@ var _ = describe("the user stories of KEP-3721:", func(f *framework.Framework) {
 	})
 
 	f.It("story 2, a container gets its pod's own configuration under a name of its choice", func(ctx context.Context) {
-		pod, err := manifests.Pod("story-2.yaml")
+		pod, err := manifests.Pod(stories()[1])
 		framework.ExpectNoError(err)
 		pods.RunToEnd(ctx, f, pod)
 
@@ -31,3 +33,12 @@ var _ = describe("the user stories of KEP-3721:", func(f *framework.Framework) {
 		gomega.Expect(lines).NotTo(gomega.ContainElement(gomega.HavePrefix("CONFIG_INIT=")))
 	})
 })
+
+// stories are the manifests that the kubelets can read the env files of.
+func stories() []string {
+	ginkgo.GinkgoHelper()
+	if components.QuotesEnvFiles() {
+		return manifests.QuotedStories
+	}
+	return manifests.Stories
+}

@@ -66,7 +66,7 @@ var _ = describeIf(upstreamAPI, "where the API is upstream's, the API server", f
 var _ = describeIf(upstreamAPI, "where the API is upstream's, a container", func(f *framework.Framework) {
 	f.It("takes what another container writes that is no init container, once it is there", func(ctx context.Context) {
 		pod := newPod("beside", nil, pods.Dumps(consumer, from("A", "config.env", "A")),
-			runs("writer", "sleep 1; echo A=1 > /data/.new; mv /data/.new /data/config.env; exec sleep 3600"))
+			runs("writer", "sleep 1; "+echo("A=1")+" > /data/.new; mv /data/.new /data/config.env; exec sleep 3600"))
 		pods.Create(ctx, f, pod)
 
 		awaitValue(ctx, f, pod.Name, "A", "1")

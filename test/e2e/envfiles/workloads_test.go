@@ -14,7 +14,7 @@ import (
 
 var _ = describe("a Deployment", func(f *framework.Framework) {
 	f.It("gives every replica the variables of the file that its own init container wrote", func(ctx context.Context) {
-		writer := runs("setup-envfile", `echo "OWNER=$POD" > /data/config.env`)
+		writer := runs("setup-envfile", echo("OWNER=$POD")+" > /data/config.env")
 		writer.Env = []v1.EnvVar{{Name: "POD", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
 		server := pods.Dumps(consumer, from("OWNER", "config.env", "OWNER"))
 		server.Args = []string{"serve"}

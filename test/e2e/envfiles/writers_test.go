@@ -14,23 +14,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
 )
 
 // The file that the writers change has one key per kilobyte. All have the same value, a or
 // b: two values in one environment are a mix of two states.
-const (
-	firstKey, lastKey = 10, 69
-	// bothStates leaves the states as .a and .b, 60,000 bytes each, and the first one in place.
-	bothStates = `
+const firstKey, lastKey = 10, 69
+
+// bothStates is a shell script that leaves the states as .a and .b, 60,000 bytes each, and the
+// first one in place.
+func bothStates() string {
+	ginkgo.GinkgoHelper()
+	filler := 1000 - len(components.EnvFile("K10=a\n")) - len("#\n")
+	return fmt.Sprintf(`
 		cd /data
 		for s in a b; do
-			filler=$(head -c 992 /dev/zero | tr '\0' $s)
-			for i in $(seq 10 69); do printf 'K%s=%s\n#%s\n' $i $s $filler; done > .$s
+			filler=$(head -c %d /dev/zero | tr '\0' $s)
+			for i in $(seq %d %d); do %s; done > .$s
 		done
-		cp .a config.env`
-)
+		cp .a config.env`, filler, firstKey, lastKey, printf("K%s=%s\n#%s\n", "$i", "$s", "$filler"))
+}
 
 // startsPerPod is how many containers of a pod start beside its writer.
 const startsPerPod = 50
@@ -89,7 +94,7 @@ func startBeside(ctx context.Context, f *framework.Framework, w writer, n int) (
 		c.Args = []string{"serve", "127.0.0.1:0"}
 		consumers = append(consumers, c)
 	}
-	pod := newPod("", []v1.Container{runs("setup-envfile", bothStates), w.container()}, consumers...)
+	pod := newPod("", []v1.Container{runs("setup-envfile", bothStates()), w.container()}, consumers...)
 	pod.GenerateName = "beside-a-writer-"
 	pod = pods.Create(ctx, f, pod)
 	const held = "holds the file open or mapped for writing"

@@ -88,8 +88,11 @@ func optional(variable v1.EnvVar) v1.EnvVar {
 	return variable
 }
 
-// withFile gives pod an emptyDir whose env file has content, byte for byte.
+// withFile gives pod an emptyDir whose env file has content, of the form VAR=VALUE, in the
+// form that the kubelets read.
 func withFile(pod *v1.Pod, content string) *v1.Pod {
+	ginkgo.GinkgoHelper()
+	content = components.EnvFile(content)
 	pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("config")}
 	pod.Spec.InitContainers = []v1.Container{{
 		Name: "setup-envfile", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,

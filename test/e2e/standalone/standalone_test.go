@@ -74,9 +74,9 @@ func staticPod(namespace string) *v1.Pod {
 				Name: "sidecar", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
 				RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways),
 				Command: []string{"sh", "-ec", `
-					echo A=first > /data/config.env
+					echo "` + components.EnvFile("A=first") + `" > /data/config.env
 					until [ -e /data/seen ]; do sleep 1; done
-					echo A=second > /data/new; mv /data/new /data/config.env
+					echo "` + components.EnvFile("A=second") + `" > /data/new; mv /data/new /data/config.env
 					exec sleep 3600`},
 				VolumeMounts: []v1.VolumeMount{{Name: "config", MountPath: "/data"}},
 			}},

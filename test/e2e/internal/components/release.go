@@ -2,6 +2,7 @@ package components
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	"k8s.io/client-go/discovery"
@@ -39,6 +40,43 @@ func RequireUnlocked(gate string) {
 	if gateOfThisRelease(gate).Spec.LockToDefault {
 		ginkgo.Skip(fmt.Sprintf("the gate %s is locked in the release of the API server", gate))
 	}
+}
+
+// QuotesEnvFiles reports whether kubelets of the release of the API server read env files of
+// the form VAR='VALUE', and not VAR=VALUE.
+func QuotesEnvFiles() bool {
+	ginkgo.GinkgoHelper()
+	info, err := newClient().Discovery().ServerVersion()
+	framework.ExpectNoError(err, "read the version of the API server")
+	quoted, err := featuregates.QuotesEnvFiles(info.GitVersion)
+	framework.ExpectNoError(err)
+	return quoted
+}
+
+// EnvFile returns text, lines of the form VAR=VALUE, in the form that kubelets of the release
+// of the API server read. Lines without an equals sign and comments stay as they are.
+func EnvFile(text string) string {
+	ginkgo.GinkgoHelper()
+	if QuotesEnvFiles() {
+		return quoteValues(text)
+	}
+	return text
+}
+
+// quoteValues puts the value of each line of the form VAR=VALUE into single quotes.
+func quoteValues(text string) string {
+	var quoted strings.Builder
+	for line := range strings.Lines(text) {
+		declaration := strings.TrimSuffix(line, "\n")
+		if name, value, ok := strings.Cut(declaration, "="); ok && !strings.HasPrefix(name, "#") {
+			declaration = name + "='" + value + "'"
+		}
+		quoted.WriteString(declaration)
+		if strings.HasSuffix(line, "\n") {
+			quoted.WriteByte('\n')
+		}
+	}
+	return quoted.String()
 }
 
 func gateOfThisRelease(gate string) featuregates.State {

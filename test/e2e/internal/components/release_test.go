@@ -40,3 +40,17 @@ func TestGateOfRelease(t *testing.T) {
 		})
 	}
 }
+
+func TestQuoteValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"A=1\nB=2\n":                   "A='1'\nB='2'\n",
+		"A=1":                          "A='1'",
+		"A=b=c\n":                      "A='b=c'\n",
+		"A=\n=3\n":                     "A=''\n='3'\n",
+		"\n# B=2\nno declaration\nA=1": "\n# B=2\nno declaration\nA='1'",
+	} {
+		if got := quoteValues(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
