@@ -31,10 +31,6 @@ type Options struct {
 	// may be nil.
 	Keys func(source *v1.EnvFromSource) []string
 
-	// EnvFileVolumesMayBeMounted says that the API server lets any container mount a
-	// volume that an env file is read from, as it does from v1.34 on.
-	EnvFileVolumesMayBeMounted bool
-
 	// Before is what an earlier injection into the same pod, in the same request, has
 	// done. It is not done again, and it is in conflict with nothing: containers that
 	// have come since are all that the presets in it are looked at for.
@@ -140,9 +136,7 @@ func (a *attempt) reasons() []string {
 		return r.sentences()
 	}
 	a.compareVolumes(&r)
-	if !a.options.EnvFileVolumesMayBeMounted {
-		a.checkEnvFileMounts(&r)
-	}
+	a.checkEnvFileMounts(&r)
 	a.checkEnvFileVolumes(&r)
 	a.checkSizes(&r)
 	return r.sentences()

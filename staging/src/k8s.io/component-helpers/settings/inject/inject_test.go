@@ -351,15 +351,6 @@ func TestConflicts(t *testing.T) {
 			message: "Conflict on pod preset. Volume env holds env files, so that container website may not mount it.",
 		},
 		{
-			name: "a mount of a volume of env files where the API server allows it",
-			preset: func(p *Preset) {
-				p.Volumes = []v1.Volume{emptyDir("env")}
-				p.VolumeMounts = []v1.VolumeMount{{Name: "env", MountPath: "/env"}}
-				p.Env = []v1.EnvVar{fileVar("COLOR", "env")}
-			},
-			options: Options{EnvFileVolumesMayBeMounted: true},
-		},
-		{
 			name: "the claim of an ephemeral volume",
 			preset: func(p *Preset) {
 				p.Volumes = []v1.Volume{ephemeral}
