@@ -60,6 +60,9 @@ type Plugin struct {
 	// enabled is what the feature gate says, and inspected that it has been asked.
 	enabled, inspected bool
 
+	// serviceAccounts says that a pod that names no service account will have one.
+	serviceAccounts bool
+
 	client  kubernetes.Interface
 	presets *presetCache
 	events  *eventQueue
@@ -84,6 +87,12 @@ func NewPlugin() *Plugin {
 func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
 	p.enabled = gates.Enabled(features.PodPreset)
 	p.inspected = true
+}
+
+// SetServiceAccountPlugin says whether the plugin ServiceAccount is on. It comes after this
+// one, and gives the pods that name no service account the one called default.
+func (p *Plugin) SetServiceAccountPlugin(on bool) {
+	p.serviceAccounts = on
 }
 
 // SetDrainedNotification sets the channel that is closed when the API server has ended.
@@ -241,7 +250,7 @@ const lookUpTimeout = 2 * time.Second
 func (p *Plugin) options(ctx context.Context, namespace string) inject.Options {
 	type object struct{ kind, name string }
 	known := map[object][]string{}
-	return inject.Options{Keys: func(source *v1.EnvFromSource) []string {
+	keys := func(source *v1.EnvFromSource) []string {
 		ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 		defer cancel()
 		var of object
@@ -271,5 +280,6 @@ func (p *Plugin) options(ctx context.Context, namespace string) inject.Options {
 		}
 		known[of] = keys
 		return keys
-	}}
+	}
+	return inject.Options{Keys: keys, NoServiceAccount: !p.serviceAccounts}
 }

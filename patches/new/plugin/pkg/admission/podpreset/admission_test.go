@@ -190,6 +190,42 @@ func TestConflictIsSaidAndRefusesNothing(t *testing.T) {
 	}
 }
 
+// TestTokenNeedsAServiceAccount is why a preset may be in conflict with a pod: the API server
+// refuses a pod with a token of the service account that the pod does not have.
+func TestTokenNeedsAServiceAccount(t *testing.T) {
+	expires := int64(3600)
+	preset := database()
+	preset.Spec.Volumes[0].VolumeSource = v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{
+		Sources: []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &expires}}}}}
+	for _, tt := range []struct {
+		name     string
+		plugin   bool
+		account  string
+		injected bool
+	}{
+		{"the plugin ServiceAccount will give it one", true, "", true},
+		{"it names one", false, "own", true},
+		{"it has none", false, "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, _ := newPlugin(t, true, preset)
+			p.SetServiceAccountPlugin(tt.plugin)
+			pod := website()
+			pod.Spec.ServiceAccountName = tt.account
+			var said warnings
+			if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), attributes(pod, false), nil); err != nil {
+				t.Fatal(err)
+			}
+			if injected := len(pod.Spec.Volumes) > 0; injected != tt.injected {
+				t.Errorf("injected: %t, want %t", injected, tt.injected)
+			}
+			if refused := strings.Contains(strings.Join(said, ""), "Volume cache-volume has a token of a service account"); refused == tt.injected {
+				t.Errorf("warnings: %q", said)
+			}
+		})
+	}
+}
+
 func TestConfigMapThatExistsIsLookedInto(t *testing.T) {
 	settings := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: namespace}, Data: map[string]string{"DB_PORT": "1"}}
 	for _, exists := range []bool{true, false} {

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func FuzzInjectedPodIsValid(f *testing.F) {
 var reasons = []string{
 	"Duplicate env ", "Duplicate envFrom ", "Duplicate mountPath ", "Duplicate volume ", "sets too", "is a device of",
 	"is not privileged", "holds env files", "is not an emptyDir", "have the same claim", "are too long for a claim",
-	"no room for another annotation",
+	"has a token of a service account", "no room for another annotation",
 }
 
 // TestInjectedPodIsValid runs more shapes than are worth to be seeds, and checks that they show
@@ -118,8 +119,9 @@ func (p *fuzzedPlugin) run(t *testing.T, shape []byte) {
 		p.presets.set(m.preset(i))
 	}
 	p.client.ClearActions() // they would fill the memory
+	p.SetServiceAccountPlugin(!m.one(4))
 
-	if len(refusals(pod)) > 0 {
+	if len(p.refusals(pod)) > 0 {
 		return
 	}
 	p.valid++
@@ -132,7 +134,7 @@ func (p *fuzzedPlugin) run(t *testing.T, shape []byte) {
 	}
 
 	pod.Spec.Containers = append(pod.Spec.Containers, fromWebhook)
-	if len(refusals(pod)) > 0 {
+	if len(p.refusals(pod)) > 0 {
 		return
 	}
 	p.again++
@@ -154,7 +156,7 @@ func (p *fuzzedPlugin) inject(t *testing.T, a admission.Attributes) {
 			p.conflicts[reason]++
 		}
 	}
-	if errs := refusals(pod); len(errs) > 0 {
+	if errs := p.refusals(pod); len(errs) > 0 {
 		t.Fatalf("the API server refuses the pod as injected: %v\nthe pod: %s\nas injected: %s\nwarnings: %q", errs, shown(t, before), shown(t, pod), said)
 	}
 }
@@ -169,14 +171,21 @@ func shown(t *testing.T, pod *api.Pod) []byte {
 }
 
 // refusals are the errors with which the API server refuses to create pod.
-func refusals(pod *api.Pod) field.ErrorList {
+func (p *fuzzedPlugin) refusals(pod *api.Pod) field.ErrorList {
 	ctx := genericapirequest.WithNamespace(context.Background(), namespace)
 	pod = pod.DeepCopy()
 	rest.FillObjectMetaSystemFields(pod)
 	if pod.Name == "" {
 		pod.Name = registrypod.Strategy.GenerateName(pod.GenerateName)
 	}
-	pod.Spec.ServiceAccountName = "default" // as the plugin ServiceAccount does, which is next
+	if p.serviceAccounts && pod.Spec.ServiceAccountName == "" {
+		// As the plugin ServiceAccount does it, which is next. v1.37 has both fields.
+		for _, name := range []string{"ServiceAccountName", "DeprecatedServiceAccount"} {
+			if f := reflect.ValueOf(&pod.Spec).Elem().FieldByName(name); f.IsValid() {
+				f.SetString("default")
+			}
+		}
+	}
 	registrypod.Strategy.PrepareForCreate(ctx, pod)
 	return registrypod.Strategy.Validate(ctx, pod)
 }
@@ -211,6 +220,9 @@ func (m *maker) pod() (*api.Pod, api.Container) {
 	}
 	if m.one(16) {
 		pod.Spec.OS = &v1.PodOS{Name: v1.Windows}
+	}
+	if m.one(8) {
+		pod.Spec.ServiceAccountName = "own"
 	}
 	for i, n := 0, m.upTo(4); i < n; i++ {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, m.volume(i, pod.Name))

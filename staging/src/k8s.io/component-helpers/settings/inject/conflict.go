@@ -171,6 +171,22 @@ func (a *attempt) checkClaims(r *reasonList) {
 	}
 }
 
+// checkTokens finds volumes with a token of the service account that the pod does not have.
+func (a *attempt) checkTokens(r *reasonList) {
+	if !a.options.NoServiceAccount || a.pod.Spec.ServiceAccountName != "" {
+		return
+	}
+	for i := range a.volumes {
+		volume := &a.volumes[i]
+		if volume.Projected == nil {
+			continue
+		}
+		if slices.ContainsFunc(volume.Projected.Sources, func(s v1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+			r.add(fmt.Sprintf("Volume %s has a token of a service account, and the pod names none", show(volume.Name)))
+		}
+	}
+}
+
 const (
 	// maxAnnotations is how many bytes all annotations of an object can have.
 	maxAnnotations = 256 * 1024

@@ -31,6 +31,11 @@ type Options struct {
 	// may be nil.
 	Keys func(source *v1.EnvFromSource) []string
 
+	// NoServiceAccount says that nothing gives a service account to a pod that names none,
+	// as the admission plugin ServiceAccount does after an injection. Such a pod may have
+	// no token of a service account.
+	NoServiceAccount bool
+
 	// Before is what an earlier injection into the same pod, in the same request, has
 	// done. It is not done again, and it is in conflict with nothing: containers that
 	// have come since are all that the presets in it are looked at for.
@@ -174,6 +179,7 @@ func (a *attempt) compareVolumes(r *reasonList) {
 	a.volumes, clashes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName)
 	r.addEach("Duplicate volume ", clashes)
 	a.checkClaims(r)
+	a.checkTokens(r)
 }
 
 // apply adds to the pod what it lacks.

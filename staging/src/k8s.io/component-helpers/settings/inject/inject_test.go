@@ -140,6 +140,11 @@ func TestConflicts(t *testing.T) {
 	optional := configMap("settings")
 	optional.ConfigMapRef.Optional = &yes
 	block := v1.Volume{Name: "disk", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}}
+	bringToken := func(p *Preset) {
+		p.Volumes = []v1.Volume{{Name: "token", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{
+			Sources: []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token"}}}}}}}
+		p.VolumeMounts = []v1.VolumeMount{{Name: "token", MountPath: "/token"}}
+	}
 	ephemeral := v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}
 	keys := func(s *v1.EnvFromSource) []string {
 		if s.ConfigMapRef != nil && s.ConfigMapRef.Name == "settings" {
@@ -369,6 +374,22 @@ func TestConflicts(t *testing.T) {
 			},
 			pod:     func(pod *v1.Pod) { pod.Name = strings.Repeat("a", 250) },
 			message: "Conflict on pod preset. The names of the pod and of volume scratch are too long for a claim.",
+		},
+		{
+			name:    "a token of the service account that the pod does not have",
+			preset:  bringToken,
+			options: Options{NoServiceAccount: true},
+			message: "Conflict on pod preset. Volume token has a token of a service account, and the pod names none.",
+		},
+		{
+			name:    "a token of the service account that the pod names",
+			preset:  bringToken,
+			pod:     func(pod *v1.Pod) { pod.Spec.ServiceAccountName = "default" },
+			options: Options{NoServiceAccount: true},
+		},
+		{
+			name:   "a token of the service account that the pod will have",
+			preset: bringToken,
 		},
 		{
 			name:    "annotations without room",
