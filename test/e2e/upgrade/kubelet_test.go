@@ -11,6 +11,7 @@ import (
 	admissionapi "k8s.io/pod-security-admission/api"
 
 	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 )
 
@@ -18,8 +19,8 @@ const (
 	gate    = "EnvFiles"
 	kubelet = "kubelet"
 
-	// stock is a release, of the minor before the cluster's where there is one, which knows
-	// nothing of this branch; patched is the cluster's own.
+	// stock is a release without this branch's patches, of the minor before the cluster's where
+	// there is one; patched is the cluster's own.
 	stock   = "stock"
 	patched = "patched"
 )
@@ -34,16 +35,25 @@ type given struct {
 	startsIncomplete bool
 }
 
-// kubelets is what each build's kubelet gives. A stock one does not know the field: what is
-// left of the variable has neither a value nor a source, so it is empty.
-var kubelets = map[string]given{
-	stock: {
+// kubelets is what a kubelet gives, by what it says of the gate. To one that does not know the
+// field, what is left of the variable has neither a value nor a source, so it is empty.
+var kubelets = map[components.GateState]given{
+	components.GateUnknown: {
 		env:              map[string]string{"REQUIRED": "", "OPTIONAL": "", "OPTIONAL_MISSING": ""},
 		startsIncomplete: true,
 	},
-	patched: {
+	components.GateOn: {
 		env: map[string]string{"REQUIRED": "value", "OPTIONAL": "value"},
 	},
+}
+
+// kubeletGate is what the kubelet of a build says of the gate: on where the build knows it,
+// since the setting stays with the component.
+func kubeletGate(build, minor string) components.GateState {
+	if (expected.Runs{Build: expected.Build(build), Minor: minor}).Gate(gate) == components.GateUnknown {
+		return components.GateUnknown
+	}
+	return components.GateOn
 }
 
 // walk is the order in which a node runs the builds.
@@ -58,19 +68,19 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		f.It("on a drained node, as KEP-3721 has it: what runs there next gets what its kubelet gives", func(ctx context.Context) {
 			node, minors := start(ctx, f)
 			w := newWorkload(ctx, f)
-			w.expect(ctx, kubelets[patched])
+			w.expect(ctx, kubelets[components.GateOn])
 			for _, build := range walk {
 				node.Drain(ctx)
 				swap(ctx, f, node, build, minors[build])
 				node.Uncordon(ctx)
-				w.expect(ctx, kubelets[build])
+				w.expect(ctx, kubelets[kubeletGate(build, minors[build])])
 			}
 		})
 
 		f.It("in place: what runs goes on as it was, what starts gets what its kubelet gives", func(ctx context.Context) {
 			node, minors := start(ctx, f)
 			w := newWorkload(ctx, f)
-			w.expect(ctx, kubelets[patched])
+			w.expect(ctx, kubelets[components.GateOn])
 			last := patched
 			for _, build := range walk {
 				before := w.running(ctx)
@@ -83,7 +93,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 				last = build
 				ginkgo.By("replacing the pods")
 				w.replace(ctx)
-				w.expect(ctx, kubelets[build])
+				w.expect(ctx, kubelets[kubeletGate(build, minors[build])])
 			}
 		})
 	})
@@ -127,16 +137,12 @@ func worker(ctx context.Context, f *framework.Framework) (node nodes.Node) {
 }
 
 // swap has node run a build of the kubelet, and checks that the gate is what it should be
-// there: on where the build knows it, without being set again.
+// there, without being set again.
 func swap(ctx context.Context, f *framework.Framework, node nodes.Node, build, minor string) {
 	ginkgo.GinkgoHelper()
 	node.Swap(ctx, kubelet, build+":"+minor)
 	gomega.Expect(node.Version(ctx, kubelet)).To(gomega.HavePrefix(minor + "."))
-	want := components.GateOn
-	if build == stock {
-		want = components.GateUnknown
-	}
 	state, err := components.GateOfKubelet(ctx, f.ClientSet, string(node), gate)
 	framework.ExpectNoError(err)
-	gomega.Expect(state).To(gomega.Equal(want), "the gate %s of the kubelet of node %s", gate, node)
+	gomega.Expect(state).To(gomega.Equal(kubeletGate(build, minor)), "the gate %s of the kubelet of node %s", gate, node)
 }

@@ -167,7 +167,7 @@ func become(ctx context.Context, node nodes.Node, component string, r expected.R
 	for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
 		switch {
 		case r.Build == expected.Patched:
-			changes = append(changes, fmt.Sprintf("%s=%t", name, r.On))
+			changes = append(changes, fmt.Sprintf("%s=%t", name, r.Gate(name) == components.GateOn))
 		case r.Gate(name) != components.GateUnknown:
 			changes = append(changes, name+"-") // as the release has it
 		}

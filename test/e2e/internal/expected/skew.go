@@ -2,6 +2,7 @@ package expected
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"podenv.dev/featuregates"
@@ -18,7 +19,7 @@ const (
 type Runs struct {
 	Build Build
 	Minor string // v1.33
-	On    bool   // the gates; a stock build has those that it knows as its release has them
+	On    bool   // the gates; a stock build, and a gate that is locked, has what its release has
 }
 
 // String is how the matrix names it.
@@ -35,19 +36,28 @@ func (r Runs) String() string {
 
 // Gate is what the component should say of a gate.
 func (r Runs) Gate(name string) components.GateState {
-	if r.Build == Patched {
-		return map[bool]components.GateState{true: components.GateOn, false: components.GateOff}[r.On]
-	}
-	states, err := featuregates.In(r.Minor)
-	if err != nil {
+	gate, known := stateOf(name, r.Minor)
+	if !known || r.Build == Stock && gate.Carried {
 		return components.GateUnknown
 	}
-	for _, s := range states {
-		if string(s.Name) == name && !s.Carried {
-			return map[bool]components.GateState{true: components.GateOn, false: components.GateOff}[s.Spec.Default]
-		}
+	on := gate.Spec.Default
+	if r.Build == Patched && !gate.Spec.LockToDefault {
+		on = r.On
 	}
-	return components.GateUnknown
+	return map[bool]components.GateState{true: components.GateOn, false: components.GateOff}[on]
+}
+
+// stateOf returns what a gate is in a patched release of minor.
+func stateOf(name, minor string) (gate featuregates.State, known bool) {
+	states, err := featuregates.In(minor)
+	if err != nil {
+		return gate, false
+	}
+	at := slices.IndexFunc(states, func(s featuregates.State) bool { return string(s.Name) == name })
+	if at < 0 {
+		return gate, false
+	}
+	return states[at], true
 }
 
 // What can happen to a pod.
@@ -77,12 +87,16 @@ type Cell struct{ APIServer, Kubelet Runs }
 
 // wantEnvFile is what the skew does to a variable from an env file.
 //
-// A stock API server drops the field of what it reads, for everybody, and of what it
-// writes: when it binds a pod to a node, the field is gone. So is a new pod's only source
-// of the variable, for which the pod is refused; so does an API server with the gate off.
-// A stock kubelet sees a variable without a value.
+// An API server that does not know the field drops it from what it reads, for everybody, and
+// from what it writes: when it binds a pod to a node, the field is gone. So is a new pod's only
+// source of the variable, for which the pod is refused; so does an API server with the gate off.
+// A kubelet that does not know the field sees a variable without a value. So does one of a
+// release that has the field from upstream, with the gate off.
 func (c Cell) wantEnvFile() Outcome {
 	given := map[components.GateState]string{components.GateUnknown: Empty, components.GateOff: NotSet, components.GateOn: Value}[c.Kubelet.Gate(EnvFiles)]
+	if gate, known := stateOf(EnvFiles, c.Kubelet.Minor); given == NotSet && known && !gate.Carried {
+		given = Empty
+	}
 	switch c.APIServer.Gate(EnvFiles) {
 	case components.GateOn:
 		return Outcome{given, given}

@@ -5,10 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"podenv.dev/test/e2e/internal/components"
 )
 
 func TestOutcomesOfTheSkewMatrix(t *testing.T) {
 	off, on := Runs{Patched, "v1.33", false}, Runs{Patched, "v1.33", true}
+	off34, on34 := Runs{Patched, "v1.34", false}, Runs{Patched, "v1.34", true}
 	for name, test := range map[string]struct {
 		Cell              Cell
 		envFile, specials string
@@ -20,6 +23,10 @@ func TestOutcomesOfTheSkewMatrix(t *testing.T) {
 		"an older kubelet":               {Cell{on, Runs{Stock, "v1.31", false}}, "empty / empty", "both / both"},
 		"a stock API server":             {Cell{Runs{Stock, "v1.33", false}, on}, "refused / empty", "both / both"},
 		"one of a release with it off":   {Cell{Runs{Stock, "v1.31", false}, on}, "refused / empty", "refused / both"},
+		"a kubelet of the minor before":  {Cell{on34, on}, "value / value", "both / both"},
+		"all off that is not locked":     {Cell{off34, off34}, "refused / empty", "both / both"},
+		"a stock one that has the field": {Cell{Runs{Stock, "v1.34", false}, on34}, "refused / value", "both / both"},
+		"a stock kubelet that has it":    {Cell{on34, Runs{Stock, "v1.34", false}}, "empty / empty", "both / both"},
 		"a release that has neither one": {Cell{Runs{Stock, "v1.29", false}, Runs{Stock, "v1.29", false}}, "refused / empty", "refused / name only"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,18 +40,42 @@ func TestOutcomesOfTheSkewMatrix(t *testing.T) {
 	}
 }
 
-// TestTheDocsShowTheSkewMatrix holds docs/upgrade-and-skew.md to what the specs expect of the default
-// series, which the run compares with what it sees.
+func TestGate(t *testing.T) {
+	for _, test := range []struct {
+		runs              Runs
+		envFiles, relaxed components.GateState
+	}{
+		{Runs{Patched, "v1.33", false}, components.GateOff, components.GateOff},
+		{Runs{Patched, "v1.33", true}, components.GateOn, components.GateOn},
+		{Runs{Stock, "v1.33", false}, components.GateUnknown, components.GateOn},
+		{Runs{Stock, "v1.29", false}, components.GateUnknown, components.GateUnknown},
+		{Runs{Patched, "v1.34", false}, components.GateOff, components.GateOn}, // locked
+		{Runs{Stock, "v1.34", false}, components.GateOff, components.GateOn},
+	} {
+		if got := test.runs.Gate(EnvFiles); got != test.envFiles {
+			t.Errorf("%s, %s: %s is %s, want %s", test.runs.Minor, test.runs, EnvFiles, got, test.envFiles)
+		}
+		if got := test.runs.Gate(Relaxed); got != test.relaxed {
+			t.Errorf("%s, %s: %s is %s, want %s", test.runs.Minor, test.runs, Relaxed, got, test.relaxed)
+		}
+	}
+}
+
+// TestTheDocsShowTheSkewMatrix holds docs/upgrade-and-skew.md to what the specs expect, which the
+// run compares with what it sees.
 func TestTheDocsShowTheSkewMatrix(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "upgrade-and-skew.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	apiServers, kubelets := Sides("v1.33", []string{"v1.30", "v1.31", "v1.32"})
-	for _, f := range Features {
-		want := Matrix(f.Gate, apiServers, kubelets, func(c Cell) string { return f.Want(c).String() })
-		if !strings.Contains(string(page), want) {
-			t.Errorf("docs/upgrade-and-skew.md lacks what the specs expect:\n%s", want)
+	for minor, older := range map[string][]string{"v1.33": {"v1.30", "v1.31", "v1.32"}, "v1.34": {"v1.33"}} {
+		apiServers, kubelets := Sides(minor, older)
+		for _, f := range Features {
+			want := Matrix(f.Gate, apiServers, kubelets, func(c Cell) string { return f.Want(c).String() })
+			locked := f.Gate == Relaxed && minor == "v1.34" // the page says in words that all cells are the same
+			if locked && strings.Count(want, "both / both") != len(apiServers)*len(kubelets) || !locked && !strings.Contains(string(page), want) {
+				t.Errorf("docs/upgrade-and-skew.md lacks what the specs expect:\n%s", want)
+			}
 		}
 	}
 }
