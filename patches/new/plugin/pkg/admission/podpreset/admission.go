@@ -242,44 +242,42 @@ func into(pod *api.Pod, presets []*inject.Preset, options inject.Options) (injec
 	return inject.Into(external, presets, options), external, nil
 }
 
-// lookUpTimeout bounds how long the creation of a pod waits for ConfigMaps and Secrets.
+// lookUpTimeout bounds how long one pass over a pod waits for all ConfigMaps and Secrets: a
+// preset has room for thousands of them.
 const lookUpTimeout = 2 * time.Second
 
-// options are those of an injection into a pod of namespace. Each ConfigMap and Secret is
-// read once. What cannot be read counts as unknown.
+// options are those of an injection into a pod of namespace. What cannot be read in time
+// counts as unknown.
 func (p *Plugin) options(ctx context.Context, namespace string) inject.Options {
-	type object struct{ kind, name string }
-	known := map[object][]string{}
+	var deadline time.Time
 	keys := func(source *v1.EnvFromSource) []string {
-		ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+		if deadline.IsZero() {
+			deadline = time.Now().Add(lookUpTimeout)
+		}
+		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		var of object
+		if ctx.Err() != nil {
+			return nil
+		}
 		switch {
 		case source.ConfigMapRef != nil:
-			of = object{"ConfigMap", source.ConfigMapRef.Name}
+			if found, err := p.client.CoreV1().ConfigMaps(namespace).Get(ctx, source.ConfigMapRef.Name, metav1.GetOptions{}); err == nil {
+				return keysOf(found.Data)
+			}
 		case source.SecretRef != nil:
-			of = object{"Secret", source.SecretRef.Name}
-		}
-		if keys, ok := known[of]; ok {
-			return keys
-		}
-		var keys []string
-		switch of.kind {
-		case "ConfigMap":
-			if found, err := p.client.CoreV1().ConfigMaps(namespace).Get(ctx, of.name, metav1.GetOptions{}); err == nil {
-				for key := range found.Data {
-					keys = append(keys, key)
-				}
-			}
-		case "Secret":
-			if found, err := p.client.CoreV1().Secrets(namespace).Get(ctx, of.name, metav1.GetOptions{}); err == nil {
-				for key := range found.Data {
-					keys = append(keys, key)
-				}
+			if found, err := p.client.CoreV1().Secrets(namespace).Get(ctx, source.SecretRef.Name, metav1.GetOptions{}); err == nil {
+				return keysOf(found.Data)
 			}
 		}
-		known[of] = keys
-		return keys
+		return nil
 	}
 	return inject.Options{Keys: keys, NoServiceAccount: !p.serviceAccounts}
+}
+
+func keysOf[V any](data map[string]V) []string {
+	keys := make([]string, 0, len(data))
+	for key := range data {
+		keys = append(keys, key)
+	}
+	return keys
 }

@@ -34,6 +34,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-helpers/settings/inject"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
@@ -244,6 +245,33 @@ func TestConfigMapThatExistsIsLookedInto(t *testing.T) {
 				t.Errorf("injected: %t", injected)
 			}
 		})
+	}
+}
+
+// TestLookUpsAreBounded is why a preset with many ConfigMaps keeps no pod from being created.
+func TestLookUpsAreBounded(t *testing.T) {
+	preset := database()
+	for i := 0; i < 1000; i++ {
+		preset.Spec.EnvFrom = append(preset.Spec.EnvFrom, v1.EnvFromSource{ConfigMapRef: &v1.ConfigMapEnvSource{
+			LocalObjectReference: v1.LocalObjectReference{Name: fmt.Sprint("settings-", i)}}})
+	}
+	p, client := newPlugin(t, true, preset)
+	reads := 0
+	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		reads++
+		time.Sleep(100 * time.Millisecond)
+		return false, nil, nil
+	})
+	pod := website()
+	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "A", Value: "1"}}
+	if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
+		t.Fatal(err)
+	}
+	if most := int(lookUpTimeout/(100*time.Millisecond)) + 1; reads == 0 || reads > most {
+		t.Errorf("%d ConfigMaps were read, each in 100ms: want 1 to %d", reads, most)
+	}
+	if len(pod.Spec.Containers[0].EnvFrom) != 1000 {
+		t.Errorf("%d of 1000 sources were injected", len(pod.Spec.Containers[0].EnvFrom))
 	}
 }
 

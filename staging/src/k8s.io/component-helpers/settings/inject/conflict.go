@@ -120,17 +120,70 @@ func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
 		if len(sources) == 0 || len(env) == 0 {
 			return
 		}
-		named := under(env, envName)
-		for i := range sources {
-			for _, key := range a.options.Keys(&sources[i]) {
-				if name := sources[i].Prefix + key; len(named(name)) > 0 {
-					r.add(fmt.Sprintf("Duplicate env %s, which envFrom %s sets too", show(name), sourceOf(&sources[i])))
+		index := indexSources(sources)
+		for i := range env {
+			name := env[i].Name
+			index.each(name, func(source *v1.EnvFromSource, key string) {
+				if a.options.has(source, key) {
+					r.add(fmt.Sprintf("Duplicate env %s, which envFrom %s sets too", show(name), sourceOf(source)))
 				}
-			}
+			})
 		}
 	}
 	check(c.EnvFrom, add.env)
 	check(add.envFrom, c.Env)
+}
+
+// sourceIndex finds the sources that can set a variable, by their prefixes. Presets and
+// ConfigMaps may be large: a look at each key of each source would take minutes.
+type sourceIndex struct {
+	byPrefix map[string][]*v1.EnvFromSource
+	lengths  []int // of the prefixes
+}
+
+func indexSources(sources []v1.EnvFromSource) sourceIndex {
+	index := sourceIndex{byPrefix: map[string][]*v1.EnvFromSource{}}
+	for i := range sources {
+		prefix := sources[i].Prefix
+		index.byPrefix[prefix] = append(index.byPrefix[prefix], &sources[i])
+	}
+	for prefix := range index.byPrefix {
+		if !slices.Contains(index.lengths, len(prefix)) {
+			index.lengths = append(index.lengths, len(prefix))
+		}
+	}
+	slices.Sort(index.lengths)
+	return index
+}
+
+// each calls f for each source that sets name if it has key.
+func (x sourceIndex) each(name string, f func(source *v1.EnvFromSource, key string)) {
+	for _, length := range x.lengths {
+		if length > len(name) {
+			return
+		}
+		for _, source := range x.byPrefix[name[:length]] {
+			f(source, name[length:])
+		}
+	}
+}
+
+// has tells whether the ConfigMap or Secret of a source is known to have key.
+func (o *Options) has(s *v1.EnvFromSource, key string) bool {
+	of := sourceOf(s)
+	of.prefix = ""
+	keys, ok := o.known[of]
+	if !ok {
+		keys = map[string]bool{}
+		for _, key := range o.Keys(s) {
+			keys[key] = true
+		}
+		if o.known == nil {
+			o.known = map[source]map[string]bool{}
+		}
+		o.known[of] = keys
+	}
+	return keys[key]
 }
 
 // checkClaims finds ephemeral volumes whose claim could not be made, or would be the claim
@@ -141,34 +194,47 @@ func (a *attempt) checkClaims(r *reasonList) {
 		return
 	}
 	const maxLength = 253
-	made := func(volume *v1.Volume) string {
-		if volume.Ephemeral == nil {
-			return ""
-		}
-		return a.pod.Name + "-" + volume.Name
-	}
-	used := func(volume *v1.Volume) string {
-		if volume.PersistentVolumeClaim == nil {
-			return ""
-		}
-		return volume.PersistentVolumeClaim.ClaimName
-	}
-	clash := func(new, old *v1.Volume) bool {
-		return made(new) != "" && made(new) == used(old) || made(old) != "" && made(old) == used(new)
-	}
-	for i := range a.volumes {
-		volume := &a.volumes[i]
-		if len(made(volume)) > maxLength {
-			r.add(fmt.Sprintf("The names of the pod and of volume %s are too long for a claim", show(volume.Name)))
-		}
-		for _, others := range [][]v1.Volume{a.pod.Spec.Volumes, a.volumes} {
-			for j := range others {
-				if clash(volume, &others[j]) {
-					r.add(fmt.Sprintf("Volumes %s and %s have the same claim", show(volume.Name), show(others[j].Name)))
-				}
+	made, used := map[string][]string{}, map[string][]string{} // volumes, by claim
+	for _, volumes := range [][]v1.Volume{a.pod.Spec.Volumes, a.volumes} {
+		for i := range volumes {
+			if claim := a.madeClaim(&volumes[i]); claim != "" {
+				made[claim] = append(made[claim], volumes[i].Name)
+			}
+			if claim := usedClaim(&volumes[i]); claim != "" {
+				used[claim] = append(used[claim], volumes[i].Name)
 			}
 		}
 	}
+	for i := range a.volumes {
+		volume := &a.volumes[i]
+		claim := a.madeClaim(volume)
+		if len(claim) > maxLength {
+			r.add(fmt.Sprintf("The names of the pod and of volume %s are too long for a claim", show(volume.Name)))
+		}
+		others := made[usedClaim(volume)]
+		if claim != "" {
+			others = used[claim]
+		}
+		for _, other := range others {
+			r.add(fmt.Sprintf("Volumes %s and %s have the same claim", show(volume.Name), show(other)))
+		}
+	}
+}
+
+// madeClaim is the claim that is made for an ephemeral volume, or "".
+func (a *attempt) madeClaim(volume *v1.Volume) string {
+	if volume.Ephemeral == nil {
+		return ""
+	}
+	return a.pod.Name + "-" + volume.Name
+}
+
+// usedClaim is the claim that a volume names, or "".
+func usedClaim(volume *v1.Volume) string {
+	if volume.PersistentVolumeClaim == nil {
+		return ""
+	}
+	return volume.PersistentVolumeClaim.ClaimName
 }
 
 // checkTokens finds volumes with a token of the service account that the pod does not have.

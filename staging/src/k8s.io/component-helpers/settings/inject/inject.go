@@ -27,8 +27,8 @@ import (
 // Options are what an injection depends on beside the pod and the presets.
 type Options struct {
 	// Keys returns the keys of the ConfigMap or Secret that a source names, in the
-	// namespace of the pod, or nil if it is not known or does not exist. Keys itself
-	// may be nil.
+	// namespace of the pod, or nil if it is not known or does not exist. It is called
+	// once for each of them. Keys itself may be nil.
 	Keys func(source *v1.EnvFromSource) []string
 
 	// NoServiceAccount says that nothing gives a service account to a pod that names none,
@@ -40,6 +40,8 @@ type Options struct {
 	// done. It is not done again, and it is in conflict with nothing: containers that
 	// have come since are all that the presets in it are looked at for.
 	Before Record
+
+	known map[source]map[string]bool // what Keys has returned
 }
 
 // Record says, by the UID of a preset, which containers the preset was applied to.

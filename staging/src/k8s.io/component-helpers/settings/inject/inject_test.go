@@ -17,6 +17,7 @@ limitations under the License.
 package inject
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -546,5 +547,42 @@ func TestReasonsAreBounded(t *testing.T) {
 	message := result.Conflicts[0].Message()
 	if len(message) > 3072 || !strings.HasSuffix(message, ". And 20 more.") {
 		t.Errorf("a message of %d bytes that ends in %q", len(message), message[len(message)-20:])
+	}
+}
+
+// TestLargePresetsTakeNoMinutes has presets that are as large as the API server stores them:
+// whoever may write one must not keep it from creating pods.
+func TestLargePresetsTakeNoMinutes(t *testing.T) {
+	const many = 10_000
+	keys := make([]string, 100_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("KEY_", i)
+	}
+	calls := 0
+	options := Options{Keys: func(*v1.EnvFromSource) []string { calls++; return keys }}
+	pod := website(func(pod *v1.Pod) {
+		for i := 0; i < many; i++ {
+			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: fmt.Sprint("P", i, "_OTHER")})
+		}
+	})
+	sources := preset("sources", func(p *Preset) {
+		for i := 0; i < many; i++ {
+			source := configMap("settings")
+			source.Prefix = fmt.Sprint("P", i, "_")
+			p.EnvFrom = append(p.EnvFrom, source)
+		}
+	})
+	claims := preset("claims", func(p *Preset) {
+		for i := 0; i < many; i++ {
+			p.Volumes = append(p.Volumes, v1.Volume{Name: fmt.Sprint("v", i), VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}})
+		}
+	})
+	started := time.Now()
+	result := Into(pod, []*Preset{sources, claims}, options)
+	if took := time.Since(started); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(result.Applied) != 2 || calls != 1 {
+		t.Errorf("%d of 2 presets are applied, conflicts: %v; the ConfigMap was read %d times", len(result.Applied), result.Conflicts, calls)
 	}
 }
