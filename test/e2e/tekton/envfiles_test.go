@@ -6,10 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/tekton"
 )
 
@@ -50,9 +52,11 @@ spec:
 `, name, timeout, tekton.Image, script, indent(6, probe), tekton.Image))
 }
 
-// writeFile is a script that makes the file at once.
+// writeFile is a script that makes the file at once, of content of the form VAR=VALUE, in the
+// form that the kubelets read. The content is a text in a shell's double quotes.
 func writeFile(content string) string {
-	return fmt.Sprintf("printf %%s '%s' > /env/new && mv /env/new /env/a.env", content)
+	ginkgo.GinkgoHelper()
+	return fmt.Sprintf(`printf %%s "%s" > /env/new && mv /env/new /env/a.env`, components.EnvFile(content))
 }
 
 const (
