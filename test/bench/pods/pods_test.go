@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"podenv.dev/featuregates"
 )
 
 var (
@@ -42,6 +44,7 @@ var _ = ginkgo.Describe("Pods with 100 variables", ginkgo.Ordered, func() {
 	experiment := gmeasure.NewExperiment("pods with 100 variables")
 	var client kubernetes.Interface
 	var namespace string
+	var quoted bool
 	var watched *podWatch
 
 	ginkgo.BeforeAll(func(ctx ginkgo.SpecContext) {
@@ -49,6 +52,10 @@ var _ = ginkgo.Describe("Pods with 100 variables", ginkgo.Ordered, func() {
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		config.QPS, config.Burst = 100, 200 // so that the client does not wait
 		client = kubernetes.NewForConfigOrDie(config)
+		info, err := client.Discovery().ServerVersion()
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		quoted, err = featuregates.QuotesEnvFiles(info.GitVersion)
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		made, err := client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "podenv-bench-"}}, metav1.CreateOptions{})
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		namespace = made.Name
@@ -72,7 +79,7 @@ var _ = ginkgo.Describe("Pods with 100 variables", ginkgo.Ordered, func() {
 
 	create := func(ctx ginkgo.SpecContext, s source, number int) string {
 		ginkgo.GinkgoHelper()
-		pod, err := client.CoreV1().Pods(namespace).Create(ctx, s.pod(number), metav1.CreateOptions{})
+		pod, err := client.CoreV1().Pods(namespace).Create(ctx, s.pod(number, quoted), metav1.CreateOptions{})
 		gomega.Expect(err).NotTo(gomega.HaveOccurred(), "is the gate EnvFiles on in the API server?")
 		return pod.Name
 	}

@@ -53,13 +53,18 @@ func configMap() *v1.ConfigMap {
 }
 
 // pod is a pod that takes its variables from s. Whatever s is, an init container
-// writes them to an env file first, so that all pods do the same work but for s.
-func (s source) pod(number int) *v1.Pod {
+// writes them to an env file first, so that all pods do the same work but for s. The file has
+// the form VAR='VALUE' if quoted, and VAR=VALUE otherwise.
+func (s source) pod(number int, quoted bool) *v1.Pod {
+	quote := ""
+	if quoted {
+		quote = "'"
+	}
 	var env []v1.EnvVar
 	for i := range variables {
 		env = append(env, s.env(variable(i)))
 	}
-	write := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "KEY$i=value-$i"; i=$((i+1)); done >/data/%s`, variables, envFile)
+	write := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "KEY$i=%[2]svalue-$i%[2]s"; i=$((i+1)); done >/data/%s`, variables, quote, envFile)
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", s.name, number)},
 		Spec: v1.PodSpec{

@@ -13,15 +13,24 @@ import (
 )
 
 func TestPodsDifferOnlyInWhereTheirVariablesComeFrom(t *testing.T) {
-	plain := sources[0].pod(1)
+	plain := sources[0].pod(1, false)
 	for _, s := range sources {
-		pod := s.pod(1)
+		pod := s.pod(1, false)
 		if n := len(pod.Spec.Containers[0].Env); n != variables {
 			t.Errorf("%s: %d variables, want %d", s.name, n, variables)
 		}
 		pod.Name, pod.Spec.Containers[0].Env = plain.Name, plain.Spec.Containers[0].Env
 		if !reflect.DeepEqual(pod, plain) {
 			t.Errorf("%s: another pod:\n%+v\n%+v", s.name, pod, plain)
+		}
+	}
+}
+
+func TestTheFormOfTheEnvFile(t *testing.T) {
+	for quoted, want := range map[bool]string{false: `echo "KEY$i=value-$i"`, true: `echo "KEY$i='value-$i'"`} {
+		script := sources[0].pod(1, quoted).Spec.InitContainers[0].Command[2]
+		if !strings.Contains(script, want) || !strings.HasSuffix(script, ">/data/"+envFile) {
+			t.Errorf("quoted %t: the script is %s", quoted, script)
 		}
 	}
 }
