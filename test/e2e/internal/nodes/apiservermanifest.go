@@ -46,6 +46,9 @@ func another(manifest string, port int, off []string) (string, error) {
 	// A node that is full must not evict others for it.
 	c.Resources = v1.ResourceRequirements{}
 
+	// From v1.34 on kubeadm declares the port, which the node has once only.
+	c.Ports = nil
+
 	flags, changed := c.Command[:0:0], false
 	for _, flag := range c.Command {
 		if strings.HasPrefix(flag, portFlag) {

@@ -27,6 +27,7 @@ spec:
     - --secure-port=6443
     - --feature-gates=A=true,B=true,C=true
     - --v=2
+    ports: [{name: probe-port, containerPort: 6443, protocol: TCP}]
     livenessProbe: {httpGet: {host: 10.0.0.1, path: /livez, port: 6443, scheme: HTTPS}}
     resources: {requests: {cpu: 250m}}
     volumeMounts: [{name: certs, mountPath: /etc/kubernetes/pki}]
@@ -57,6 +58,9 @@ func TestAnother(t *testing.T) {
 	}
 	if probe := c.LivenessProbe.HTTPGet; probe.Port.IntValue() != 7000 || probe.Host != "10.0.0.1" || probe.Path != "/livez" {
 		t.Errorf("the probe asks %+v", probe)
+	}
+	if len(c.Ports) != 0 {
+		t.Errorf("it wants ports that the first one has: %v", c.Ports)
 	}
 	if len(c.Resources.Requests) != 0 {
 		t.Errorf("it asks the node for %v", c.Resources.Requests)
