@@ -108,6 +108,24 @@ var minors = map[string]*kubernetes{
 	},
 	"v1.33": v133,
 	"v1.34": v133,
+	"v1.35": {
+		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
+		toolsVersion:      "v0.47.0",
+		packageGenerators: append(slices.Clone(packageGenerators), validationGen),
+		clientFlags:       []string{"--prefers-protobuf"},
+		modelNames:        true,
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+	},
+	"v1.36": {
+		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
+		toolsVersion:      "v0.47.0",
+		packageGenerators: unboundedGenerators(),
+		clientFlags:       []string{"--prefers-protobuf"},
+		modelNames:        true,
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+	},
 	"v1.37": {
 		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
 		toolsVersion:      "v0.47.0",
@@ -188,19 +206,28 @@ var validationGen = packageGenerator{
 	}, ",")},
 }
 
-// lintedGenerators are those of v1.37: they refuse tags that none of them knows, deepcopy-gen
-// needs no bounds, and validation-gen compares the tags of all packages with the functions
-// that it finds. The tests that validation-gen writes into test/declarative_validation are
-// not made: they count which rules upstream's tests reach.
+// unboundedGenerators are those of v1.36: deepcopy-gen needs no bounds.
+func unboundedGenerators() []packageGenerator {
+	generators := append(slices.Clone(packageGenerators), validationGen)
+	for i := range generators {
+		if generators[i].tool == "deepcopy-gen" {
+			generators[i].flags = nil
+		}
+	}
+	return generators
+}
+
+// lintedGenerators are those of v1.37: they refuse tags that none of them knows, and
+// validation-gen compares the tags of all packages with the functions that it finds. The
+// tests that validation-gen writes into test/declarative_validation are not made: they count
+// which rules upstream's tests reach.
 func lintedGenerators() []packageGenerator {
-	validation := validationGen
-	validation.allPackages = true
-	validation.flags = []string{strings.Replace(validation.flags[0], "k8s.io/apimachinery/pkg/apis/meta/v1,", "", 1)}
-	generators := append(slices.Clone(packageGenerators), validation)
+	generators := unboundedGenerators()
 	for i := range generators {
 		g := &generators[i]
-		if g.tool == "deepcopy-gen" {
-			g.flags = nil
+		if g.tool == "validation-gen" {
+			g.allPackages = true
+			g.flags = []string{strings.Replace(g.flags[0], "k8s.io/apimachinery/pkg/apis/meta/v1,", "", 1)}
 		}
 		g.flags = append(slices.Clone(g.flags), "--lint-rules=known-tags-only,require-explicit-disablement")
 	}
