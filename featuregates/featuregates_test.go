@@ -22,6 +22,8 @@ func TestInGivesStageAndDefaultOfTheMinor(t *testing.T) {
 		"v1.29": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, true}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.31": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "ALPHA", false, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.33": {{EnvFiles, "ALPHA", false, true}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "BETA", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.35": {{EnvFiles, "BETA", true, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
+		"v1.36": {{EnvFiles, "BETA", true, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.37": {{EnvFiles, "BETA", true, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 		"v1.34": {{EnvFiles, "ALPHA", false, false}, {PodPreset, "ALPHA", false, true}, {RelaxedEnvironmentVariableValidation, "", true, false}, {VariableExpansionEvents, "ALPHA", false, true}},
 	} {
