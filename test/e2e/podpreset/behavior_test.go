@@ -2,6 +2,7 @@ package podpreset
 
 import (
 	"context"
+	"time"
 
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
@@ -75,10 +76,15 @@ metadata: {name: older}
 spec:
   selector: {matchLabels: {role: frontend}}
   env: [{name: A, value: "1"}]
-`, `
+`)
+		older, err := client(f).Get(ctx, "older", metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		// Of two presets of one second the name decides.
+		gomega.Eventually(ctx, time.Now).WithTimeout(30 * time.Second).Should(gomega.BeTemporally(">=", older.GetCreationTimestamp().Add(time.Second)))
+		create(ctx, f, `
 metadata: {name: a-younger}
 spec:
-  selector: {matchLabels: {role: frontend, app: website}}
+  selector: {matchLabels: {role: frontend}}
   env: [{name: B, value: "2"}]
 `)
 		pod := dryRun(ctx, f, website(nil))
@@ -86,7 +92,7 @@ spec:
 		for _, variable := range pod.Spec.Containers[0].Env {
 			names = append(names, variable.Name)
 		}
-		gomega.Expect(names).To(gomega.ContainElements("A", "B"))
+		gomega.Expect(names).To(gomega.Equal([]string{"A", "B"}))
 	})
 
 	f.It("server-side apply of a pod injects, and owns nothing of what was injected", func(ctx context.Context) {

@@ -67,6 +67,20 @@ var _ = describe("validations", func(f *framework.Framework) {
 		gomega.Expect(err.Error()).To(gomega.ContainSubstring("spec: Forbidden"))
 	})
 
+	f.It("server-side apply makes a preset, leaves it alone the second time, and cannot change its spec", func(ctx context.Context) {
+		apply := func(text string) (*unstructured.Unstructured, error) {
+			return client(f).Apply(ctx, "allow-database", parse(text), metav1.ApplyOptions{FieldManager: "spec"})
+		}
+		made, err := apply(allowDatabase)
+		framework.ExpectNoError(err)
+		again, err := apply(allowDatabase)
+		framework.ExpectNoError(err)
+		gomega.Expect(again.GetResourceVersion()).To(gomega.Equal(made.GetResourceVersion()))
+		_, err = apply(strings.Replace(allowDatabase, "6379", "1", 1))
+		gomega.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
+		gomega.Expect(err.Error()).To(gomega.ContainSubstring("spec: Forbidden"))
+	})
+
 	f.It("kubectl explains, gets and describes presets", func(ctx context.Context) {
 		framework.ExpectNoError(tryCreate(ctx, f, allowDatabase))
 		explained := strings.Fields(suite.RunKubectl(ctx, "explain", "podpreset.spec.selector")) // kubectl breaks lines

@@ -168,6 +168,21 @@ func TestAdmitLeavesAlone(t *testing.T) {
 	}
 }
 
+func TestGateOffWatchesNothing(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		_, client := newPlugin(t, on, database())
+		asked := func(context.Context) (bool, error) { return len(client.Actions()) > 0, nil }
+		limit := 10 * time.Second
+		if !on {
+			limit = 200 * time.Millisecond
+		}
+		err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, limit, true, asked)
+		if (err == nil) != on {
+			t.Errorf("gate %t: the plugin asked for %v", on, client.Actions())
+		}
+	}
+}
+
 func TestConflictIsSaidAndRefusesNothing(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
 	pod := website()
