@@ -161,10 +161,14 @@ func (t *target) sum(ctx context.Context, file string) (string, error) {
 
 // serveTime is how long the component may take to serve after a change. Pods of kube-proxy
 // are replaced one after the other, by a controller manager that may have to take the lead
-// first.
+// first. An API server is ready after dozens of hooks, for which a host whose processors
+// are all busy takes more than a minute.
 func (t *target) serveTime() time.Duration {
-	if t.name == "kube-proxy" {
+	switch t.name {
+	case "kube-proxy":
 		return 4 * serveTime
+	case "kube-apiserver":
+		return 2 * serveTime
 	}
 	return serveTime
 }
