@@ -2,8 +2,11 @@ package upgrade
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,6 +158,85 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 			}
 		})
 
+		f.It("an API server without the plugin ServiceAccount leaves out a preset with a token where the pod names no service account, and creates the pod", framework.WithSlow(), func(ctx context.Context) {
+			server, _ := nodes.StartChangedAPIServer(ctx, f, nil, "--disable-admission-plugins=ServiceAccount")
+			without, with := presetsOf(f, server.Client, server.Dynamic), presetsOf(f, f.ClientSet, f.DynamicClient)
+			const group = "token"
+			_, err := with.client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": podPresets.GroupVersion().String(), "kind": "PodPreset", "metadata": map[string]any{"name": group},
+				"spec": map[string]any{
+					"selector": map[string]any{"matchLabels": map[string]any{"preset": group}},
+					"env":      []any{map[string]any{"name": "OF_" + group, "value": "1"}},
+					"volumes": []any{map[string]any{"name": group, "projected": map[string]any{"sources": []any{
+						map[string]any{"serviceAccountToken": map[string]any{"path": group}}}}}},
+					"volumeMounts": []any{map[string]any{"name": group, "mountPath": "/token"}},
+				},
+			}}, metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+			with.awaitInjected(ctx, group)
+			named := gatedFor("names-one", group)
+			named.Spec.ServiceAccountName = "default"
+			gomega.Eventually(ctx, func(ctx context.Context) (map[string]string, error) {
+				pod, err := without.pods.CoreV1().Pods(f.Namespace.Name).Create(ctx, named, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				return pod.Annotations, err
+			}).WithTimeout(patience).WithPolling(poll).Should(gomega.HaveKey(presetKey+group), "a pod that names a service account, from the server without the plugin")
+			gomega.Expect(with.pod(ctx, "gets-one", group).Annotations).To(gomega.HaveKey(presetKey + group))
+
+			pod := without.pod(ctx, "has-none", group)
+			gomega.Expect(pod.Spec.ServiceAccountName).To(gomega.BeEmpty())
+			gomega.Expect(pod.Spec.Volumes).To(gomega.BeEmpty())
+			gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.BeEmpty())
+			gomega.Expect(pod.Annotations).NotTo(gomega.HaveKey(presetKey + group))
+			gomega.Eventually(ctx, func(ctx context.Context) string {
+				return pods.EventsAndStatus(ctx, f, pod.Name)
+			}).WithTimeout(patience).WithPolling(poll).Should(gomega.ContainSubstring(
+				"Conflict on pod preset. Volume token has a token of a service account, and the pod names none."))
+		})
+
+		f.It("the audit log names the presets that a pod did not get, and why, without a value", framework.WithSlow(), func(ctx context.Context) {
+			const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata, resources: [{group: '', resources: [pods]}]}\n- {level: None}"
+			server, node := nodes.StartChangedAPIServer(ctx, f, map[string]string{"policy.yaml": policy},
+				"--audit-policy-file="+nodes.ServerFolder+"/policy.yaml", "--audit-log-path="+nodes.ServerFolder+"/audit.log")
+			p := presetsOf(f, server.Client, server.Dynamic)
+			const group = "audited"
+			// Values that nothing else has.
+			const ofPreset, ofPod, ofConfigMap = "hidden-of-preset", "hidden-of-pod", "hidden-of-configmap"
+			for _, name := range []string{"fits", "by-env", "by-env-from"} {
+				p.createWith(ctx, name, group, ofPreset)
+			}
+			_, err := p.pods.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"OF_by-env-from": ofConfigMap}}, metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+			gomega.Eventually(ctx, func(ctx context.Context) ([]v1.EnvVar, error) {
+				pod, err := p.pods.CoreV1().Pods(f.Namespace.Name).Create(ctx, gatedFor("probe", group), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				return pod.Spec.Containers[0].Env, err
+			}).WithTimeout(patience).WithPolling(poll).Should(gomega.HaveLen(3), "the admission plugin to know all three presets")
+
+			pod := gatedFor("website", group)
+			pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OF_by-env", Value: ofPod}}
+			pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "settings"}}}}
+			pod, err = p.pods.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+			gomega.Expect(pod.Annotations).To(gomega.HaveKey(presetKey + "fits"))
+
+			var log string
+			var said map[string]string
+			gomega.Eventually(ctx, func(ctx context.Context) (map[string]string, error) {
+				log = node.Run(ctx, "cat "+nodes.ServerFolder+"/audit.log")
+				said, err = auditedOf(log, pod)
+				return said, err
+			}).WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.BeNil(), "the creation of the pod in the audit log")
+			const conflict = "podpreset.admission.kubernetes.io/conflict-"
+			maps.DeleteFunc(said, func(key, _ string) bool { return !strings.HasPrefix(key, "podpreset.") })
+			gomega.Expect(said).To(gomega.Equal(map[string]string{
+				conflict + "by-env":      "Duplicate env OF_by-env",
+				conflict + "by-env-from": "Duplicate env OF_by-env-from, which envFrom ConfigMap settings sets too",
+			}))
+			for _, value := range []string{ofPreset, ofPod, ofConfigMap} {
+				gomega.Expect(strings.Contains(log, value)).To(gomega.BeFalse(), "a value is in the audit log: %s", value)
+			}
+		})
+
 		f.It("pods created in the first second of an API server that starts with 1,000 presets get all that match", framework.WithSlow(), func(ctx context.Context) {
 			const groups, perGroup = 100, 10
 			node := controlPlane(ctx, f)
@@ -211,6 +293,26 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 		})
 	})
 
+// auditedOf finds the event of the creation of pod in an audit log, and returns its
+// annotations; nil if the log does not have it.
+func auditedOf(log string, pod *v1.Pod) (map[string]string, error) {
+	for line := range strings.Lines(log) {
+		var event struct {
+			Verb        string
+			ObjectRef   struct{ Resource, Namespace, Name string }
+			Annotations map[string]string
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			return nil, fmt.Errorf("the audit log: %w: %s", err, line)
+		}
+		if event.Verb == "create" && event.ObjectRef.Resource == "pods" && event.ObjectRef.Namespace == pod.Namespace &&
+			event.ObjectRef.Name == pod.Name {
+			return event.Annotations, nil
+		}
+	}
+	return nil, nil
+}
+
 // presets are those of a namespace, through one API server.
 type presets struct {
 	f      *framework.Framework
@@ -230,11 +332,16 @@ func (p presets) create(ctx context.Context, name string) *unstructured.Unstruct
 
 func (p presets) createFor(ctx context.Context, name, group string) *unstructured.Unstructured {
 	ginkgo.GinkgoHelper()
+	return p.createWith(ctx, name, group, "1")
+}
+
+func (p presets) createWith(ctx context.Context, name, group, value string) *unstructured.Unstructured {
+	ginkgo.GinkgoHelper()
 	made, err := p.client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": podPresets.GroupVersion().String(), "kind": "PodPreset", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": map[string]any{"preset": group}},
-			"env":      []any{map[string]any{"name": "OF_" + name, "value": "1"}},
+			"env":      []any{map[string]any{"name": "OF_" + name, "value": value}},
 		},
 	}}, metav1.CreateOptions{})
 	framework.ExpectNoError(err)

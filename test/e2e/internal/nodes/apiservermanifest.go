@@ -26,8 +26,8 @@ const (
 )
 
 // another returns the manifest of an API server like the one of manifest, but on another
-// port and with gates off.
-func another(manifest string, port int, off []string) (string, error) {
+// port and as change makes its command.
+func another(manifest string, port int, change func(pod *v1.Pod, c *v1.Container)) (string, error) {
 	var pod v1.Pod
 	if err := yaml.Unmarshal([]byte(manifest), &pod); err != nil {
 		return "", err
@@ -61,10 +61,8 @@ func another(manifest string, port int, off []string) (string, error) {
 	}
 	// The two have one address, under which the Service kubernetes knows the first one.
 	flags = append(flags, "--endpoint-reconciler-type=none")
-	c.Command = withGatesOff(flags, off)
-	if slices.Contains(off, podPreset) {
-		c.Command = withoutPodPreset(c.Command)
-	}
+	c.Command = flags
+	change(&pod, c)
 	for _, probe := range []*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		if probe != nil && probe.HTTPGet != nil {
 			probe.HTTPGet.Port = intstr.FromInt(port)
@@ -72,6 +70,27 @@ func another(manifest string, port int, off []string) (string, error) {
 	}
 	text, err := yaml.Marshal(pod)
 	return string(text), err
+}
+
+// gatesOff turns gates off, and with PodPreset's what needs it.
+func gatesOff(off []string) func(*v1.Pod, *v1.Container) {
+	return func(_ *v1.Pod, c *v1.Container) {
+		c.Command = withGatesOff(c.Command, off)
+		if slices.Contains(off, podPreset) {
+			c.Command = withoutPodPreset(c.Command)
+		}
+	}
+}
+
+// flagsAdded adds flags, and a folder of the node at the same path.
+func flagsAdded(folder string, flags []string) func(*v1.Pod, *v1.Container) {
+	return func(pod *v1.Pod, c *v1.Container) {
+		c.Command = append(c.Command, flags...)
+		const volume = "podenv"
+		source := v1.HostPathVolumeSource{Path: folder, Type: ptr.To(v1.HostPathDirectoryOrCreate)}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: volume, VolumeSource: v1.VolumeSource{HostPath: &source}})
+		c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: volume, MountPath: folder})
+	}
 }
 
 // withGatesOff returns the flags with gates off and all others as they are.

@@ -35,7 +35,7 @@ spec:
 `
 
 func TestAnother(t *testing.T) {
-	text, err := another(manifest, 7000, []string{"A", "B"})
+	text, err := another(manifest, 7000, gatesOff([]string{"A", "B"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +77,31 @@ func TestAnotherRefuses(t *testing.T) {
 		"an API server on a default port": {strings.ReplaceAll(manifest, "    - --secure-port=6443\n", ""), "no flag --secure-port="},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := another(test.manifest, 7000, nil)
+			text, err := another(test.manifest, 7000, gatesOff(nil))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v and\n%s\nwant an error with %q", err, text, test.want)
 			}
 		})
+	}
+}
+
+func TestAnotherWithFlagsAndAFolder(t *testing.T) {
+	text, err := another(manifest, 7000, flagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod v1.Pod
+	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
+		t.Fatal(err)
+	}
+	c := pod.Spec.Containers[0]
+	want := []string{"kube-apiserver", "--secure-port=7000", "--feature-gates=A=true,B=true,C=true", "--v=2",
+		"--endpoint-reconciler-type=none", "--audit-log-path=/var/lib/x/log"}
+	if !slices.Equal(c.Command, want) {
+		t.Errorf("got the command %q, want %q", c.Command, want)
+	}
+	if len(pod.Spec.Volumes) != 2 || pod.Spec.Volumes[1].HostPath.Path != "/var/lib/x" || len(c.VolumeMounts) != 2 || c.VolumeMounts[1].MountPath != "/var/lib/x" {
+		t.Errorf("it has not the folder and what the first one has:\n%s", text)
 	}
 }
 
@@ -105,7 +125,7 @@ func TestWithGatesOff(t *testing.T) {
 
 func TestAnotherWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T) {
 	flags := "    - --enable-admission-plugins=NodeRestriction,PodPreset\n    - --runtime-config=settings.k8s.io/v1alpha1=true\n    - --v=2\n"
-	text, err := another(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, []string{"PodPreset"})
+	text, err := another(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, gatesOff([]string{"PodPreset"}))
 	if err != nil {
 		t.Fatal(err)
 	}

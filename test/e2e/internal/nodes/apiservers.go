@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -69,14 +70,46 @@ func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...st
 	p.On = p.server("the API server with the gates on", firstPort)
 	p.Off = p.server("the API server with the gates off", secondPort)
 
-	text, err := another(p.node.Run(ctx, "cat "+manifests+first+".yaml"), secondPort, off)
-	framework.ExpectNoError(err)
-	// The kubelet passes over files that begin with a dot, and must never read half a manifest.
-	p.node.Run(ctx, fmt.Sprintf("cd %s; cat > .%s.new <<'END'\n%s\nEND\nmv .%[2]s.new %[2]s.yaml", manifests, second, text))
+	p.runSecond(ctx, gatesOff(off))
 	ginkgo.By("waiting for both API servers")
 	p.expect(ctx, p.On, off, components.GateOn)
 	p.expect(ctx, p.Off, off, components.GateOff)
 	return p
+}
+
+// ServerFolder is a folder of the node that the API server of StartChangedAPIServer can read
+// and write, at the same path.
+const ServerFolder = "/var/lib/podenv-apiserver"
+
+// StartChangedAPIServer runs an API server beside that of the control plane's node: one with
+// these flags too, and with files in ServerFolder by their names. It returns the server, to
+// which no other client connects, and the node. The server ends as the one of
+// StartSecondAPIServer does, and the folder with it.
+func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files map[string]string, flags ...string) (APIServer, Node) {
+	ginkgo.GinkgoHelper()
+	p := &APIServerPair{client: f.ClientSet}
+	p.find(ctx)
+	ginkgo.DeferCleanup(func(ctx context.Context) {
+		p.end(ctx)
+		p.node.Run(ctx, "rm -rf "+ServerFolder)
+	})
+	p.node.Run(ctx, "mkdir -p "+ServerFolder)
+	for name, text := range files {
+		p.node.Run(ctx, fmt.Sprintf("cat > %s/%s <<'END'\n%s\nEND", ServerFolder, name, text))
+	}
+	p.runSecond(ctx, flagsAdded(ServerFolder, flags))
+	s := p.server("the API server with "+strings.Join(flags, " "), secondPort)
+	p.expect(ctx, s, nil, "")
+	return s, p.node
+}
+
+// runSecond has the kubelet run an API server like the node's own, but for change.
+func (p *APIServerPair) runSecond(ctx context.Context, change func(*v1.Pod, *v1.Container)) {
+	ginkgo.GinkgoHelper()
+	text, err := another(p.node.Run(ctx, "cat "+manifests+first+".yaml"), secondPort, change)
+	framework.ExpectNoError(err)
+	// The kubelet passes over files that begin with a dot, and must never read half a manifest.
+	p.node.Run(ctx, fmt.Sprintf("cd %s; cat > .%s.new <<'END'\n%s\nEND\nmv .%[2]s.new %[2]s.yaml", manifests, second, text))
 }
 
 // find finds the control plane and the addresses of all nodes.
