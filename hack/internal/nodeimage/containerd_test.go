@@ -134,6 +134,48 @@ func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
 	}
 }
 
+func TestContainerd2ManagesCgroupsItselfOnCgroupV1(t *testing.T) {
+	for name, tc := range map[string]struct {
+		series   series.Series
+		cgroupV2 bool
+		want     string
+	}{
+		"containerd 2, cgroup v1": {minors[1], false, "false"},
+		"containerd 2, cgroup v2": {minors[1], true, "true"},
+		"containerd 1, cgroup v1": {minors[0], false, "true"},
+		"containerd 1, cgroup v2": {minors[0], true, "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			config, err := containerdConfig(tc.series, defaultPause)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(root, "etc/containerd/config.toml")
+			writeFile(t, path, string(config))
+			// The node starts on the other kind of host first, and must find out again.
+			for _, v2 := range []bool{!tc.cgroupV2, tc.cgroupV2} {
+				controllers := filepath.Join(root, "sys/fs/cgroup/cgroup.controllers")
+				if v2 {
+					writeFile(t, controllers, "cpu\n")
+				} else if err := os.RemoveAll(controllers); err != nil {
+					t.Fatal(err)
+				}
+				if out, err := exec.Command("sh", "files/kind/bin/cgroup-driver.sh", root).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			got, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.ReplaceAll(string(config), "SystemdCgroup = true", "SystemdCgroup = "+tc.want); string(got) != want {
+				t.Errorf("configuration:\n%s", cmp.Diff(want, string(got)))
+			}
+		})
+	}
+}
+
 func writeFile(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
