@@ -78,6 +78,14 @@ type sets struct{ f *framework.Framework }
 
 const setName = "revised"
 
+// setsApart returns sets in a namespace of their own, beside that of f.
+func setsApart(ctx context.Context, f *framework.Framework) sets {
+	ginkgo.GinkgoHelper()
+	namespace, err := f.CreateNamespace(ctx, "sets", nil)
+	framework.ExpectNoError(err)
+	return sets{&framework.Framework{BaseName: f.BaseName, ClientSet: f.ClientSet, Namespace: namespace, Timeouts: f.Timeouts}}
+}
+
 func (s sets) create(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	template := func(kind string) v1.PodTemplateSpec {
@@ -107,8 +115,10 @@ func (s sets) create(ctx context.Context) {
 // touch gives both sets a new generation with the same template.
 func (s sets) touch(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	patch := []byte(`{"spec": {"minReadySeconds": 1}}`)
-	_, err := s.f.ClientSet.AppsV1().DaemonSets(s.f.Namespace.Name).Patch(ctx, setName, types.MergePatchType, patch, metav1.PatchOptions{})
+	set, err := s.f.ClientSet.AppsV1().StatefulSets(s.f.Namespace.Name).Get(ctx, setName, metav1.GetOptions{})
+	framework.ExpectNoError(err)
+	patch := fmt.Appendf(nil, `{"spec": {"minReadySeconds": %d}}`, set.Spec.MinReadySeconds+1)
+	_, err = s.f.ClientSet.AppsV1().DaemonSets(s.f.Namespace.Name).Patch(ctx, setName, types.MergePatchType, patch, metav1.PatchOptions{})
 	framework.ExpectNoError(err)
 	_, err = s.f.ClientSet.AppsV1().StatefulSets(s.f.Namespace.Name).Patch(ctx, setName, types.MergePatchType, patch, metav1.PatchOptions{})
 	framework.ExpectNoError(err)
