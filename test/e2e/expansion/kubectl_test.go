@@ -6,6 +6,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
 )
@@ -16,8 +17,12 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 		pods.RunToEnd(ctx, f, pod)
 		expectOneEvent(ctx, f, pod.Name, consumer, "$(HOST) (env URL), $(PORT) (args)")
 
+		place := ""
+		if components.AtLeast("v1.35") { // kubectl describe shows from then on what an event is about
+			place = `spec\.containers\{app\}: `
+		}
 		text := suite.RunKubectl(ctx, "describe", "pod", pod.Name, "--namespace", f.Namespace.Name)
 		gomega.Expect(text).To(gomega.MatchRegexp(
-			`(?m)^\s+Warning\s+UnexpandedVariableReferences\s+\S+\s+kubelet\s+Container app starts with .*: \$\(HOST\) \(env URL\), \$\(PORT\) \(args\)\.`))
+			`(?m)^\s+Warning\s+UnexpandedVariableReferences\s+\S+\s+kubelet\s+` + place + `Container app starts with .*: \$\(HOST\) \(env URL\), \$\(PORT\) \(args\)\.`))
 	})
 })

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/kubernetes/test/e2e/framework"
 
@@ -51,6 +52,16 @@ func QuotesEnvFiles() bool {
 	quoted, err := featuregates.QuotesEnvFiles(info.GitVersion)
 	framework.ExpectNoError(err)
 	return quoted
+}
+
+// AtLeast reports whether the release of the API server is of minor ("v1.35") or a newer one.
+func AtLeast(minor string) bool {
+	ginkgo.GinkgoHelper()
+	info, err := newClient().Discovery().ServerVersion()
+	framework.ExpectNoError(err, "read the version of the API server")
+	release, err := version.ParseGeneric(info.GitVersion)
+	framework.ExpectNoError(err)
+	return release.AtLeast(version.MustParseGeneric(minor))
 }
 
 // EnvFile returns text, lines of the form VAR=VALUE, in the form that kubelets of the release
