@@ -158,7 +158,7 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 			}
 		})
 
-		f.It("an API server without the plugin ServiceAccount leaves out a preset with a token where the pod names no service account, and creates the pod", framework.WithSlow(), func(ctx context.Context) {
+		f.It("an API server without the plugin ServiceAccount leaves out a preset with a token where the pod names no service account, and creates the pod", func(ctx context.Context) {
 			server, _ := nodes.StartChangedAPIServer(ctx, f, nil, "--disable-admission-plugins=ServiceAccount")
 			without, with := presetsOf(f, server.Client, server.Dynamic), presetsOf(f, f.ClientSet, f.DynamicClient)
 			const group = "token"
@@ -193,7 +193,7 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 				"Conflict on pod preset. Volume token has a token of a service account, and the pod names none."))
 		})
 
-		f.It("the audit log names the presets that a pod did not get, and why, without a value", framework.WithSlow(), func(ctx context.Context) {
+		f.It("the audit log names the presets that a pod did not get, and why, without a value", func(ctx context.Context) {
 			const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata, resources: [{group: '', resources: [pods]}]}\n- {level: None}"
 			server, node := nodes.StartChangedAPIServer(ctx, f, map[string]string{"policy.yaml": policy},
 				"--audit-policy-file="+nodes.ServerFolder+"/policy.yaml", "--audit-log-path="+nodes.ServerFolder+"/audit.log")
