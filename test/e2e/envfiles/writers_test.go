@@ -56,10 +56,12 @@ var _ = describe("no environment is a mix of two states of a file, and a contain
 		gomega.Expect(waited).To(gomega.Equal(!w.closes), "an event or the status says that somebody holds the file open for writing")
 	},
 		ginkgo.Entry("holds it open and overwrites all of it with one write, with little CPU", writer{cpu: "250m", loop: `
-			(exec 3<>config.env; for s in a b a b a b a b a b a b; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
-			usleep 100000
-			(exec 3<>config.env; for s in b a b a b a b a b a b a; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done) 2> /dev/null
-			usleep 100000`}),
+			for order in 'a b a b a b a b a b a b' 'b a b a b a b a b a b a'; do
+				(exec 3<>config.env
+				for s in $order; do dd if=.$s of=/proc/self/fd/3 bs=60000 count=1 conv=notrunc; done
+				usleep 300000) 2> /dev/null # longer than the kubelet waits for a writer
+				usleep 100000
+			done`}),
 		ginkgo.Entry("stalls half way through a write", writer{loop: `
 			for s in a b; do
 				(exec 3<>config.env
