@@ -30,7 +30,8 @@ Where there is no tree yet, it is assembled first, but not for --list and --targ
 which then do without the targets of the patches.
 
 It ends with the line "N passed, N failed, N skipped"; the report in JUnit format is
-_output/junit/fuzz.xml. With --list it only prints the targets.`,
+_output/junit/fuzz.xml. An interrupted target is skipped, and says how many executions
+it had; the exit status is not 0 then. With --list it only prints the targets.`,
 		Example: `  podenv fuzz
   podenv fuzz --target 'envfile\.FuzzParse$' --executions 100000
   podenv fuzz --list`,

@@ -46,6 +46,10 @@ func (l lane) check(name, group string, need func(*check), prove func(*check) er
 		err := prove(c)
 		if ctx.Err() != nil {
 			c.step.End(ctx.Err()) //nolint:errcheck // it says so
+			var reason skipped
+			if errors.As(err, &reason) {
+				c.Skip(string(reason))
+			}
 			c.skipIfInterrupted()
 		}
 		if err == nil && t.Failed() {
@@ -87,7 +91,7 @@ func (c *check) skipIfInterrupted() {
 	}
 }
 
-// skipped is the error of a part that was skipped, and the reason.
+// skipped is the error of a part, or of an interrupted check, that was skipped, and the reason.
 type skipped string
 
 func (s skipped) Error() string { return string(s) }

@@ -1,6 +1,8 @@
 package proof
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,13 +10,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
@@ -42,6 +48,9 @@ func TestFuzz(t *testing.T) {
 		lane{t}.check(fmt.Sprintf("fuzz %s (%d of %d)", target, i+1, len(targets)), "fuzz", func(*check) {}, func(c *check) error {
 			return target.explain(target.fuzz(c.ctx, *executions, c.step))
 		})
+	}
+	if ctx.Err() != nil {
+		t.Skip("interrupted") // it would count as passed
 	}
 }
 
@@ -163,12 +172,29 @@ func addedTargets(ctx context.Context, t *source.Tree) ([]fuzzTarget, error) {
 // keeps the interesting inputs of a guided run in its build cache. They are not made smaller
 // for longer than one execution: it serves only people who look at them, and can take a
 // minute each.
+//
+// Go takes a signal for the end of fuzzing, and for success. A target that ends before its
+// time is an error; it is of type skipped where ctx has ended.
 func (t fuzzTarget) fuzz(ctx context.Context, executions int64, step *progress.Step) error {
+	log := &fuzzLog{step: step}
+	err := t.run(ctx, executions, log)
+	if ctx.Err() == nil && (err != nil || log.executions >= executions) {
+		return err
+	}
+	early := fmt.Sprintf("interrupted after at least %d of %d executions", log.executions, executions)
+	if ctx.Err() == nil {
+		return errors.New(early + ": the fuzz target got a signal; run it again")
+	}
+	return skipped(early)
+}
+
+// run runs the target, and writes what go test prints to log.
+func (t fuzzTarget) run(ctx context.Context, executions int64, log io.Writer) error {
 	flags := func(prefix string) []string {
 		return []string{prefix + "run=^$", prefix + "fuzz=^" + t.name + "$", fmt.Sprintf("%sfuzztime=%dx", prefix, executions), prefix + "fuzzminimizetime=1x"}
 	}
 	in := func(dir, name string, args ...string) *run.Cmd {
-		return run.Command(ctx, name, args...).Dir(dir).Env(t.env...).Log(&fuzzLog{step: step})
+		return run.Command(ctx, name, args...).Dir(dir).Env(t.env...).Log(log)
 	}
 	if !t.unguided {
 		return in(t.dir, "go", append(append([]string{"test"}, flags("-")...), t.pkg)...).Run()
@@ -209,10 +235,14 @@ func (t fuzzTarget) explain(err error) error {
 	return fmt.Errorf("%w\nrun it again: %s", err, strings.Join(words, " "))
 }
 
+// executed finds how many executions go test has counted, those of seeds included.
+var executed = regexp.MustCompile(`(?:execs: |baseline coverage: |seed corpus: )(\d+)`)
+
 // fuzzLog writes to the step's log, and says in the step how far go test is.
 type fuzzLog struct {
-	step    *progress.Step
-	partial []byte
+	step       *progress.Step
+	partial    []byte
+	executions int64 // that go test has counted
 }
 
 // Write implements io.Writer.
@@ -220,33 +250,104 @@ func (l *fuzzLog) Write(p []byte) (int, error) {
 	l.partial = run.EachLine(append(l.partial, p...), func(line string) {
 		if far, ok := strings.CutPrefix(line, "fuzz: "); ok {
 			l.step.Now("%s", far)
+			if count := executed.FindStringSubmatch(far); count != nil {
+				fmt.Sscan(count[1], &l.executions) //nolint:errcheck // it is digits
+			}
 		}
 	})
 	return l.step.Log().Write(p)
 }
 
-func TestFuzzRunsTargetsAndNamesAFailingInput(t *testing.T) {
+// fuzzModule returns a module with the fuzz targets FuzzGood, FuzzBad and FuzzSignal, in
+// which go test -fuzz gets the signal of Ctrl-C.
+func fuzzModule(t *testing.T, unguided bool) module {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module example.test\n\ngo 1.21\n",
 		"a_test.go": `package a
-import "testing"
-func FuzzGood(f *testing.F) { f.Fuzz(func(t *testing.T, n int) {}) }
+import ("os"; "syscall"; "testing")
+func FuzzGood(f *testing.F) { f.Add(1); f.Add(2); f.Fuzz(func(t *testing.T, n int) {}) }
 func FuzzBad(f *testing.F) { f.Fuzz(func(t *testing.T, n int) { if n != 0 { t.Error("not zero") } }) }
+func FuzzSignal(f *testing.F) { f.Fuzz(func(t *testing.T, n int) { syscall.Kill(os.Getppid(), syscall.SIGINT) }) }
 func TestNone(t *testing.T) {}
 `} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return module{dir: dir, env: []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, unguided: unguided}
+}
+
+func TestInterruptedFuzzIsNoSuccess(t *testing.T) {
+	const executions = 1_000_000_000
+	want := regexp.MustCompile(`^interrupted after at least \d+ of 1000000000 executions`)
 	for _, unguided := range []bool{false, true} {
-		m := module{dir: dir, env: []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, unguided: unguided}
+		m := fuzzModule(t, unguided)
+		var reason skipped
+		err := fuzzTarget{m, "example.test", "FuzzSignal"}.fuzz(t.Context(), executions, nil)
+		if err == nil || !want.MatchString(err.Error()) {
+			t.Errorf("unguided %t: a target that got a signal ended with %v", unguided, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = fuzzTarget{m, "example.test", "FuzzGood"}.fuzz(ctx, executions, nil)
+		if !errors.As(err, &reason) || !want.MatchString(string(reason)) {
+			t.Errorf("unguided %t: the target ended with %v when its context did", unguided, err)
+		}
+	}
+}
+
+// TestInterruptedFuzzHasNoTestThatPassed presses Ctrl-C while a target of another repository
+// is fuzzed.
+func TestInterruptedFuzzHasNoTestThatPassed(t *testing.T) {
+	dir := fuzzModule(t, false).dir
+	if err := errors.Join(
+		os.CopyFS(filepath.Join(dir, "patches", "v1.33"), os.DirFS(filepath.Join(layout.MustFind().Root, "patches", "v1.33"))),
+		os.Mkdir(filepath.Join(dir, "staging"), 0o755),
+		os.Mkdir(filepath.Join(dir, "pkg"), 0o755),
+		os.Rename(filepath.Join(dir, "a_test.go"), filepath.Join(dir, "pkg", "a_test.go")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v=test2json", "-test.run=^TestFuzz$",
+		"-podenv.series=v1.33", "-podenv.only=fuzz", "-podenv.fuzz=FuzzGood", "-podenv.executions=1000000000", "-podenv.plain")
+	cmd.Dir = dir
+	var results bytes.Buffer
+	cmd.Stdout = &results
+	shown, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(shown); lines.Scan(); {
+		if strings.HasSuffix(lines.Text(), "(1 of 1)") {
+			cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // its status says so
+		}
+	}
+	err = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != interrupted {
+		t.Errorf("status %d (%v), want %d", got, err, interrupted)
+	}
+	out := results.String()
+	if !strings.Contains(out, "interrupted after at least ") || strings.Contains(out, "--- PASS") {
+		t.Errorf("the results do not say that nothing passed, and why:\n%s", out)
+	}
+}
+
+func TestFuzzRunsTargetsAndNamesAFailingInput(t *testing.T) {
+	for _, unguided := range []bool{false, true} {
+		m := fuzzModule(t, unguided)
 		targets, err := m.targets(t.Context(), "./...")
-		if err != nil || len(targets) != 2 || targets[0].String() != "example.test.FuzzGood" {
+		if err != nil || len(targets) != 3 || targets[0].String() != "example.test.FuzzGood" {
 			t.Fatalf("found %v, %v", targets, err)
 		}
-		if err := targets[0].fuzz(t.Context(), 100, nil); err != nil {
-			t.Error(err)
+		for _, executions := range []int64{1, 100} { // 1 is that of a seed
+			if err := targets[0].fuzz(t.Context(), executions, nil); err != nil {
+				t.Error(err)
+			}
 		}
 		// The second time the input is a seed.
 		err = targets[1].explain(targets[1].fuzz(t.Context(), 1000, nil))
