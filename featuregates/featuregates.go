@@ -137,6 +137,21 @@ func Enabled(minor string) (map[string]bool, error) {
 	return on, nil
 }
 
+// Stock is Enabled for the release of minor without patches: it has the gates that are upstream's.
+func Stock(minor string) (map[string]bool, error) {
+	states, err := In(minor)
+	if err != nil {
+		return nil, err
+	}
+	on := map[string]bool{}
+	for _, state := range states {
+		if !state.Carried {
+			on[string(state.Name)] = true
+		}
+	}
+	return on, nil
+}
+
 // quotedEnvFiles is the first minor whose kubelets read env files of the form VAR='VALUE',
 // as Kubernetes itself has it; older ones read VAR=VALUE.
 var quotedEnvFiles = version.MustParse("1.35")

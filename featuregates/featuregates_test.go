@@ -60,6 +60,25 @@ func TestEnabledTurnsEveryGateOn(t *testing.T) {
 	}
 }
 
+func TestStockLeavesOutTheGatesOfTheBranch(t *testing.T) {
+	for minor, want := range map[string]map[string]bool{
+		"v1.29": {},
+		"v1.33": {"RelaxedEnvironmentVariableValidation": true},
+		"v1.34": {"RelaxedEnvironmentVariableValidation": true, "EnvFiles": true},
+	} {
+		on, err := Stock(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, on); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", minor, diff)
+		}
+	}
+	if _, err := Stock("newest"); err == nil {
+		t.Error("no error for a minor that is not a version")
+	}
+}
+
 func TestQuotesEnvFiles(t *testing.T) {
 	for release, want := range map[string]bool{
 		"v1.29": false, "v1.33.13+podenv.25.dirty": false, "v1.34.10": false, "v1.35.0": true, "v1.37": true, "v1.37.1+podenv.16": true,

@@ -75,7 +75,7 @@ inputs have not changed costs nothing.`,
 
 	root.AddCommand(
 		newDoctor(a), newTree(a), newPatches(a), newBuild(a), newImage(a), newUp(a),
-		newDown(a), newPush(a), newE2E(a), newExport(a), newTest(a), newBench(a),
+		newDown(a), newPush(a), newE2E(a), newCompare(a), newExport(a), newTest(a), newBench(a),
 		newExpand(a), newTekton(a),
 		newPreset(a),
 		newRebase(a), newSeries(a),

@@ -84,11 +84,13 @@ func checkPort(ctx context.Context, want cluster.Config) error {
 	return err
 }
 
-// up makes the cluster.
+// up makes the cluster, with the gates of the series unless want has others.
 func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config) (*pipeline.Result, *cluster.Cluster, error) {
-	var err error
-	if want.Gates, err = p.Gates(); err != nil {
-		return nil, nil, err
+	if want.Gates == nil {
+		var err error
+		if want.Gates, err = p.Gates(); err != nil {
+			return nil, nil, err
+		}
 	}
 	r, err := p.NodeImage(ctx)
 	if err != nil {

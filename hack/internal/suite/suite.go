@@ -47,6 +47,7 @@ type Options struct {
 	Starts       int           // containers that start beside each kind of writer in the suite envfiles; 50 if zero
 	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
 	Timeout      time.Duration // of the whole run; 20 minutes if zero
+	SpecTimeout  time.Duration // of each spec; none if zero
 	JUnit        string        // file for the results; _output/e2e/<suite>.xml if empty
 }
 
@@ -189,6 +190,9 @@ func (o Options) ginkgo(binary string) []string {
 	if o.Podenv != "" {
 		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster,
 			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","), "--podenv.newer="+o.Newer, fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)))
+	}
+	if o.SpecTimeout > 0 {
+		args = append(args, "--podenv.spec-timeout="+o.SpecTimeout.String())
 	}
 	if o.Starts > 0 {
 		args = append(args, fmt.Sprintf("--podenv.starts=%d", o.Starts))

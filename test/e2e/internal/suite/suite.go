@@ -5,10 +5,14 @@ package suite
 import (
 	"flag"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 	"k8s.io/kubernetes/test/e2e/framework"
 
@@ -20,6 +24,8 @@ import (
 var options struct {
 	junit   string
 	kubectl string
+
+	specTimeout time.Duration
 }
 
 // Starts is how many containers start beside each kind of writer in the suite envfiles.
@@ -37,6 +43,7 @@ func Main(m *testing.M) {
 	flag.Func("podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to", list(&nodes.Options.Older))
 	flag.StringVar(&nodes.Options.Newer, "podenv.newer", "", "newer `minor`, whose stock control plane takes over; its specs are skipped without it")
 	flag.IntVar(&nodes.Options.Walks, "podenv.walks", 1, "how `often` the soak takes the kubelet up and down")
+	flag.DurationVar(&options.specTimeout, "podenv.spec-timeout", 0, "how `long` each spec may take; for ever if 0")
 	flag.IntVar(&Starts, "podenv.starts", 50, "how `many` containers start beside each kind of writer of an env file")
 	flag.Func("podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off", list(&components.RequiredGates))
 
@@ -63,6 +70,9 @@ func Run(t *testing.T, name string) {
 	if options.junit != "" {
 		ginkgo.ReportAfterSuite("write the JUnit file", writeJUnit)
 	}
+	if options.specTimeout > 0 {
+		ginkgo.AddTreeConstructionNodeArgsTransformer(limitSpec) // before the bodies of containers run
+	}
 	framework.AfterReadingAllFlags(&framework.TestContext)
 	if framework.TestContext.KubeConfig == "" {
 		t.Skip("this suite needs a cluster: run it with `podenv e2e --kubeconfig FILE`")
@@ -72,6 +82,18 @@ func Run(t *testing.T, name string) {
 	suiteConfig, reporterConfig := ginkgo.GinkgoConfiguration()
 	suiteConfig.RandomizeAllSpecs = true // no spec may lean on another
 	ginkgo.RunSpecs(t, name, suiteConfig, reporterConfig)
+}
+
+// limitSpec ends the context of a spec after --podenv.spec-timeout, and the spec with it.
+func limitSpec(node types.NodeType, _ ginkgo.Offset, text string, args []any) (string, []any, []error) {
+	takesContext := slices.ContainsFunc(args, func(arg any) bool {
+		body := reflect.TypeOf(arg)
+		return body != nil && body.Kind() == reflect.Func && body.NumIn() == 1
+	})
+	if node.Is(types.NodeTypeIt) && takesContext {
+		args = append(args, ginkgo.SpecTimeout(options.specTimeout))
+	}
+	return text, args, nil
 }
 
 // Kubectl returns the kubectl of the series under test, and skips the running spec

@@ -1,0 +1,130 @@
+// Package compare sets the results of specs on a release without patches beside those on
+// the same release with them.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"podenv.dev/hack/internal/junit"
+)
+
+// State is the result of a spec on one cluster.
+type State string
+
+// The states of a spec.
+const (
+	Passed  State = "passed"
+	Failed  State = "failed"
+	Skipped State = "skipped" // by a precondition, for example a gate that the release lacks
+	NotRun  State = "not run" // the run ended before it
+)
+
+// Row is one spec with its result on both clusters.
+type Row struct {
+	Suite   string `json:"suite"`
+	Spec    string `json:"spec"`
+	Stock   State  `json:"stock"`
+	Patched State  `json:"patched"`
+	// Why is the beginning of what the spec said where it failed or was skipped without patches.
+	Why string `json:"why,omitempty"`
+}
+
+// tags are what the framework puts into the name of a spec.
+var tags = regexp.MustCompile(`\[(sig-[a-z]+|Feature:\w+|FeatureGate:\w+|Serial|Disruptive|Slow)\] ?`)
+
+// Rows joins the results of a suite on both clusters by the names of its specs, and sorts them.
+func Rows(suite string, stock, patched []junit.Case) []Row {
+	rows := map[string]*Row{}
+	row := func(name string) *Row {
+		if rows[name] == nil {
+			spec := strings.TrimSpace(tags.ReplaceAllString(name, ""))
+			rows[name] = &Row{Suite: suite, Spec: spec, Stock: NotRun, Patched: NotRun}
+		}
+		return rows[name]
+	}
+	for _, test := range stock {
+		r := row(test.Name)
+		r.Stock, r.Why = result(test)
+	}
+	for _, test := range patched {
+		row(test.Name).Patched, _ = result(test)
+	}
+	var sorted []Row
+	for _, r := range rows {
+		sorted = append(sorted, *r)
+	}
+	slices.SortFunc(sorted, func(a, b Row) int { return cmp.Compare(a.Spec, b.Spec) })
+	return sorted
+}
+
+func result(test junit.Case) (State, string) {
+	switch why := cmp.Or(test.Failure, test.Error); {
+	case why != nil:
+		return Failed, why.Gist()
+	case test.Skipped != nil:
+		return Skipped, test.Skipped.Gist()
+	}
+	return Passed, ""
+}
+
+// Limit is how long a spec may take without patches: twice as long as the slowest of those
+// that passed with them, and a minute at least. A spec that waits for what never comes
+// would take several times as long.
+func Limit(patched []junit.Case) time.Duration {
+	slowest := 30 * time.Second
+	for _, test := range patched {
+		if state, _ := result(test); state == Passed {
+			slowest = max(slowest, time.Duration(test.Seconds*float64(time.Second)))
+		}
+	}
+	return (2 * slowest).Round(time.Second)
+}
+
+// FailedPatched returns the specs that failed with the patches.
+func FailedPatched(rows []Row) (specs []string) {
+	for _, r := range rows {
+		if r.Patched == Failed {
+			specs = append(specs, r.Suite+": "+r.Spec)
+		}
+	}
+	return specs
+}
+
+// WriteMarkdown returns a function that writes the specs that fail on release and pass with
+// the patches, and counts the others.
+func WriteMarkdown(release string) func(io.Writer, []Row) error {
+	return func(w io.Writer, rows []Row) error {
+		of := map[State]int{}
+		var table strings.Builder
+		for _, r := range rows {
+			if r.Patched != Passed {
+				continue
+			}
+			of[r.Stock]++
+			if r.Stock == Failed {
+				fmt.Fprintf(&table, "| %s | %s |\n", r.Suite, strings.ReplaceAll(r.Spec, "|", `\|`))
+			}
+		}
+		pass := of[Passed] + of[Failed] + of[Skipped] + of[NotRun]
+		_, err := fmt.Fprintf(w, "With the patches %d specs pass on %s. Without them %d of these pass, %d fail, %d are skipped because\n"+
+			"the release lacks what they need, and %d did not run. Those that fail:\n\n| suite | spec |\n|---|---|\n%s",
+			pass, release, of[Passed], of[Failed], of[Skipped], of[NotRun], table.String())
+		return err
+	}
+}
+
+// WriteTSV writes a line for each spec: suite, spec, and its state without and with the patches.
+func WriteTSV(w io.Writer, rows []Row) error {
+	for _, r := range rows {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Suite, r.Spec, r.Stock, r.Patched); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/compare"
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/suite"
+)
+
+// comparedSuites are the suites whose features some releases have without patches.
+var comparedSuites = []string{"envfiles", "relaxed", "expansion"}
+
+func newCompare(a *app) *cobra.Command {
+	var o suite.Options
+	var suites []string
+	var format *string
+	var keep bool
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Run the suites with and without the patches, and list the specs that only pass with them",
+		Long: `compare brings up a cluster of the series and one of its release without patches,
+one after the other, with every gate on that the release has. It runs the same suites on
+both, and prints the specs that fail on the release and pass with the patches. A spec on
+the release has twice as long as the slowest spec took with the patches.
+
+The table is Markdown. tsv and json have every spec, with its state on both clusters.
+Reports are in _output/junit. The clusters, NAME-patched and NAME-stock, are deleted when
+their suites have run, also after Ctrl-C, unless --keep is given.
+
+Exit status: 0, or 1 where a spec fails with the patches.`,
+		Example: `  podenv compare --series v1.37
+  podenv compare --series v1.34 --suite envfiles --focus FIFO
+  podenv compare --series v1.37 --output tsv | awk -F '\t' '$3 == "failed"'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := series.Load(a.layout, a.series)
+			if err != nil {
+				return err
+			}
+			write, err := rowWriter(*format, compare.WriteMarkdown(s.Release), compare.WriteTSV)
+			if err != nil {
+				return err
+			}
+			for _, name := range suites {
+				if !slices.Contains(comparedSuites, name) {
+					return &usageError{fmt.Errorf("--suite %q: choose of %s", name, strings.Join(comparedSuites, ", "))}
+				}
+				o.Suite, o.Walks, o.Starts = name, 1, 50
+				if err := o.Validate(a.layout); err != nil {
+					return &usageError{err}
+				}
+			}
+			rows, err := a.compare(cmd.Context(), o, suites, keep)
+			if err != nil {
+				return err
+			}
+			if err := write(a.out, rows); err != nil {
+				return err
+			}
+			if failed := compare.FailedPatched(rows); len(failed) > 0 {
+				return fmt.Errorf("with the patches these specs fail, see _output/junit:\n  %s", strings.Join(failed, "\n  "))
+			}
+			return nil
+		},
+	}
+	format = outputFlag(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&a.name, "name", "compare", "what the names of the two clusters begin with")
+	flags.StringSliceVar(&suites, "suite", comparedSuites, "the suites to run")
+	flags.StringVar(&o.Focus, "focus", "", "run only specs whose name matches this regular expression")
+	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
+	flags.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "how long all specs of a suite may take on one cluster")
+	flags.BoolVar(&keep, "keep", false, "leave the clusters")
+	return cmd
+}
+
+// compare runs suites on a patched and then on a stock cluster. The first run says how long
+// a spec may take in the second one.
+func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) (rows []compare.Row, err error) {
+	name := a.name
+	var patched, stock map[string][]junit.Case
+	for _, on := range []struct {
+		suffix string
+		stock  bool
+		result *map[string][]junit.Case
+	}{{"-patched", false, &patched}, {"-stock", true, &stock}} {
+		a.name, a.stock = name+on.suffix, on.stock
+		if *on.result, err = a.runSuites(ctx, o, suites, keep); err != nil {
+			return nil, err
+		}
+		for _, cases := range patched {
+			o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
+		}
+	}
+	for _, name := range suites {
+		rows = append(rows, compare.Rows(name, stock[name], patched[name])...)
+	}
+	return rows, nil
+}
+
+// runSuites runs suites on a cluster of their own, and returns the results by suite.
+func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, keep bool) (results map[string][]junit.Case, err error) {
+	want := cluster.Config{Name: a.name, Workers: 1}
+	if err := a.checkInotify(ctx, want); err != nil {
+		return nil, err
+	}
+	p, err := a.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	if a.stock {
+		if want.Gates, err = featuregates.Stock(a.series); err != nil {
+			return nil, err
+		}
+	}
+	if !keep {
+		defer func() { // also after Ctrl-C
+			step := p.Reporter.Step("down " + a.name)
+			err = errors.Join(err, step.End(a.down(context.WithoutCancel(ctx), step)))
+		}()
+	}
+	r, _, err := a.up(ctx, p, want)
+	if err != nil {
+		return nil, err
+	}
+	o.Kubectl = r.Build.Binaries["kubectl"]
+	results = map[string][]junit.Case{}
+	for _, name := range suites {
+		o := o
+		o.Suite = name
+		o.JUnit = filepath.Join(a.layout.JUnit(), strings.Join([]string{a.series, a.name, name + ".xml"}, "-"))
+		if err := a.ownCluster(ctx, &o); err != nil {
+			return nil, err
+		}
+		if a.stock { // specs of a gate that the release lacks are skipped
+			o.RequireGates = slices.DeleteFunc(o.RequireGates, func(gate string) bool { return !want.Gates[gate] })
+		}
+		step := p.Reporter.Step("e2e " + name + " on " + a.name)
+		result, err := suite.Run(ctx, a.layout, o, step)
+		if errors.Is(err, suite.ErrFailed) || errors.Is(err, suite.ErrNoSpecs) {
+			step.Now("%s", result.Counts)
+			err = nil
+		}
+		if err := step.End(err); err != nil {
+			return nil, err
+		}
+		if results[name], err = junit.Read(o.JUnit); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
