@@ -265,14 +265,24 @@ func (o objects) expectShown(ctx context.Context, name string, shows bool, lost 
 // writeStatus writes the status of a pair.
 func (o objects) writeStatus(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
-	pod, deployment, err := o.get(ctx, name)
-	framework.ExpectNoError(err)
-	pod.Status.Message = time.Now().String()
-	_, err = o.f.ClientSet.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	framework.ExpectNoError(err)
-	deployment.Status.Conditions = append(deployment.Status.Conditions, appsv1.DeploymentCondition{Type: "Touched", Status: v1.ConditionTrue})
-	_, err = o.f.ClientSet.AppsV1().Deployments(deployment.Namespace).UpdateStatus(ctx, deployment, metav1.UpdateOptions{})
-	framework.ExpectNoError(err)
+	framework.ExpectNoError(retry.RetryOnConflict(pods.Conflicts, func() error {
+		p, _, err := o.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		p.Status.Message = time.Now().String()
+		_, err = o.f.ClientSet.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
+		return err
+	}))
+	framework.ExpectNoError(retry.RetryOnConflict(pods.Conflicts, func() error {
+		_, d, err := o.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{Type: "Touched", Status: v1.ConditionTrue})
+		_, err = o.f.ClientSet.AppsV1().Deployments(d.Namespace).UpdateStatus(ctx, d, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 // delete deletes a pair, which every API server must.

@@ -79,6 +79,7 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 					gomega.Expect(fresh.Spec.Containers[0].Env).To(gomega.BeEmpty())
 					// Written to by an API server that knows nothing of presets.
 					now.Labels["touched"] = fmt.Sprint(i)
+					now.ResourceVersion = "" // whatever the kubelet writes meanwhile
 					_, err = f.ClientSet.CoreV1().Pods(now.Namespace).Update(ctx, now, metav1.UpdateOptions{})
 					framework.ExpectNoError(err)
 				}
@@ -107,6 +108,7 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 					got, err := p.pods.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 					framework.ExpectNoError(err)
 					got.Labels["through"] = server
+					got.ResourceVersion = "" // whatever the kubelet writes meanwhile
 					got, err = p.pods.CoreV1().Pods(pod.Namespace).Update(ctx, got, metav1.UpdateOptions{})
 					framework.ExpectNoError(err)
 					gomega.Expect(got.Spec).To(gomega.Equal(pod.Spec))
