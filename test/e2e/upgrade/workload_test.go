@@ -50,7 +50,7 @@ func newWorkload(ctx context.Context, f *framework.Framework) workload {
 func setup() v1.Container {
 	return v1.Container{
 		Name: "setup", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
-		Command:      []string{"sh", "-c", "echo KEY=value > /data/config.env"},
+		Command:      []string{"sh", "-c", pods.WriteEnvFile("/data/config.env", "KEY=value")},
 		VolumeMounts: []v1.VolumeMount{{Name: volume, MountPath: "/data"}},
 	}
 }

@@ -31,23 +31,23 @@ const volume = "config"
 // keys are those that the file has in every generation.
 var keys = []string{"FIRST", "LAST"}
 
-// setupScript writes a first generation, unless the pod comes back after a reboot.
-const setupScript = `cd /data
-[ ! -e config.env ] || exit 0
-echo 0
-printf 'FIRST=%s\nLAST=%s\n' "$(hostname).0" "$(hostname).0" > next
-mv next config.env`
+// generation writes generation n of the file beside it, and renames it into place. What was
+// left of a file that is not in place yet is written over.
+var generation = "echo $n\nvalue=$(hostname).$n\n" +
+	pods.WriteEnvFile("next", keys[0]+"=$value", keys[1]+"=$value") + "mv next config.env\n"
 
-// writerScript goes on where a writer before it has left off, ten times a second. What it
-// leaves of a file that is not in place yet is written over.
-const writerScript = `cd /data
-n=$(sed -n 's/^LAST=.*[.]//p' config.env)
+// setupScript writes a first generation, unless the pod comes back after a reboot.
+var setupScript = `cd /data
+[ ! -e config.env ] || exit 0
+n=0
+` + generation
+
+// writerScript goes on where a writer before it has left off, ten times a second.
+var writerScript = `cd /data
+n=$(sed -n 's/^LAST=.*[.]\([0-9]*\)$/\1/p' config.env)
 while :; do
-	n=$((n+1))
-	echo $n
-	printf 'FIRST=%s\nLAST=%s\n' "$(hostname).$n" "$(hostname).$n" > next
-	mv next config.env
-	usleep 100000
+n=$((n+1))
+` + generation + `usleep 100000
 done`
 
 // Workload is Deployments whose containers take variables from env files that change all
