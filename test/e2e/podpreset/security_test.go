@@ -167,7 +167,11 @@ spec:
 })
 
 var _ = describe("values", func(f *framework.Framework) {
-	f.It("are in no event, no warning and no log of the API server", func(ctx context.Context) {
+	f.It("are in no event, no warning and no log of the API server, at verbosity 7 too", func(ctx context.Context) {
+		servers, err := f.ClientSet.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
+		framework.ExpectNoError(err)
+		gomega.Expect(servers.Items).NotTo(gomega.BeEmpty(), "API servers that run as pods")
+		logMore(ctx, f, servers.Items[0].Spec.Containers[0].Command)
 		// Three that nothing else in the cluster has.
 		secret := func(what string) string { return fmt.Sprintf("hidden-%s-%d", what, time.Now().UnixNano()) }
 		ofPreset, ofPod, ofConfigMap := secret("preset"), secret("pod"), secret("configmap")
@@ -184,7 +188,7 @@ spec:
   env: [{name: DUPLICATE, value: `+ofPreset+`}, {name: KEY, value: `+ofPreset+`}]
 `))
 		awaitKnown(ctx, f, "injected", map[string]string{"role": "frontend"})
-		_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
+		_, err = f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"KEY": ofConfigMap}}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
@@ -204,19 +208,36 @@ spec:
 		said := warned.text()
 		gomega.Expect(said).To(gomega.ContainSubstring("PodPreset conflicting is not injected: " + message))
 		said += pods.EventsAndStatus(ctx, f, pod.Name)
-		servers, err := f.ClientSet.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
-		framework.ExpectNoError(err)
 		for _, server := range servers.Items {
 			log, err := f.ClientSet.CoreV1().Pods(metav1.NamespaceSystem).GetLogs(server.Name, &v1.PodLogOptions{}).DoRaw(ctx)
 			framework.ExpectNoError(err)
-			gomega.Expect(log).NotTo(gomega.BeEmpty())
 			said += string(log)
 		}
+		lookUp := "/namespaces/" + f.Namespace.Name + "/configmaps/settings"
+		gomega.Expect(strings.Contains(said, lookUp)).To(gomega.BeTrue(), "the log does not show that the plugin reads the ConfigMap")
 		for _, value := range []string{ofPreset, ofPod, ofConfigMap} {
 			gomega.Expect(strings.Contains(said, value)).To(gomega.BeFalse(), "a value is in what is said: %.40s", value)
 		}
 	})
 })
+
+// logMore sets the verbosity of the API server to 7, until the spec ends. With more, each
+// Kubernetes logs the bodies of its own requests. Where several answer, one of them logs more.
+func logMore(ctx context.Context, f *framework.Framework, command []string) {
+	ginkgo.GinkgoHelper()
+	set := func(ctx context.Context, verbosity string) {
+		_, err := f.ClientSet.CoreV1().RESTClient().Put().AbsPath("/debug/flags/v").Body([]byte(verbosity)).DoRaw(ctx)
+		framework.ExpectNoError(err, "set the verbosity of the API server")
+	}
+	before := "0"
+	for _, flag := range command {
+		if v, ok := strings.CutPrefix(flag, "--v="); ok {
+			before = v
+		}
+	}
+	set(ctx, "7")
+	ginkgo.DeferCleanup(set, before)
+}
 
 // clientOf acts as user.
 func clientOf(f *framework.Framework, user string) dynamic.Interface {
