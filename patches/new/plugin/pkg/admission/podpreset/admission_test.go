@@ -19,6 +19,7 @@ package podpreset
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -333,6 +334,49 @@ func TestEventOnThePodThatWasCreated(t *testing.T) {
 			if event.Source.Component != "podpreset.admission.kubernetes.io/allow-database" || event.Reason != "conflict" ||
 				event.Message != "Conflict on pod preset. Duplicate env DB_PORT." || event.InvolvedObject.UID != "u" || event.Type != v1.EventTypeWarning {
 				t.Errorf("the event is not the document's: %v", event)
+			}
+		})
+	}
+}
+
+// TestEventsOfOnePodAreBounded is why hundreds of presets in conflict do not fill etcd with
+// events.
+func TestEventsOfOnePodAreBounded(t *testing.T) {
+	for _, tt := range []struct{ presets, named int }{{10, 10}, {11, 9}, {400, 9}} {
+		t.Run(fmt.Sprintf("%d presets", tt.presets), func(t *testing.T) {
+			objects := []runtime.Object{&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}}}
+			for i := 0; i < tt.presets; i++ {
+				preset := database()
+				preset.Name = fmt.Sprintf("preset-%03d", i)
+				objects = append(objects, preset)
+			}
+			p, client := newPlugin(t, true, objects...)
+			pod := website()
+			pod.UID = "u"
+			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
+			if err := p.Validate(context.Background(), attributes(pod, false), nil); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{}
+			for i := 0; i < tt.named; i++ {
+				want[fmt.Sprintf("podpreset.admission.kubernetes.io/preset-%03d", i)] = "Conflict on pod preset. Duplicate env DB_PORT."
+			}
+			if more := tt.presets - tt.named; more > 0 {
+				want["podpreset.admission.kubernetes.io"] = fmt.Sprintf("Conflict on pod preset. %d more PodPresets are in conflict.", more)
+			}
+			got := map[string]string{}
+			_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+				events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+				if err != nil {
+					return false, err
+				}
+				for _, event := range events.Items {
+					got[event.Source.Component] = event.Message
+				}
+				return len(got) >= len(want), nil
+			})
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("events: %q, want %q", got, want)
 			}
 		})
 	}

@@ -18,6 +18,9 @@ package podpreset
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +43,9 @@ const (
 	// maxPending is for how many pods events can wait. More are dropped: their clients
 	// have been warned.
 	maxPending = 1000
+	// maxEvents is how many events a pod gets. If more presets are in conflict, the last
+	// event counts those without an event of their own.
+	maxEvents = 10
 	// eventReason is the reason that the design document gives.
 	eventReason = "conflict"
 )
@@ -57,6 +63,7 @@ type podConflicts struct {
 	namespace, name string
 	uid             types.UID
 	conflicts       []inject.Conflict
+	more            int // conflicts that are not in conflicts
 	found           time.Time
 }
 
@@ -69,9 +76,14 @@ func (q *eventQueue) add(namespace, name string, uid types.UID, conflicts []inje
 	if len(conflicts) == 0 {
 		return
 	}
+	more := 0
+	if len(conflicts) > maxEvents {
+		more = len(conflicts) - (maxEvents - 1)
+		conflicts = slices.Clone(conflicts[:maxEvents-1]) // the others need no memory while it waits
+	}
 	q.start.Do(func() { go q.run() })
 	select {
-	case q.pending <- podConflicts{namespace, name, uid, conflicts, time.Now()}:
+	case q.pending <- podConflicts{namespace, name, uid, conflicts, more, time.Now()}:
 	default:
 		klog.V(2).InfoS("No event for the conflicts of PodPresets: too many are pending", "pod", klog.KRef(namespace, name))
 	}
@@ -106,8 +118,13 @@ func (q *eventQueue) raise(broadcaster record.EventBroadcaster, p podConflicts) 
 	if err != nil || pod.UID != p.uid {
 		return
 	}
+	event := func(source, message string) {
+		broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: source}).Event(pod, v1.EventTypeWarning, eventReason, message)
+	}
 	for _, conflict := range p.conflicts {
-		source := v1.EventSource{Component: inject.AnnotationPrefix + conflict.Preset.Name}
-		broadcaster.NewRecorder(scheme.Scheme, source).Event(pod, v1.EventTypeWarning, eventReason, conflict.Message())
+		event(inject.AnnotationPrefix+conflict.Preset.Name, conflict.Message())
+	}
+	if p.more > 0 {
+		event(strings.TrimSuffix(inject.AnnotationPrefix, "/"), fmt.Sprintf("Conflict on pod preset. %d more PodPresets are in conflict.", p.more))
 	}
 }
