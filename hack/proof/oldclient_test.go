@@ -1,11 +1,14 @@
 package proof
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/cluster"
 )
 
 // oldClientEnv is how Go commands run in test/oldclient, a module of its own: client-go of
@@ -24,12 +27,33 @@ func requirePodPreset(c *check) (bool, error) {
 	return false, nil
 }
 
-// oldClient has client-go of v1.19 use presets of the test cluster, in JSON and in protobuf.
+// oldClient has client-go of v1.19 use presets of the test cluster, in JSON and in protobuf, and
+// its types read and write what is in etcd.
 func oldClient(c *check) error {
 	if ok, err := requirePodPreset(c); !ok {
 		return err
 	}
-	return c.countGoTest(oldClientDir(), oldClientEnv, "-count=1", "-run=^TestOldClient$", ".", "-args", "-kubeconfig="+gatesOn.value.Kubeconfig())
+	url, pki, err := etcdOf(c.ctx, gatesOn.value, c.TempDir())
+	if err != nil {
+		return err
+	}
+	return c.countGoTest(oldClientDir(), oldClientEnv, "-count=1", "-run=^Test(OldClient|Etcd)$", ".", "-args",
+		"-kubeconfig="+gatesOn.value.Kubeconfig(), "-etcd="+url, "-etcd-pki="+pki)
+}
+
+// etcdOf returns the URL of a cluster's etcd and the folder, in dir, with the certificates for it.
+func etcdOf(ctx context.Context, of *cluster.Cluster, dir string) (url, pki string, err error) {
+	nodes, err := of.Nodes(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	controlPlane := nodes[0].Name
+	address, err := of.Docker(ctx, "inspect", "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", controlPlane).Output()
+	if err != nil {
+		return "", "", err
+	}
+	err = of.Docker(ctx, "cp", controlPlane+":/etc/kubernetes/pki/etcd", dir).Run()
+	return "https://" + net.JoinHostPort(address, "2379"), filepath.Join(dir, "etcd"), err
 }
 
 // oldFixtures holds the types of the tree to the PodPresets that k8s.io/api of v1.19 keeps as

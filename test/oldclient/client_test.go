@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	settingsclient "k8s.io/client-go/kubernetes/typed/settings/v1alpha1"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -46,21 +47,36 @@ func database(name string) *settingsv1alpha1.PodPreset {
 	}
 }
 
+var contentTypes = map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf}
+
 func TestOldClient(t *testing.T) {
-	for name, contentType := range map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf} {
+	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
-			rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: *kubeconfig}
-			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: *inContext}).ClientConfig()
-			if err != nil {
-				t.Fatal(err)
-			}
-			config.ContentType, config.AcceptContentTypes = contentType, contentType
-			client, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			use(t, client, "old-client-"+name)
+			use(t, newClient(t, contentType), "old-client-"+name)
 		})
+	}
+}
+
+func newClient(t *testing.T, contentType string) kubernetes.Interface {
+	t.Helper()
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: *kubeconfig}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: *inContext}).ClientConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ContentType, config.AcceptContentTypes = contentType, contentType
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func deletePreset(t *testing.T, presets settingsclient.PodPresetInterface, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := presets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
 	}
 }
 
@@ -69,13 +85,7 @@ func use(t *testing.T, client kubernetes.Interface, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	presets := client.SettingsV1alpha1().PodPresets(*namespace)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := presets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { deletePreset(t, presets, name) })
 	only := metav1.ListOptions{LabelSelector: "made-by=" + name}
 	watched, err := presets.Watch(ctx, only)
 	if err != nil {
