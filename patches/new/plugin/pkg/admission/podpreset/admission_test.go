@@ -111,12 +111,32 @@ func (a annotations) AddAnnotation(key, value string) error {
 	return nil
 }
 
+// admit has the plugin inject, and returns what it warns of.
+func admit(t *testing.T, p *Plugin, a admission.Attributes) warnings {
+	t.Helper()
+	var said warnings
+	if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// awaitEvents returns the events on pods once there are as many, or after limit.
+func awaitEvents(client *fake.Clientset, many int, limit time.Duration) (found []v1.Event) {
+	_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+		events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		if err == nil {
+			found = events.Items
+		}
+		return len(found) >= many, err
+	})
+	return found
+}
+
 func TestAdmitInjects(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
 	pod := website()
-	if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
-		t.Fatal(err)
-	}
+	admit(t, p, attributes(pod, false))
 	c := pod.Spec.Containers[0]
 	if len(c.Env) != 1 || c.Env[0].Name != "DB_PORT" || c.Env[0].Value != "6379" {
 		t.Errorf("variables: %v, want DB_PORT", c.Env)
@@ -159,9 +179,7 @@ func TestAdmitLeavesAlone(t *testing.T) {
 			if tt.change != nil {
 				tt.change(pod)
 			}
-			if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
-				t.Fatal(err)
-			}
+			admit(t, p, attributes(pod, false))
 			if len(pod.Spec.Containers[0].Env) > 0 {
 				t.Error("the preset was injected")
 			}
@@ -188,12 +206,8 @@ func TestConflictIsSaidAndRefusesNothing(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
 	pod := website()
 	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "hidden"}}
-	var said warnings
-	ctx := warning.WithWarningRecorder(context.Background(), &said)
 	audited := annotations{Attributes: attributes(pod, false), texts: map[string]string{}}
-	if err := p.Admit(ctx, audited, nil); err != nil {
-		t.Fatal(err)
-	}
+	said := admit(t, p, audited)
 	want := "PodPreset allow-database is not injected: Conflict on pod preset. Duplicate env DB_PORT."
 	if len(said) != 1 || said[0] != want {
 		t.Errorf("warnings: %q, want %q", said, want)
@@ -229,10 +243,7 @@ func TestTokenNeedsAServiceAccount(t *testing.T) {
 			p.SetServiceAccountPlugin(tt.plugin)
 			pod := website()
 			pod.Spec.ServiceAccountName = tt.account
-			var said warnings
-			if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), attributes(pod, false), nil); err != nil {
-				t.Fatal(err)
-			}
+			said := admit(t, p, attributes(pod, false))
 			if injected := len(pod.Spec.Volumes) > 0; injected != tt.injected {
 				t.Errorf("injected: %t, want %t", injected, tt.injected)
 			}
@@ -254,9 +265,7 @@ func TestConfigMapThatExistsIsLookedInto(t *testing.T) {
 			p, _ := newPlugin(t, true, objects...)
 			pod := website()
 			pod.Spec.Containers[0].EnvFrom = []api.EnvFromSource{{ConfigMapRef: &api.ConfigMapEnvSource{LocalObjectReference: api.LocalObjectReference{Name: "settings"}}}}
-			if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
-				t.Fatal(err)
-			}
+			admit(t, p, attributes(pod, false))
 			if injected := len(pod.Spec.Containers[0].Env) > 0; injected == exists {
 				t.Errorf("injected: %t", injected)
 			}
@@ -280,9 +289,7 @@ func TestLookUpsAreBounded(t *testing.T) {
 	})
 	pod := website()
 	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "A", Value: "1"}}
-	if err := p.Admit(context.Background(), attributes(pod, false), nil); err != nil {
-		t.Fatal(err)
-	}
+	admit(t, p, attributes(pod, false))
 	if most := int(lookUpTimeout/(100*time.Millisecond)) + 1; reads == 0 || reads > most {
 		t.Errorf("%d ConfigMaps were read, each in 100ms: want 1 to %d", reads, most)
 	}
@@ -317,21 +324,14 @@ func TestEventOnThePodThatWasCreated(t *testing.T) {
 			if !tt.want {
 				limit = 2 * eventDelay
 			}
-			var event *v1.Event
-			_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
-				events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
-				if err == nil && len(events.Items) > 0 {
-					event = &events.Items[0]
-				}
-				return event != nil, err
-			})
-			if (event != nil) != tt.want {
-				t.Fatalf("event: %v, want one: %t", event, tt.want)
+			events := awaitEvents(client, 1, limit)
+			if len(events) > 0 != tt.want {
+				t.Fatalf("events: %v, want one: %t", events, tt.want)
 			}
-			if event == nil {
+			if len(events) == 0 {
 				return
 			}
-			if event.Source.Component != "podpreset.admission.kubernetes.io/allow-database" || event.Reason != "conflict" ||
+			if event := events[0]; event.Source.Component != "podpreset.admission.kubernetes.io/allow-database" || event.Reason != "conflict" ||
 				event.Message != "Conflict on pod preset. Duplicate env DB_PORT." || event.InvolvedObject.UID != "u" || event.Type != v1.EventTypeWarning {
 				t.Errorf("the event is not the document's: %v", event)
 			}
@@ -365,16 +365,9 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 				want["podpreset.admission.kubernetes.io"] = fmt.Sprintf("Conflict on pod preset. %d more PodPresets are in conflict.", more)
 			}
 			got := map[string]string{}
-			_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-				events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
-				if err != nil {
-					return false, err
-				}
-				for _, event := range events.Items {
-					got[event.Source.Component] = event.Message
-				}
-				return len(got) >= len(want), nil
-			})
+			for _, event := range awaitEvents(client, len(want), 10*time.Second) {
+				got[event.Source.Component] = event.Message
+			}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("events: %q, want %q", got, want)
 			}
@@ -401,17 +394,12 @@ func TestReinvocationIsNotInConflictWithItself(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
 	pod := website()
 	a := &reinvocation{Attributes: attributes(pod, false), values: map[string]interface{}{}}
-	if err := p.Admit(context.Background(), a, nil); err != nil {
-		t.Fatal(err)
-	}
+	admit(t, p, a)
 	// A webhook overwrites a value, and adds a container.
 	pod.Spec.Containers[0].Env[0].Value = "1"
 	pod.Spec.Containers = append(pod.Spec.Containers, api.Container{Name: "proxy"})
 	a.SetIsReinvoke()
-	var said warnings
-	if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), a, nil); err != nil {
-		t.Fatal(err)
-	}
+	said := admit(t, p, a)
 	if len(said) > 0 {
 		t.Errorf("warnings: %q", said)
 	}
@@ -429,10 +417,7 @@ func TestPresetThatGatesMadeInvalidIsInConflict(t *testing.T) {
 	preset.Spec.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "cache-volume", Path: "f", Key: "A"}}}}
 	p, _ := newPlugin(t, true, preset)
 	pod := website()
-	var said warnings
-	if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), attributes(pod, false), nil); err != nil {
-		t.Fatal(err)
-	}
+	said := admit(t, p, attributes(pod, false))
 	if len(said) != 1 || !strings.Contains(said[0], "spec.env[0].valueFrom") || len(pod.Spec.Volumes) > 0 {
 		t.Errorf("warnings %q, volumes %v: want the field that the gate takes away, and nothing injected", said, pod.Spec.Volumes)
 	}

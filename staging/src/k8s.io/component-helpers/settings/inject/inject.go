@@ -208,9 +208,8 @@ func appendCopies[T any](to, items []T, deepCopy func(in, out *T)) []T {
 	}
 	to = slices.Grow(slices.Clip(to), len(items))
 	for i := range items {
-		var item T
-		deepCopy(&items[i], &item)
-		to = append(to, item)
+		to = to[:len(to)+1]
+		deepCopy(&items[i], &to[len(to)-1])
 	}
 	return to
 }
