@@ -15,7 +15,7 @@ import (
 func (list lister) each(ctx context.Context, pageSize int64, restart func(), visit func(*metav1.ObjectMeta, *v1.PodSpec) error) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for expired := false; ; {
-		page, err := list(ctx, options)
+		objects, next, err := list(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
 			if options.Continue = goOn(err); options.Continue == "" || expired {
 				// What is listed in one piece cannot expire half-way.
@@ -29,15 +29,15 @@ func (list lister) each(ctx context.Context, pageSize int64, restart func(), vis
 			return err
 		}
 		expired = false
-		for object, spec := range page.pods {
-			if err := visit(object, spec); err != nil {
+		for _, object := range objects {
+			if err := visit(podSpec(object)); err != nil {
 				return err
 			}
 		}
-		if page.next == "" {
+		if next == "" {
 			return nil
 		}
-		options.Continue = page.next
+		options.Continue = next
 	}
 }
 

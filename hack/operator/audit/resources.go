@@ -2,13 +2,14 @@ package audit
 
 import (
 	"context"
-	"iter"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/hack/operator/manifest"
 )
 
 // resource is one resource of the API whose objects are pods or have a pod template.
@@ -18,83 +19,38 @@ type resource struct {
 	list func(kubernetes.Interface, string) lister
 }
 
-// lister lists one page of a resource.
-type lister func(context.Context, metav1.ListOptions) (*page, error)
-
-// page is what a lister returns: how to get the next page, and the objects.
-type page struct {
-	next string
-	pods iter.Seq2[*metav1.ObjectMeta, *v1.PodSpec]
-}
+// lister lists one page of a resource, and says how to get the next one.
+type lister func(context.Context, metav1.ListOptions) (objects []runtime.Object, next string, err error)
 
 // resources are all that Kubernetes itself has. Controllers stand before what they
 // make, so that a use is known in the owner when it is met again in the owned.
 var resources = []resource{
 	{"CronJob", "cronjobs.batch", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.BatchV1().CronJobs(namespace).List,
-			func(l *batchv1.CronJobList) []batchv1.CronJob { return l.Items },
-			func(o *batchv1.CronJob) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Spec.JobTemplate.Spec.Template.Spec
-			})
+		return listerOf(client.BatchV1().CronJobs(namespace).List)
 	}},
 	{"DaemonSet", "daemonsets.apps", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.AppsV1().DaemonSets(namespace).List,
-			func(l *appsv1.DaemonSetList) []appsv1.DaemonSet { return l.Items },
-			func(o *appsv1.DaemonSet) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Spec.Template.Spec
-			})
+		return listerOf(client.AppsV1().DaemonSets(namespace).List)
 	}},
 	{"Deployment", "deployments.apps", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.AppsV1().Deployments(namespace).List,
-			func(l *appsv1.DeploymentList) []appsv1.Deployment { return l.Items },
-			func(o *appsv1.Deployment) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Spec.Template.Spec
-			})
+		return listerOf(client.AppsV1().Deployments(namespace).List)
 	}},
 	{"PodTemplate", "podtemplates", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.CoreV1().PodTemplates(namespace).List,
-			func(l *v1.PodTemplateList) []v1.PodTemplate { return l.Items },
-			func(o *v1.PodTemplate) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Template.Spec
-			})
+		return listerOf(client.CoreV1().PodTemplates(namespace).List)
 	}},
 	{"ReplicationController", "replicationcontrollers", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.CoreV1().ReplicationControllers(namespace).List,
-			func(l *v1.ReplicationControllerList) []v1.ReplicationController { return l.Items },
-			func(o *v1.ReplicationController) (*metav1.ObjectMeta, *v1.PodSpec) {
-				if o.Spec.Template == nil {
-					return &o.ObjectMeta, &v1.PodSpec{}
-				}
-				return &o.ObjectMeta, &o.Spec.Template.Spec
-			})
+		return listerOf(client.CoreV1().ReplicationControllers(namespace).List)
 	}},
 	{"StatefulSet", "statefulsets.apps", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.AppsV1().StatefulSets(namespace).List,
-			func(l *appsv1.StatefulSetList) []appsv1.StatefulSet { return l.Items },
-			func(o *appsv1.StatefulSet) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Spec.Template.Spec
-			})
+		return listerOf(client.AppsV1().StatefulSets(namespace).List)
 	}},
 	{"Job", "jobs.batch", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.BatchV1().Jobs(namespace).List,
-			func(l *batchv1.JobList) []batchv1.Job { return l.Items },
-			func(o *batchv1.Job) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Spec.Template.Spec
-			})
+		return listerOf(client.BatchV1().Jobs(namespace).List)
 	}},
 	{"ReplicaSet", "replicasets.apps", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.AppsV1().ReplicaSets(namespace).List,
-			func(l *appsv1.ReplicaSetList) []appsv1.ReplicaSet { return l.Items },
-			func(o *appsv1.ReplicaSet) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Spec.Template.Spec
-			})
+		return listerOf(client.AppsV1().ReplicaSets(namespace).List)
 	}},
 	{"Pod", "pods", func(client kubernetes.Interface, namespace string) lister {
-		return listerOf(client.CoreV1().Pods(namespace).List,
-			func(l *v1.PodList) []v1.Pod { return l.Items },
-			func(o *v1.Pod) (*metav1.ObjectMeta, *v1.PodSpec) {
-				return &o.ObjectMeta, &o.Spec
-			})
+		return listerOf(client.CoreV1().Pods(namespace).List)
 	}},
 }
 
@@ -107,24 +63,29 @@ func Resources() []string {
 	return names
 }
 
+// listOf is a list of objects with its metadata.
+type listOf interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
 // listerOf is the lister of a typed client's list function.
-func listerOf[L metav1.ListInterface, T any](
-	list func(context.Context, metav1.ListOptions) (L, error),
-	items func(L) []T,
-	specOf func(*T) (*metav1.ObjectMeta, *v1.PodSpec),
-) lister {
-	return func(ctx context.Context, options metav1.ListOptions) (*page, error) {
+func listerOf[L listOf](list func(context.Context, metav1.ListOptions) (L, error)) lister {
+	return func(ctx context.Context, options metav1.ListOptions) ([]runtime.Object, string, error) {
 		l, err := list(ctx, options)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		all := items(l)
-		return &page{next: l.GetContinue(), pods: func(yield func(*metav1.ObjectMeta, *v1.PodSpec) bool) {
-			for i := range all {
-				if !yield(specOf(&all[i])) {
-					return
-				}
-			}
-		}}, nil
+		objects, err := meta.ExtractList(l)
+		return objects, l.GetContinue(), err
 	}
+}
+
+// podSpec returns the metadata of a pod or workload, and the spec of its pods.
+func podSpec(object runtime.Object) (*metav1.ObjectMeta, *v1.PodSpec) {
+	if pod, ok := object.(*v1.Pod); ok {
+		return &pod.ObjectMeta, &pod.Spec
+	}
+	metadata, template, _ := manifest.Template(object)
+	return metadata, &template.Spec
 }
