@@ -34,9 +34,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
-	"k8s.io/kubernetes/pkg/kubelet/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/network/dns"
+	"k8s.io/kubernetes/pkg/util/anyrelease"
 	"k8s.io/kubernetes/pkg/volume/util"
 	"k8s.io/utils/ptr"
 )
@@ -83,12 +83,7 @@ func TestEveryKindOfContainerHasEnvFiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	// Up to v1.31 it takes a channel.
-	switch run := any(kubelet.volumeManager.Run).(type) {
-	case func(context.Context, config.SourcesReady):
-		go run(ctx, kubelet.sourcesReady)
-	case func(config.SourcesReady, <-chan struct{}):
-		go run(kubelet.sourcesReady, ctx.Done())
-	}
+	go anyrelease.Call(kubelet.volumeManager.Run, ctx, kubelet.sourcesReady, ctx.Done())
 	kubelet.podManager.SetPods([]*v1.Pod{pod})
 	require.NoError(t, kubelet.volumeManager.WaitForAttachAndMount(ctx, pod))
 	root := kubelet.volumeManager.GetMountedVolumesForPod(util.GetUniquePodName(pod))["config"].Mounter.GetPath()

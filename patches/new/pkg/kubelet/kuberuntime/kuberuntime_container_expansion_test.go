@@ -17,6 +17,7 @@ limitations under the License.
 package kuberuntime
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,12 +27,14 @@ import (
 	"k8s.io/client-go/tools/record"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/expansion"
+	"k8s.io/kubernetes/pkg/util/anyrelease"
 )
 
 // A start of a container is one event, and the next start is another one.
 func TestGenerateContainerConfigRecordsUnexpandedReferences(t *testing.T) {
-	_, _, m, err := createTestRuntimeManager()
-	require.NoError(t, err)
+	created := anyrelease.Call(createTestRuntimeManager, context.Background())
+	require.Nil(t, created[3])
+	m := created[2].(*kubeGenericRuntimeManager)
 	recorder := record.NewFakeRecorder(10)
 	pod := makeTestPod("pod", "default", "12345678", []v1.Container{
 		{Name: "unexpanded", Image: "busybox", Command: []string{"$(A)"}, Args: []string{"$(A)", "$(B)"}},

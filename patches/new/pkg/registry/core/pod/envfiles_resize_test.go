@@ -16,7 +16,4 @@ limitations under the License.
 
 package pod
 
-import "k8s.io/apiserver/pkg/registry/rest"
-
-// resizeStrategy is the strategy through which a pod is resized.
-var resizeStrategy rest.RESTUpdateStrategy = ResizeStrategy
+func init() { resizeStrategy = ResizeStrategy }

@@ -30,6 +30,10 @@ import (
 	"k8s.io/kubernetes/pkg/features/featurestest"
 )
 
+// resizeStrategy is the strategy through which a pod is resized. From v1.32 on it is
+// one of its own: envfiles_resize_test.go.
+var resizeStrategy rest.RESTUpdateStrategy = Strategy
+
 // Who may mount a volume of env files, through each way that a pod is written.
 func TestEnvFileMounts(t *testing.T) {
 	const (
