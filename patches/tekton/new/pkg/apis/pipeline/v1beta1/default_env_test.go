@@ -22,39 +22,58 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tektoncd/pipeline/pkg/apis/config"
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
+	v1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+func podTemplate(r run) *pod.Template {
+	switch r := r.(type) {
+	case *v1.TaskRun:
+		return r.Spec.PodTemplate
+	case *v1.PipelineRun:
+		return r.Spec.TaskRunTemplate.PodTemplate
+	case *v1beta1.TaskRun:
+		return r.Spec.PodTemplate
+	default:
+		return r.(*v1beta1.PipelineRun).Spec.PodTemplate
+	}
+}
 
 // TestDefaultEnvIsThatOfTaskRuns has a default pod template with a forbidden variable, and a
 // PipelineRun that sets none: a TaskRun that it creates after the default has changed is not
 // refused for what the default was.
 func TestDefaultEnvIsThatOfTaskRuns(t *testing.T) {
-	ctx := withDefaults(corev1.EnvVar{Name: "TEST_ENV", Value: "old"})
-	config.FromContext(ctx).Defaults.DefaultPodTemplate.NodeSelector = map[string]string{"a": "b"}
-	pr := &v1beta1.PipelineRun{Spec: v1beta1.PipelineRunSpec{PipelineRef: &v1beta1.PipelineRef{Name: "p"}}}
-	pr.SetDefaults(ctx)
-	podTemplate := pr.Spec.PodTemplate
-	if d := cmp.Diff(&pod.Template{NodeSelector: map[string]string{"a": "b"}}, podTemplate); d != "" {
-		t.Errorf("PipelineRun: -want, +got: %s", d)
-	}
+	for _, version := range []string{"v1", "v1beta1"} {
+		t.Run(version, func(t *testing.T) {
+			ctx := withDefaults(corev1.EnvVar{Name: "TEST_ENV", Value: "old"})
+			config.FromContext(ctx).Defaults.DefaultPodTemplate.NodeSelector = map[string]string{"a": "b"}
+			pr := makeRun[version+" PipelineRun"](metav1.ObjectMeta{}, nil, false)
+			pr.SetDefaults(ctx)
+			if d := cmp.Diff(&pod.Template{NodeSelector: map[string]string{"a": "b"}}, podTemplate(pr)); d != "" {
+				t.Errorf("PipelineRun: -want, +got: %s", d)
+			}
 
-	changed := withDefaults(corev1.EnvVar{Name: "TEST_ENV", Value: "new"})
-	tr := &v1beta1.TaskRun{Spec: v1beta1.TaskRunSpec{TaskRef: &v1beta1.TaskRef{Name: "t"}, PodTemplate: podTemplate.DeepCopy()}}
-	tr.Name = "run"
-	tr.SetDefaults(changed)
-	if err := tr.Validate(changed); err != nil {
-		t.Errorf("TaskRun: %v", err)
-	}
-	if d := cmp.Diff([]corev1.EnvVar{{Name: "TEST_ENV", Value: "new"}}, tr.Spec.PodTemplate.Env); d != "" {
-		t.Errorf("TaskRun: -want, +got: %s", d)
+			changed := withDefaults(corev1.EnvVar{Name: "TEST_ENV", Value: "new"})
+			tr := makeRun[version+" TaskRun"](metav1.ObjectMeta{Name: "run"}, podTemplate(pr).DeepCopy(), false)
+			tr.SetDefaults(changed)
+			if err := tr.Validate(changed); err != nil {
+				t.Errorf("TaskRun: %v", err)
+			}
+			if d := cmp.Diff([]corev1.EnvVar{{Name: "TEST_ENV", Value: "new"}}, podTemplate(tr).Env); d != "" {
+				t.Errorf("TaskRun: -want, +got: %s", d)
+			}
+		})
 	}
 }
 
 func TestPipelineRunHasNoPodTemplateWhereTheDefaultHasOnlyVariables(t *testing.T) {
-	pr := &v1beta1.PipelineRun{Spec: v1beta1.PipelineRunSpec{PipelineRef: &v1beta1.PipelineRef{Name: "p"}}}
-	pr.SetDefaults(withDefaults(corev1.EnvVar{Name: "A", Value: "x"}))
-	if pr.Spec.PodTemplate != nil {
-		t.Errorf("pod template %v", pr.Spec.PodTemplate)
+	for _, version := range []string{"v1", "v1beta1"} {
+		pr := makeRun[version+" PipelineRun"](metav1.ObjectMeta{}, nil, false)
+		pr.SetDefaults(withDefaults(corev1.EnvVar{Name: "A", Value: "x"}))
+		if got := podTemplate(pr); got != nil {
+			t.Errorf("%s: pod template %v", version, got)
+		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 
 	"github.com/tektoncd/pipeline/pkg/apis/config"
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
-	v1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
+	v1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
@@ -41,42 +42,69 @@ func template(value string) *pod.Template {
 	return &pod.Template{Env: []corev1.EnvVar{{Name: "TEST_ENV", Value: value}}}
 }
 
+// run is a TaskRun or a PipelineRun of one of the versions.
+type run interface {
+	apis.Defaultable
+	apis.Validatable
+}
+
+var makeRun = map[string]func(meta metav1.ObjectMeta, tpl *pod.Template, cancelled bool) run{
+	"v1 TaskRun": func(meta metav1.ObjectMeta, tpl *pod.Template, cancelled bool) run {
+		r := &v1.TaskRun{ObjectMeta: meta, Spec: v1.TaskRunSpec{TaskRef: &v1.TaskRef{Name: "t"}, PodTemplate: tpl}}
+		if cancelled {
+			r.Spec.Status = v1.TaskRunSpecStatusCancelled
+		}
+		return r
+	},
+	"v1 PipelineRun": func(meta metav1.ObjectMeta, tpl *pod.Template, cancelled bool) run {
+		r := &v1.PipelineRun{ObjectMeta: meta, Spec: v1.PipelineRunSpec{PipelineRef: &v1.PipelineRef{Name: "p"}, TaskRunTemplate: v1.PipelineTaskRunTemplate{PodTemplate: tpl}}}
+		if cancelled {
+			r.Spec.Status = v1.PipelineRunSpecStatusCancelled
+		}
+		return r
+	},
+	"v1beta1 TaskRun": func(meta metav1.ObjectMeta, tpl *pod.Template, cancelled bool) run {
+		r := &v1beta1.TaskRun{ObjectMeta: meta, Spec: v1beta1.TaskRunSpec{TaskRef: &v1beta1.TaskRef{Name: "t"}, PodTemplate: tpl}}
+		if cancelled {
+			r.Spec.Status = v1beta1.TaskRunSpecStatusCancelled
+		}
+		return r
+	},
+	"v1beta1 PipelineRun": func(meta metav1.ObjectMeta, tpl *pod.Template, cancelled bool) run {
+		r := &v1beta1.PipelineRun{ObjectMeta: meta, Spec: v1beta1.PipelineRunSpec{PipelineRef: &v1beta1.PipelineRef{Name: "p"}, PodTemplate: tpl}}
+		if cancelled {
+			r.Spec.Status = v1beta1.PipelineRunSpecStatusCancelled
+		}
+		return r
+	},
+}
+
 // TestForbiddenEnvInUpdates updates runs that existed before a name was forbidden, and before the
 // default pod template had the variable NEW.
 func TestForbiddenEnvInUpdates(t *testing.T) {
 	ctx := withDefaults(corev1.EnvVar{Name: "NEW", Value: "x"})
+	meta := metav1.ObjectMeta{Name: "run", Finalizers: []string{"example.com/f"}}
 	for name, tc := range map[string]struct {
-		edit    func(tr *v1beta1.TaskRun, pr *v1beta1.PipelineRun)
-		refused bool
+		meta      metav1.ObjectMeta
+		value     string
+		cancelled bool
+		refused   bool
 	}{
-		"metadata": {edit: func(tr *v1beta1.TaskRun, pr *v1beta1.PipelineRun) { tr.Finalizers, pr.Finalizers = nil, nil }},
-		"cancel": {edit: func(tr *v1beta1.TaskRun, pr *v1beta1.PipelineRun) {
-			tr.Spec.Status, pr.Spec.Status = v1beta1.TaskRunSpecStatusCancelled, v1beta1.PipelineRunSpecStatusCancelled
-		}},
-		"another value": {refused: true, edit: func(tr *v1beta1.TaskRun, pr *v1beta1.PipelineRun) {
-			tpl := template("2")
-			tr.Spec.PodTemplate = tpl
-			pr.Spec.PodTemplate = tpl
-		}},
+		"metadata":      {meta: metav1.ObjectMeta{Name: "run"}, value: "1"},
+		"cancel":        {meta: meta, value: "1", cancelled: true},
+		"another value": {meta: meta, value: "2", refused: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tpl := template("1")
-			meta := metav1.ObjectMeta{Name: "run", Finalizers: []string{"example.com/f"}}
-			tr := &v1beta1.TaskRun{ObjectMeta: meta, Spec: v1beta1.TaskRunSpec{TaskRef: &v1beta1.TaskRef{Name: "t"}, PodTemplate: tpl}}
-			pr := &v1beta1.PipelineRun{ObjectMeta: meta, Spec: v1beta1.PipelineRunSpec{PipelineRef: &v1beta1.PipelineRef{Name: "p"}, PodTemplate: tpl}}
-			tr.SetDefaults(context.Background())
-			pr.SetDefaults(context.Background())
-			newTR, newPR := tr.DeepCopy(), pr.DeepCopy()
-			tc.edit(newTR, newPR)
-			newTR.SetDefaults(ctx)
-			newPR.SetDefaults(ctx)
-			if err := newTR.Validate(apis.WithinUpdate(ctx, tr)); (err != nil) != tc.refused {
-				t.Errorf("TaskRun: %v", err)
-			}
-			if err := newPR.Validate(apis.WithinUpdate(ctx, pr)); (err != nil) != tc.refused {
-				t.Errorf("PipelineRun: %v", err)
-			}
-		})
+		for kind, makeRun := range makeRun {
+			t.Run(name+" of a "+kind, func(t *testing.T) {
+				before, after := makeRun(meta, template("1"), false), makeRun(tc.meta, template(tc.value), tc.cancelled)
+				before.SetDefaults(context.Background())
+				after.SetDefaults(context.Background())
+				after.SetDefaults(ctx)
+				if err := after.Validate(apis.WithinUpdate(ctx, before)); (err != nil) != tc.refused {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }
 
@@ -89,16 +117,18 @@ func TestForbiddenEnvOfTheDefaultPodTemplatePasses(t *testing.T) {
 		"no pod template of its own": {},
 		"another value":              {template("1"), `"TEST_ENV" is not a valid environment variable to define in the podTemplate: spec.podTemplate.env[TEST_ENV]`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tr := &v1beta1.TaskRun{ObjectMeta: metav1.ObjectMeta{Name: "run"}, Spec: v1beta1.TaskRunSpec{TaskRef: &v1beta1.TaskRef{Name: "t"}, PodTemplate: tc.tpl}}
-			tr.SetDefaults(ctx)
-			got := ""
-			if err := tr.Validate(apis.WithinCreate(ctx)); err != nil {
-				got = err.Error()
-			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
+		for _, kind := range []string{"v1 TaskRun", "v1beta1 TaskRun"} {
+			t.Run(name+" of a "+kind, func(t *testing.T) {
+				tr := makeRun[kind](metav1.ObjectMeta{Name: "run"}, tc.tpl.DeepCopy(), false)
+				tr.SetDefaults(ctx)
+				got := ""
+				if err := tr.Validate(apis.WithinCreate(ctx)); err != nil {
+					got = err.Error()
+				}
+				if got != tc.want {
+					t.Errorf("got %q, want %q", got, tc.want)
+				}
+			})
+		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	v1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -39,14 +40,21 @@ func TestAStepsVariableReplacesThatOfTheStepTemplate(t *testing.T) {
 		for step, inStep := range kinds {
 			t.Run(step+" over "+template, func(t *testing.T) {
 				inTemplate.Name, inStep.Name = "A", "A"
-				merged, err := v1beta1.MergeStepsWithStepTemplate(
-					&v1beta1.StepTemplate{Env: []corev1.EnvVar{inTemplate, {Name: "B", Value: "template"}}},
-					[]v1beta1.Step{{Name: "step", Image: "image", Env: []corev1.EnvVar{inStep}}})
+				ofTemplate, ofStep := []corev1.EnvVar{inTemplate, {Name: "B", Value: "template"}}, []corev1.EnvVar{inStep}
+				want := []corev1.EnvVar{inStep, {Name: "B", Value: "template"}}
+				merged, err := v1.MergeStepsWithStepTemplate(&v1.StepTemplate{Env: ofTemplate}, []v1.Step{{Name: "step", Image: "image", Env: ofStep}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := cmp.Diff([]corev1.EnvVar{inStep, {Name: "B", Value: "template"}}, merged[0].Env); d != "" {
-					t.Errorf("-want, +got: %s", d)
+				if d := cmp.Diff(want, merged[0].Env); d != "" {
+					t.Errorf("v1: -want, +got: %s", d)
+				}
+				old, err := v1beta1.MergeStepsWithStepTemplate(&v1beta1.StepTemplate{Env: ofTemplate}, []v1beta1.Step{{Name: "step", Image: "image", Env: ofStep}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(want, old[0].Env); d != "" {
+					t.Errorf("v1beta1: -want, +got: %s", d)
 				}
 			})
 		}
