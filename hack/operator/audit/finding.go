@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // The values of a Finding's What.
@@ -39,31 +40,10 @@ type use struct{ container, variable, what string }
 // uses lists the uses in a pod, or in what a template makes of one.
 func uses(spec *v1.PodSpec) []use {
 	var found []use
-	_ = eachContainer(spec, func(c *v1.Container) error { // the function returns no error
+	for c := range podutil.ContainerIter(spec, podutil.AllContainers) {
 		found = appendUses(found, c.Name, c.Env, c.EnvFrom)
-		return nil
-	})
+	}
 	return found
-}
-
-// eachContainer calls visit for the containers of every type, until it returns an error.
-func eachContainer(spec *v1.PodSpec, visit func(*v1.Container) error) error {
-	for i := range spec.InitContainers {
-		if err := visit(&spec.InitContainers[i]); err != nil {
-			return err
-		}
-	}
-	for i := range spec.Containers {
-		if err := visit(&spec.Containers[i]); err != nil {
-			return err
-		}
-	}
-	for i := range spec.EphemeralContainers {
-		if err := visit((*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func appendUses(found []use, container string, env []v1.EnvVar, envFrom []v1.EnvFromSource) []use {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // keyReader reads the keys of the ConfigMaps and Secrets that envFrom names, each once.
@@ -30,7 +31,7 @@ func newKeyReader(client kubernetes.Interface) *keyReader {
 // relaxed names. It returns an error only if no further request makes sense.
 func (r *keyReader) uses(ctx context.Context, namespace string, spec *v1.PodSpec) ([]use, error) {
 	var found []use
-	err := eachContainer(spec, func(c *v1.Container) error {
+	for c := range podutil.ContainerIter(spec, podutil.AllContainers) {
 		for i := range c.EnvFrom {
 			from := &c.EnvFrom[i]
 			if from.Prefix != "" && !strict(from.Prefix) {
@@ -38,7 +39,7 @@ func (r *keyReader) uses(ctx context.Context, namespace string, spec *v1.PodSpec
 			}
 			keys, err := r.read(ctx, namespace, from)
 			if err != nil {
-				return err
+				return found, err
 			}
 			for _, key := range keys {
 				if name := from.Prefix + key; !strict(name) {
@@ -46,9 +47,8 @@ func (r *keyReader) uses(ctx context.Context, namespace string, spec *v1.PodSpec
 				}
 			}
 		}
-		return nil
-	})
-	return found, err
+	}
+	return found, nil
 }
 
 // read returns the sorted keys of what from names. An object that does not exist has

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/api/v1/resource"
 	corepods "k8s.io/kubernetes/pkg/apis/core/pods"
 	"k8s.io/kubernetes/pkg/fieldpath"
@@ -86,11 +87,11 @@ func (w *workload) mapField(path, key string, isKey bool, full string) value {
 func (w *workload) resource(ref *corev1.ResourceFieldSelector, container *corev1.Container) value {
 	if ref.ContainerName != "" {
 		container = nil
-		eachContainer(&w.pod.Spec, func(_ string, c *corev1.Container) {
+		for c := range podutil.ContainerIter(&w.pod.Spec, podutil.AllContainers) {
 			if c.Name == ref.ContainerName {
 				container = c
 			}
-		})
+		}
 		if container == nil {
 			return value{fails: fmt.Sprintf("the pod has no container %q", ref.ContainerName)}
 		}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"podenv.dev/hack/operator/preset"
 )
@@ -54,24 +54,20 @@ func Pods(ctx context.Context, m *Manifest, o Options) ([]Pod, error) {
 		if err != nil {
 			return nil, err
 		}
-		eachContainer(&w.pod.Spec, func(containerType string, c *corev1.Container) {
-			if err != nil {
-				return
-			}
+		for c, containerType := range podutil.ContainerIter(&w.pod.Spec, podutil.AllContainers) {
 			start := &containerStart{
 				workload: w, container: c, objects: objects, services: services, showSecrets: o.ShowSecrets, relaxedNames: o.RelaxedNames,
-				result: Container{Name: c.Name, Type: containerType, Env: []Variable{}},
+				result: Container{Name: c.Name, Type: typeOf(c, containerType), Env: []Variable{}},
 			}
-			err = start.run(ctx)
+			if err := start.run(ctx); err != nil {
+				return nil, err
+			}
 			for i, v := range start.result.Env {
 				if from := presetOf[c.Name+"/"+v.Name]; from != "" && v.Source == ofManifest {
 					start.result.Env[i].Source = "PodPreset " + from
 				}
 			}
 			pod.Containers = append(pod.Containers, start.result)
-		})
-		if err != nil {
-			return nil, err
 		}
 		pods = append(pods, pod)
 	}
@@ -94,13 +90,13 @@ func (p *Pod) inject(ctx context.Context, w *workload, presets *preset.Injector)
 		return nil, err
 	}
 	own := map[string]bool{}
-	eachContainer(&w.pod.Spec, func(_ string, c *corev1.Container) {
+	for c := range podutil.ContainerIter(&w.pod.Spec, podutil.AllContainers) {
 		for _, env := range c.Env {
 			own[c.Name+"/"+env.Name] = true
 		}
-	})
+	}
 	presetOf := map[string]string{}
-	eachContainer(&injected.Result.Spec, func(_ string, c *corev1.Container) {
+	for c := range podutil.ContainerIter(&injected.Result.Spec, podutil.AllContainers) {
 		for _, preset := range injected.Injected {
 			for _, name := range preset.Env {
 				if key := c.Name + "/" + name; !own[key] && presetOf[key] == "" {
@@ -108,7 +104,7 @@ func (p *Pod) inject(ctx context.Context, w *workload, presets *preset.Injector)
 				}
 			}
 		}
-	})
+	}
 	w.pod = injected.Result
 	p.Injected, p.Conflicts = injected.Injected, injected.Conflicts
 	return presetOf, nil

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"podenv.dev/hack/operator/manifest"
 )
@@ -31,19 +32,16 @@ func workloadOf(object runtime.Object, kind string) (workload, bool) {
 	return workload{kind: kind, meta: *meta, pod: pod, templated: true}, true
 }
 
-// eachContainer visits the containers in the order in which they start.
-func eachContainer(spec *corev1.PodSpec, visit func(containerType string, c *corev1.Container)) {
-	for i := range spec.InitContainers {
-		c, containerType := &spec.InitContainers[i], "init container"
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			containerType = "sidecar"
-		}
-		visit(containerType, c)
-	}
-	for i := range spec.Containers {
-		visit("container", &spec.Containers[i])
-	}
-	for i := range spec.EphemeralContainers {
-		visit("ephemeral container", (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
+// typeOf is the type of a container as users know it.
+func typeOf(c *corev1.Container, t podutil.ContainerType) string {
+	switch {
+	case t == podutil.EphemeralContainers:
+		return "ephemeral container"
+	case t == podutil.Containers:
+		return "container"
+	case podutil.IsRestartableInitContainer(c):
+		return "sidecar"
+	default:
+		return "init container"
 	}
 }
