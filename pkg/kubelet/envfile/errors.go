@@ -44,6 +44,8 @@ const (
 	ReasonUnstable Reason = "unstable"
 	// ReasonInterrupted: the context ended before the file was read.
 	ReasonInterrupted Reason = "interrupted"
+	// ReasonInvalidVolume: the volume cannot hold an env file.
+	ReasonInvalidVolume Reason = "invalid_volume"
 	// ReasonReadFailed: the node failed to read the file for any other cause.
 	ReasonReadFailed Reason = "read_failed"
 )
@@ -62,6 +64,13 @@ var (
 	ErrUnstable         = &Error{Reason: ReasonUnstable, rule: "the file kept changing while it was read: write it once, or replace it by a rename"}
 	ErrInterrupted      = &Error{Reason: ReasonInterrupted, rule: "reading stopped: the env files of the container took too long, or the pod is being deleted"}
 	ErrReadFailed       = &Error{Reason: ReasonReadFailed, rule: "the node could not read the file"}
+)
+
+// The API server refuses a pod with such a volume, and so does the kubelet if it is a
+// static pod: these are for what slips past them.
+var (
+	ErrNoVolume    = &Error{Reason: ReasonInvalidVolume, rule: "the pod has no volume of that name"}
+	ErrNotEmptyDir = &Error{Reason: ReasonInvalidVolume, rule: "the volume must be an emptyDir"}
 )
 
 // Error is every error of this package. It never wraps another one: those of

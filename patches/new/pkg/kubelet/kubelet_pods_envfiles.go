@@ -23,41 +23,33 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/kubernetes/pkg/features"
-	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
 	"k8s.io/kubernetes/pkg/kubelet/metrics"
 )
+
+// envFilesTimeout bounds how long one start of a container reads env files: far
+// more than thousands of files take, and far less than a pod can make the
+// kubelet wait by its leases.
+const envFilesTimeout = 10 * time.Second
 
 // containerEnvFiles is where one start of a container takes its fileKeyRef
 // variables from. A file is opened and parsed once, however many keys the
 // container takes from it, so that they all come from one state of the file.
 type containerEnvFiles struct {
-	enabled   bool
-	pod       *v1.Pod
 	container *v1.Container
-	volumes   kubecontainer.VolumeMap
+	// readVolume reads keys of a file in a volume. It is nil if the feature is disabled.
+	readVolume func(ctx context.Context, id envFileID, keys []string) (*envfile.Values, error)
+	// explain adds the words that the release has for an error. It may be nil.
+	explain func(ref *v1.FileKeySelector, err error) error
 
 	// files are those of the whole container, and last is the one that was
 	// asked for last: most containers have but one.
 	files map[envFileID]*envFile
 	last  *envFile
 
-	// getReader returns the credentials that must be allowed to read the files.
-	// It may ask the container runtime, so it is called once, and only if the
-	// container has a file to read.
-	getReader func(context.Context, *v1.Pod, *v1.Container) (*envfile.Credentials, error)
-	reader    *envfile.Credentials
-
 	// deadline is that of all readings of this start, set at the first one.
 	deadline time.Time
 }
-
-// envFilesTimeout bounds how long one start of a container reads env files: far
-// more than thousands of files take, and far less than a pod can make the
-// kubelet wait by its leases.
-const envFilesTimeout = 10 * time.Second
 
 type envFileID struct {
 	volume, path string
@@ -73,24 +65,16 @@ type envFile struct {
 	err    error
 }
 
-func (kl *Kubelet) newContainerEnvFiles(pod *v1.Pod, container *v1.Container, volumes kubecontainer.VolumeMap) *containerEnvFiles {
-	return &containerEnvFiles{
-		enabled:   utilfeature.DefaultFeatureGate.Enabled(features.EnvFiles),
-		pod:       pod,
-		container: container,
-		volumes:   volumes,
-		getReader: kl.envFileReader,
-	}
-}
-
 // value returns the value of a variable whose source is a fileKeyRef, and
 // whether the variable is to be set at all: it is not if the feature is
-// disabled, or if it is optional and nothing has written the file or the key.
+// disabled, or if it is optional and nothing has written the volume, the file
+// or the key.
 //
 // The error is shown in events and in the container's status: it says which
-// variable of which container lacks what, but nothing that is in the file.
+// variable of which container lacks what, but nothing that is in the file, and
+// no path of the node.
 func (f *containerEnvFiles) value(ctx context.Context, env *v1.EnvVar) (string, bool, error) {
-	if !f.enabled {
+	if f.readVolume == nil {
 		return "", false, nil
 	}
 	ref := env.ValueFrom.FileKeyRef
@@ -102,18 +86,30 @@ func (f *containerEnvFiles) value(ctx context.Context, env *v1.EnvVar) (string, 
 	if optional && (goerrors.Is(err, envfile.ErrNotFound) || goerrors.Is(err, envfile.ErrKeyNotFound)) {
 		return "", false, nil
 	}
-	metrics.EnvFileErrorsTotal.WithLabelValues(envFileErrorReason(err)).Inc()
+	// The set of reasons is closed: nothing that a workload chose may get into a label.
+	reason := envfile.ReasonReadFailed
+	if cause := (*envfile.Error)(nil); goerrors.As(err, &cause) {
+		reason = cause.Reason
+	}
+	metrics.EnvFileErrorsTotal.WithLabelValues(string(reason)).Inc()
+	if f.explain != nil {
+		err = f.explain(ref, err)
+	}
 	return "", false, fmt.Errorf("couldn't set variable %q of container %q from key %q of env file %q in volume %q: %w",
-		envfile.Short(env.Name), f.container.Name, ref.Key, envfile.Short(ref.Path), ref.VolumeName, err)
+		envfile.Short(env.Name), f.container.Name, envfile.Short(ref.Key), envfile.Short(ref.Path), ref.VolumeName, err)
 }
 
 func (f *containerEnvFiles) lookup(ctx context.Context, ref *v1.FileKeySelector) (string, error) {
+	// The API server of v1.34 and later accepts it, and no env file can have it.
+	if len(ref.Key) > envfile.MaxNameBytes {
+		return "", envfile.ErrLimitExceeded
+	}
 	if f.files == nil {
 		f.collectKeys()
 	}
 	file := f.file(ref)
 	if !file.isRead {
-		file.values, file.err = f.read(ctx, file.id, file.keys)
+		file.values, file.err = f.readVolume(ctx, file.id, file.keys)
 		file.isRead = true
 	}
 	if file.err != nil {
@@ -152,46 +148,17 @@ func (f *containerEnvFiles) file(ref *v1.FileKeySelector) *envFile {
 	return file
 }
 
-func (f *containerEnvFiles) read(ctx context.Context, id envFileID, keys []string) (*envfile.Values, error) {
-	root, err := f.emptyDir(id.volume)
-	if err != nil {
-		return nil, err
-	}
+// withDeadline returns ctx with the deadline of this start.
+func (f *containerEnvFiles) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.deadline.IsZero() {
 		f.deadline = time.Now().Add(envFilesTimeout)
 	}
-	ctx, cancel := context.WithDeadline(podWorkerContext(ctx), f.deadline)
-	defer cancel()
-	if f.reader == nil {
-		if f.reader, err = f.getReader(ctx, f.pod, f.container); err != nil {
-			return nil, err
-		}
-	}
-	start := time.Now()
-	defer func() { metrics.EnvFileReadDuration.Observe(metrics.SinceInSeconds(start)) }()
-	return envfile.Read(ctx, root, id.path, keys, envfile.Options{
-		RelaxedNames: utilfeature.DefaultFeatureGate.Enabled(features.RelaxedEnvironmentVariableValidation),
-		Reader:       f.reader,
-	})
+	return context.WithDeadline(ctx, f.deadline)
 }
 
-// emptyDir returns the directory of a volume on the node. A volume that no
-// container mounts is never set up: there is no file in it.
-func (f *containerEnvFiles) emptyDir(name string) (string, error) {
-	for i := range f.pod.Spec.Volumes {
-		volume := &f.pod.Spec.Volumes[i]
-		if volume.Name != name {
-			continue
-		}
-		// The API server refuses any other volume. One that slipped past it
-		// must not make the kubelet read from, say, a hostPath.
-		if volume.EmptyDir == nil {
-			return "", invalidVolumeError("the volume must be an emptyDir")
-		}
-		if info, ok := f.volumes[name]; ok && info.Mounter != nil {
-			return info.Mounter.GetPath(), nil
-		}
-		return "", envfile.ErrNotFound
-	}
-	return "", invalidVolumeError("the pod has no volume of that name")
+// readEnvFile reads the file at path below root, and measures how long it takes.
+func readEnvFile(ctx context.Context, root, path string, keys []string, options envfile.Options) (*envfile.Values, error) {
+	start := time.Now()
+	defer func() { metrics.EnvFileReadDuration.Observe(metrics.SinceInSeconds(start)) }()
+	return envfile.Read(ctx, root, path, keys, options)
 }

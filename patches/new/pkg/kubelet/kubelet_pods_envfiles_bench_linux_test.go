@@ -27,9 +27,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/features"
-	"k8s.io/kubernetes/pkg/features/featurestest"
-	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
 	"k8s.io/utils/ptr"
 )
@@ -38,7 +35,6 @@ import (
 // what literal ones cost and one read of the file: fileKeyRefs is to be
 // compared with the sum of literals and read.
 func BenchmarkMakeEnvironmentVariables(b *testing.B) {
-	featurestest.SetGate(b, features.EnvFiles, true)
 	const variables = 100
 	var (
 		file                  strings.Builder
@@ -53,15 +49,11 @@ func BenchmarkMakeEnvironmentVariables(b *testing.B) {
 		literals = append(literals, v1.EnvVar{Name: name, Value: value})
 		fileKeyRefs = append(fileKeyRefs, fileKeyRef(name, "config", "config.env", name))
 	}
-	root := b.TempDir()
-	path := filepath.Join(root, "config.env")
-	if err := os.WriteFile(path, []byte(file.String()), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	root := volumeOf(b, map[string]string{"config.env": file.String()})
 	pod := podWithEmptyDirs("config")
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))}
-	kl := &Kubelet{volumeManager: &stubVolumeManager{}}
-	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
+	kl := kubeletWithEnvFiles(b)
+	volumes := mountedAt(root)
 
 	makeEnvironmentVariables := func(env []v1.EnvVar) func() error {
 		container := &v1.Container{Env: env}
@@ -84,7 +76,7 @@ func BenchmarkMakeEnvironmentVariables(b *testing.B) {
 			return err
 		}},
 		{name: "os.ReadFile", run: func() error {
-			_, err := os.ReadFile(path)
+			_, err := os.ReadFile(filepath.Join(root, "config.env"))
 			return err
 		}},
 	} {

@@ -20,25 +20,31 @@ package kubelet
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/kubernetes/pkg/features"
-	"k8s.io/kubernetes/pkg/features/featurestest"
-	"k8s.io/kubernetes/pkg/kubelet/configmap"
+	compbasemetrics "k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/envfile"
+	"k8s.io/kubernetes/pkg/kubelet/metrics"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
+	"k8s.io/kubernetes/pkg/util/anyrelease"
 	"k8s.io/utils/ptr"
 )
+
+// These tests hold for every release. What they need of it is in the file beside this one
+// that has the tests of its own: kubeletWithEnvFiles and startEnvFiles.
 
 func fileKeyRef(name, volume, path, key string, tweaks ...func(*v1.FileKeySelector)) v1.EnvVar {
 	selector := &v1.FileKeySelector{VolumeName: volume, Path: path, Key: key}
@@ -47,6 +53,8 @@ func fileKeyRef(name, volume, path, key string, tweaks ...func(*v1.FileKeySelect
 	}
 	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FileKeyRef: selector}}
 }
+
+func optional(selector *v1.FileKeySelector) { selector.Optional = ptr.To(true) }
 
 // podWithEmptyDirs returns a static pod, which waits for no services.
 func podWithEmptyDirs(volumes ...string) *v1.Pod {
@@ -63,186 +71,82 @@ func podWithEmptyDirs(volumes ...string) *v1.Pod {
 	return pod
 }
 
-func optional(selector *v1.FileKeySelector) { selector.Optional = ptr.To(true) }
+// mountedAt is a volume config in the folder root.
+func mountedAt(root string) kubecontainer.VolumeMap {
+	return kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
+}
 
-func TestMakeEnvironmentVariablesFromFiles(t *testing.T) {
-	const secret = "s3cr3t"
-	files := map[string]string{
-		"config.env":     "FIRST=1\nEMPTY=\nTWICE=old\nTWICE=new\nREFERENCE=$(FIRST)\n",
-		"relaxed.env":    "9 lives=" + secret + "\n",
-		"dir/nested.env": "NESTED=yes\n",
-		"broken.env":     "FIRST=1\n" + secret + " is not a declaration\n",
+// volumeOf returns the root of a volume with the files.
+func volumeOf(tb testing.TB, files map[string]string) string {
+	tb.Helper()
+	root := tb.TempDir()
+	for name, content := range files {
+		require.NoError(tb, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(tb, os.WriteFile(filepath.Join(root, name), []byte(content), 0o600))
 	}
-	testCases := []struct {
-		name         string
-		disabled     bool
-		relaxedNames bool
-		env          []v1.EnvVar
-		want         []kubecontainer.EnvVar
-		wantError    []string // parts of it
-	}{
-		{
-			name: "several keys of one file",
-			env: []v1.EnvVar{
-				fileKeyRef("A", "config", "config.env", "FIRST"),
-				fileKeyRef("B", "config", "config.env", "TWICE"),
-				fileKeyRef("C", "config", "config.env", "EMPTY"),
-			},
-			want: []kubecontainer.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "new"}, {Name: "C", Value: ""}},
-		},
-		{
-			name: "a file in a directory and the same key twice",
-			env: []v1.EnvVar{
-				fileKeyRef("A", "config", "dir/nested.env", "NESTED"),
-				fileKeyRef("B", "config", "dir/nested.env", "NESTED"),
-			},
-			want: []kubecontainer.EnvVar{{Name: "A", Value: "yes"}, {Name: "B", Value: "yes"}},
-		},
-		{
-			name:      "a path and a name that are too long to be shown",
-			env:       []v1.EnvVar{fileKeyRef(strings.Repeat("A", 100_000), "config", strings.Repeat("x", 100_000), "KEY")},
-			wantError: []string{`variable "` + strings.Repeat("A", 253) + `..."`, `env file "` + strings.Repeat("x", 253) + `..." in volume`},
-		},
-		{
-			name: "over an earlier variable of that name",
-			env: []v1.EnvVar{
-				{Name: "A", Value: "literal"}, fileKeyRef("A", "config", "config.env", "FIRST"),
-				{Name: "B", Value: "literal"}, fileKeyRef("B", "config", "config.env", "MISSING", optional),
-			},
-			want: []kubecontainer.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "literal"}},
-		},
-		{
-			name: "a value of a file is not expanded, but can be referred to",
-			env: []v1.EnvVar{
-				fileKeyRef("A", "config", "config.env", "REFERENCE"),
-				fileKeyRef("B", "config", "config.env", "FIRST"),
-				{Name: "C", Value: "$(A) $(B)"},
-			},
-			want: []kubecontainer.EnvVar{{Name: "A", Value: "$(FIRST)"}, {Name: "B", Value: "1"}, {Name: "C", Value: "$(FIRST) 1"}},
-		},
-		{
-			name: "what is missing and optional is not set",
-			env: []v1.EnvVar{
-				fileKeyRef("A", "config", "config.env", "MISSING", optional),
-				fileKeyRef("B", "config", "missing.env", "FIRST", optional),
-				fileKeyRef("C", "unwritten", "config.env", "FIRST", optional),
-				fileKeyRef("D", "config", "config.env", "FIRST", optional),
-			},
-			want: []kubecontainer.EnvVar{{Name: "D", Value: "1"}},
-		},
-		{
-			name:      "missing key",
-			env:       []v1.EnvVar{fileKeyRef("A", "config", "config.env", "MISSING")},
-			wantError: []string{`container "main"`, `variable "A"`, `key "MISSING"`, `env file "config.env"`, `volume "config"`, "does not define the key"},
-		},
-		{
-			name:      "missing file",
-			env:       []v1.EnvVar{fileKeyRef("A", "config", "missing.env", "FIRST")},
-			wantError: []string{`env file "missing.env"`, "does not exist"},
-		},
-		{
-			name:      "volume that nothing has written",
-			env:       []v1.EnvVar{fileKeyRef("A", "unwritten", "config.env", "FIRST")},
-			wantError: []string{`volume "unwritten"`, "does not exist"},
-		},
-		{
-			name:      "a broken line after the key, though optional",
-			env:       []v1.EnvVar{fileKeyRef("A", "config", "broken.env", "FIRST", optional)},
-			wantError: []string{`env file "broken.env"`, "line 2: "},
-		},
-		{
-			name:      "a directory, though optional",
-			env:       []v1.EnvVar{fileKeyRef("A", "config", "dir", "FIRST", optional)},
-			wantError: []string{"regular file"},
-		},
-		{
-			name:      "a name that is not allowed",
-			env:       []v1.EnvVar{fileKeyRef("A", "config", "relaxed.env", "9 lives")},
-			wantError: []string{"line 1: ", "not a valid environment variable name"},
-		},
-		{
-			name:         "a name that only relaxed validation allows",
-			relaxedNames: true,
-			env:          []v1.EnvVar{fileKeyRef("A", "config", "relaxed.env", "9 lives")},
-			want:         []kubecontainer.EnvVar{{Name: "A", Value: secret}},
-		},
-		{
-			name:      "a volume that is no emptyDir, though optional",
-			env:       []v1.EnvVar{fileKeyRef("A", "host", "config.env", "FIRST", optional)},
-			wantError: []string{`volume "host"`, "must be an emptyDir"},
-		},
-		{
-			name:     "gate off: not set, and the rest of the environment is",
-			disabled: true,
-			env: []v1.EnvVar{
-				fileKeyRef("A", "config", "config.env", "FIRST"),
-				fileKeyRef("B", "config", "missing.env", "FIRST"),
-				{Name: "C", Value: "literal"},
-			},
-			want: []kubecontainer.EnvVar{{Name: "C", Value: "literal"}},
-		},
+	return root
+}
+
+// valueWithin fails a test instead of hanging with it.
+func valueWithin(t *testing.T, files *containerEnvFiles, env *v1.EnvVar) (value string, isSet bool, err error) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		value, isSet, err = files.value(context.Background(), env)
+	}()
+	select {
+	case <-done:
+		return value, isSet, err
+	case <-time.After(2 * envFilesTimeout):
+		t.Fatal("the kubelet is blocked by the file")
+		return "", false, nil
 	}
-	for _, tc := range testCases {
-		t.Run(tc.name, func(t *testing.T) {
-			featurestest.SetGate(t, features.EnvFiles, !tc.disabled)
-			featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, tc.relaxedNames)
-			root := t.TempDir()
-			for name, content := range files {
-				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
-				require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(content), 0o600))
-			}
-			pod := podWithEmptyDirs("config", "unwritten")
-			pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))}
-			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{
-				Name:         "host",
-				VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: root}},
-			})
-			volumes := kubecontainer.VolumeMap{
-				"config": {Mounter: &stubVolume{path: root}},
-				"host":   {Mounter: &stubVolume{path: root}},
-			}
+}
 
-			kl := &Kubelet{volumeManager: &stubVolumeManager{}}
-			got, err := kl.environment(pod, &v1.Container{Name: "main", Env: tc.env}, volumes)
-
-			if len(tc.wantError) == 0 {
-				require.NoError(t, err)
-				sort.Sort(envs(got))
-				assert.Equal(t, tc.want, got)
-				return
-			}
-			require.Error(t, err)
-			for _, part := range tc.wantError {
-				assert.ErrorContains(t, err, part)
-			}
-			for _, hidden := range []string{secret, root} {
-				assert.NotContains(t, err.Error(), hidden)
-			}
-		})
+func TestEnvFileIsReadInItsVolumeAndWithoutBlocking(t *testing.T) {
+	outside := filepath.Join(volumeOf(t, map[string]string{"outside.env": "K=s3cr3t\n"}), "outside.env")
+	root := volumeOf(t, map[string]string{"dir/config.env": "K=1\n"})
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "fifo"), 0o600))
+	for name, target := range map[string]string{
+		"inside": "dir/config.env", "absolute": outside, "up": "../" + filepath.Base(filepath.Dir(outside)) + "/outside.env", "magic": "/proc/self/environ",
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(root, name)))
+	}
+	read := func(path string, tweaks ...func(*v1.FileKeySelector)) (string, bool, error) {
+		env := fileKeyRef("V", "config", path, "K", tweaks...)
+		return valueWithin(t, startEnvFiles(t, root, &v1.Container{Env: []v1.EnvVar{env}}), &env)
+	}
+	for _, path := range []string{"dir/config.env", "inside"} {
+		value, isSet, err := read(path)
+		require.NoError(t, err, path)
+		assert.True(t, isSet)
+		assert.Equal(t, "1", value)
+	}
+	for _, path := range []string{"fifo", "dir", "absolute", "up", "magic"} {
+		for _, tweaks := range [][]func(*v1.FileKeySelector){nil, {optional}} {
+			_, isSet, err := read(path, tweaks...)
+			require.Error(t, err, path)
+			assert.False(t, isSet)
+			assert.NotContains(t, err.Error(), "s3cr3t")
+			assert.NotContains(t, err.Error(), root)
+		}
 	}
 }
 
 // All keys come from one state of the file: it is read once per start of a
 // container, and again for the next start.
 func TestEnvFileIsReadOncePerContainerStart(t *testing.T) {
-	featurestest.SetGate(t, features.EnvFiles, true)
 	root := t.TempDir()
 	write := func(value string) {
 		content := strings.ReplaceAll("A=?\nB=?\n", "?", value)
 		require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte(content), 0o600))
 	}
-	pod := podWithEmptyDirs("config")
-	container := &v1.Container{
-		Env:             []v1.EnvVar{fileKeyRef("A", "config", "config.env", "A"), fileKeyRef("B", "config", "config.env", "B")},
-		SecurityContext: &v1.SecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))},
-	}
-	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
+	container := &v1.Container{Env: []v1.EnvVar{fileKeyRef("A", "config", "config.env", "A"), fileKeyRef("B", "config", "config.env", "B")}}
 
 	ctx := context.Background()
-	kl := &Kubelet{volumeManager: &stubVolumeManager{}}
-
 	write("1")
-	start := kl.newContainerEnvFiles(pod, container, volumes)
+	start := startEnvFiles(t, root, container)
 	first, _, err := start.value(ctx, &container.Env[0])
 	require.NoError(t, err)
 	write("2")
@@ -250,35 +154,124 @@ func TestEnvFileIsReadOncePerContainerStart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"1", "1"}, []string{first, second})
 
-	next, _, err := kl.newContainerEnvFiles(pod, container, volumes).value(ctx, &container.Env[1])
+	next, _, err := startEnvFiles(t, root, container).value(ctx, &container.Env[1])
 	require.NoError(t, err)
 	assert.Equal(t, "2", next)
 }
 
-// fileKeyRef is over envFrom, and one that is optional and missing leaves what
-// envFrom set.
-func TestEnvFilesOverEnvFrom(t *testing.T) {
-	featurestest.SetGate(t, features.EnvFiles, true)
-	root := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte("KEY=file\n"), 0o600))
-	client := fake.NewSimpleClientset(&v1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "map"},
-		Data:       map[string]string{"A": "map", "B": "map"},
-	})
-	pod := podWithEmptyDirs("config")
-	pod.Namespace = "default"
-	container := &v1.Container{
-		Name:            "main",
-		EnvFrom:         []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "map"}}}},
-		Env:             []v1.EnvVar{fileKeyRef("A", "config", "config.env", "KEY"), fileKeyRef("B", "config", "config.env", "MISSING", optional)},
-		SecurityContext: &v1.SecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))},
-	}
-	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
-	kl := &Kubelet{volumeManager: &stubVolumeManager{}, kubeClient: client, configMapManager: configmap.NewSimpleConfigMapManager(client)}
+// The tests of envfile show what a context ends. These show that all readings of
+// a start have the same one, and that it is the pod's.
+func TestEnvFilesOfOneStartShareADeadline(t *testing.T) {
+	root := volumeOf(t, map[string]string{"1.env": "KEY=value\n", "2.env": "KEY=value\n", "3.env": "KEY=value\n"})
+	container := &v1.Container{Env: []v1.EnvVar{
+		fileKeyRef("A", "config", "1.env", "KEY"),
+		fileKeyRef("B", "config", "2.env", "KEY"),
+		fileKeyRef("C", "config", "3.env", "KEY", optional),
+	}}
+	ctx := context.Background()
 
-	got, err := kl.environment(pod, container, volumes)
-
+	start := startEnvFiles(t, root, container)
+	_, _, err := start.value(ctx, &container.Env[0])
 	require.NoError(t, err)
-	sort.Sort(envs(got))
-	assert.Equal(t, []kubecontainer.EnvVar{{Name: "A", Value: "file"}, {Name: "B", Value: "map"}}, got)
+	deadline := start.deadline
+	assert.WithinDuration(t, time.Now().Add(envFilesTimeout), deadline, envFilesTimeout)
+	_, _, err = start.value(ctx, &container.Env[1])
+	require.NoError(t, err)
+	assert.Equal(t, deadline, start.deadline, "of the second file")
+	start.deadline = time.Now().Add(-time.Second)
+	_, _, err = start.value(ctx, &container.Env[2])
+	require.ErrorIs(t, err, envfile.ErrInterrupted, "though optional")
+	assert.ErrorContains(t, err, "took too long")
+}
+
+func TestEnvFilesOfADeletedPodAreNotRead(t *testing.T) {
+	root := volumeOf(t, map[string]string{"config.env": "K=1\n"})
+	env := fileKeyRef("V", "config", "config.env", "K", optional)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, isSet, err := startEnvFiles(t, root, &v1.Container{Env: []v1.EnvVar{env}}).value(ctx, &env)
+	require.ErrorIs(t, err, envfile.ErrInterrupted)
+	assert.ErrorContains(t, err, "pod is being deleted")
+	assert.False(t, isSet)
+}
+
+type envFileMetricsCase struct {
+	name       string
+	env        []v1.EnvVar
+	wantReason string // empty: the container starts
+	wantReads  uint64
+}
+
+func TestEnvFileMetrics(t *testing.T) {
+	testEnvFileMetrics(t, kubeletWithEnvFiles(t), []envFileMetricsCase{
+		{name: "no env file", env: []v1.EnvVar{{Name: "A", Value: "literal"}}},
+		{name: "two keys of one file are one read", wantReads: 1, env: []v1.EnvVar{
+			fileKeyRef("A", "config", "good.env", "KEY"),
+			fileKeyRef("B", "config", "good.env", "KEY"),
+		}},
+		{name: "what is optional and missing is no error", wantReads: 2, env: []v1.EnvVar{
+			fileKeyRef("A", "config", "missing.env", "KEY", optional),
+			fileKeyRef("B", "config", "good.env", "MISSING", optional),
+			fileKeyRef("C", "unwritten", "good.env", "KEY", optional),
+		}},
+		{name: "a missing file", wantReason: "not_found", wantReads: 1, env: []v1.EnvVar{
+			fileKeyRef("A", "config", "missing.env", "KEY"),
+		}},
+		{name: "a volume that nothing has written", wantReason: "not_found", env: []v1.EnvVar{
+			fileKeyRef("A", "unwritten", "good.env", "KEY"),
+		}},
+		{name: "a missing key", wantReason: "key_not_found", wantReads: 1, env: []v1.EnvVar{
+			fileKeyRef("A", "config", "good.env", "MISSING"),
+		}},
+		{name: "a key that none can have", wantReason: "limit_exceeded", env: []v1.EnvVar{
+			fileKeyRef("A", "config", "good.env", strings.Repeat("K", 129)),
+		}},
+		{name: "a container that fails for two files counts once", wantReason: "invalid_syntax", wantReads: 1, env: []v1.EnvVar{
+			fileKeyRef("A", "config", "broken.env", "KEY", optional),
+			fileKeyRef("B", "config", "missing.env", "KEY"),
+		}},
+		{name: "a file that cannot be trusted, though optional", wantReason: "not_regular", wantReads: 1, env: []v1.EnvVar{
+			fileKeyRef("A", "config", ".", "KEY", optional),
+		}},
+	})
+}
+
+// testEnvFileMetrics compares the metrics as a whole: a workload must not get
+// anything into them, neither a name nor a path nor what it wrote.
+func testEnvFileMetrics(t *testing.T, kl *Kubelet, testCases []envFileMetricsCase) {
+	t.Helper()
+	root := volumeOf(t, map[string]string{"good.env": "KEY='value'\n", "broken.env": "broken\n"})
+	pod := podWithEmptyDirs("config", "unwritten")
+	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "host", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: root}}})
+	registry := compbasemetrics.NewKubeRegistry()
+	registry.MustRegister(metrics.EnvFileReadDuration)
+	registry.MustRegister(metrics.EnvFileErrorsTotal)
+	reads := func(t *testing.T) uint64 {
+		t.Helper()
+		histogram, err := testutil.GetHistogramVecFromGatherer(registry, "kubelet_env_file_read_duration_seconds", nil)
+		require.NoError(t, err)
+		return histogram.GetAggregatedSampleCount()
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			metrics.EnvFileErrorsTotal.Reset()
+			readsBefore := reads(t)
+
+			err := anyrelease.Call(kl.makeEnvironmentVariables, context.Background(), pod, &v1.Container{Env: tc.env}, mountedAt(root))[1]
+
+			var want string
+			if tc.wantReason == "" {
+				require.Nil(t, err)
+			} else {
+				require.NotNil(t, err)
+				want = fmt.Sprintf(`
+					# HELP kubelet_env_file_errors_total [ALPHA] Cumulative number of container starts that failed because a variable could not be set from an env file. Broken down by reason.
+					# TYPE kubelet_env_file_errors_total counter
+					kubelet_env_file_errors_total{reason=%q} 1
+				`, tc.wantReason)
+			}
+			assert.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want), "kubelet_env_file_errors_total"))
+			assert.Equal(t, tc.wantReads, reads(t)-readsBefore, "files read")
+		})
+	}
 }

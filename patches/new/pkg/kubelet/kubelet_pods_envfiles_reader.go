@@ -21,10 +21,63 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kubernetes/pkg/features"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
 	"k8s.io/kubernetes/pkg/securitycontext"
 )
+
+// newContainerEnvFiles returns the env files of one start of the container, which must be
+// allowed to read them.
+func (kl *Kubelet) newContainerEnvFiles(pod *v1.Pod, container *v1.Container, volumes kubecontainer.VolumeMap) *containerEnvFiles {
+	f := &containerEnvFiles{container: container}
+	if !utilfeature.DefaultFeatureGate.Enabled(features.EnvFiles) {
+		return f
+	}
+	// They may come from the container runtime, so they are looked up once, and only if
+	// the container has a file to read.
+	var reader *envfile.Credentials
+	f.readVolume = func(ctx context.Context, id envFileID, keys []string) (*envfile.Values, error) {
+		root, err := emptyDir(pod, volumes, id.volume)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := f.withDeadline(podWorkerContext(ctx))
+		defer cancel()
+		if reader == nil {
+			if reader, err = kl.envFileReader(ctx, pod, container); err != nil {
+				return nil, err
+			}
+		}
+		return readEnvFile(ctx, root, id.path, keys, envfile.Options{
+			RelaxedNames: utilfeature.DefaultFeatureGate.Enabled(features.RelaxedEnvironmentVariableValidation),
+			Reader:       reader,
+		})
+	}
+	return f
+}
+
+// emptyDir returns the directory of a volume on the node. A volume that no
+// container mounts is never set up: there is no file in it.
+func emptyDir(pod *v1.Pod, volumes kubecontainer.VolumeMap, name string) (string, error) {
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		if volume.Name != name {
+			continue
+		}
+		// The API server refuses any other volume. One that slipped past it
+		// must not make the kubelet read from, say, a hostPath.
+		if volume.EmptyDir == nil {
+			return "", envfile.ErrNotEmptyDir
+		}
+		if info, ok := volumes[name]; ok && info.Mounter != nil {
+			return info.Mounter.GetPath(), nil
+		}
+		return "", envfile.ErrNotFound
+	}
+	return "", envfile.ErrNoVolume
+}
 
 // envFileReader returns the credentials of a container's first process, as far
 // as they are known on the node: an env file must be one that this process
@@ -60,4 +113,22 @@ func (kl *Kubelet) envFileReader(ctx context.Context, pod *v1.Pod, container *v1
 		reader.UID = uid
 	}
 	return reader, nil
+}
+
+type podWorkerContextKey struct{}
+
+// withPodWorkerContext returns ctx with the context of the pod worker as a value.
+// The container runtime is called without the worker's cancellation, see SyncPod.
+// The reading of env files is not to go on without need when the pod is deleted.
+func withPodWorkerContext(ctx, worker context.Context) context.Context {
+	return context.WithValue(ctx, podWorkerContextKey{}, worker)
+}
+
+// podWorkerContext returns the context of the pod worker, which ends when the pod
+// is deleted, or ctx itself if it has none.
+func podWorkerContext(ctx context.Context) context.Context {
+	if worker, ok := ctx.Value(podWorkerContextKey{}).(context.Context); ok {
+		return worker
+	}
+	return ctx
 }

@@ -24,17 +24,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
+	"k8s.io/kubernetes/pkg/kubelet/configmap"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
+	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/utils/ptr"
 )
@@ -70,6 +77,17 @@ func setIDsPerPod(t *testing.T, kl *Kubelet, n int) int64 {
 		return 0
 	}
 	return int64(n)
+}
+
+// kubeletWithEnvFiles returns a kubelet whose containers run as the user of the test.
+func kubeletWithEnvFiles(tb testing.TB) *Kubelet {
+	featurestest.SetGate(tb, features.EnvFiles, true)
+	return &Kubelet{containerRuntime: &imageUserRuntime{uid: ptr.To(int64(os.Getuid()))}, volumeManager: &stubVolumeManager{}}
+}
+
+// startEnvFiles returns the env files of a container, in the volume config at root.
+func startEnvFiles(tb testing.TB, root string, container *v1.Container) *containerEnvFiles {
+	return kubeletWithEnvFiles(tb).newContainerEnvFiles(podWithEmptyDirs("config"), container, mountedAt(root))
 }
 
 func TestEnvFileReader(t *testing.T) {
@@ -203,9 +221,8 @@ func TestEnvFileMustBeReadableByTheContainer(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			// The root of an emptyDir can be searched by all, that of a
 			// temporary directory of a test perhaps not.
-			root := t.TempDir()
+			root := volumeOf(t, map[string]string{"config.env": "KEY=value\n"})
 			require.NoError(t, os.Chmod(root, 0o777))
-			require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte("KEY=value\n"), tc.mode))
 			require.NoError(t, os.Chmod(filepath.Join(root, "config.env"), tc.mode))
 			env := fileKeyRef("A", "config", "config.env", "KEY", func(selector *v1.FileKeySelector) {
 				selector.Optional = &tc.optional
@@ -217,9 +234,8 @@ func TestEnvFileMustBeReadableByTheContainer(t *testing.T) {
 				SecurityContext: &v1.SecurityContext{RunAsUser: tc.runAsUser},
 			}}
 			kl := &Kubelet{containerRuntime: &imageUserRuntime{uid: tc.imageUID}, volumeManager: &stubVolumeManager{}}
-			volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
 
-			got, err := kl.environment(pod, &pod.Spec.Containers[0], volumes)
+			got, err := kl.environment(pod, &pod.Spec.Containers[0], mountedAt(root))
 
 			if !tc.wantError {
 				require.NoError(t, err)
@@ -236,11 +252,7 @@ func TestEnvFileMustBeReadableByTheContainer(t *testing.T) {
 // The runtime is asked once, and only by the containers that need it.
 func TestEnvFileReaderIsAskedForOncePerContainerStart(t *testing.T) {
 	featurestest.SetGate(t, features.EnvFiles, true)
-	root := t.TempDir()
-	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
-	for _, name := range []string{"1.env", "2.env"} {
-		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte("KEY=value\n"), 0o600))
-	}
+	root := volumeOf(t, map[string]string{"1.env": "KEY=value\n", "2.env": "KEY=value\n"})
 	for name, tc := range map[string]struct {
 		env  []v1.EnvVar
 		want int
@@ -256,10 +268,245 @@ func TestEnvFileReaderIsAskedForOncePerContainerStart(t *testing.T) {
 			runtime := &imageUserRuntime{uid: ptr.To(int64(os.Getuid()))}
 			kl := &Kubelet{containerRuntime: runtime, volumeManager: &stubVolumeManager{}}
 
-			_, err := kl.environment(podWithEmptyDirs("config", "unwritten"), &v1.Container{Env: tc.env}, volumes)
+			_, err := kl.environment(podWithEmptyDirs("config", "unwritten"), &v1.Container{Env: tc.env}, mountedAt(root))
 
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, runtime.calls)
 		})
 	}
+}
+
+func TestMakeEnvironmentVariablesFromFiles(t *testing.T) {
+	const secret = "s3cr3t"
+	files := map[string]string{
+		"config.env":     "FIRST=1\nEMPTY=\nTWICE=old\nTWICE=new\nREFERENCE=$(FIRST)\n",
+		"relaxed.env":    "9 lives=" + secret + "\n",
+		"dir/nested.env": "NESTED=yes\n",
+		"broken.env":     "FIRST=1\n" + secret + " is not a declaration\n",
+	}
+	testCases := []struct {
+		name         string
+		disabled     bool
+		relaxedNames bool
+		env          []v1.EnvVar
+		want         []kubecontainer.EnvVar
+		wantError    []string // parts of it
+	}{
+		{
+			name: "several keys of one file",
+			env: []v1.EnvVar{
+				fileKeyRef("A", "config", "config.env", "FIRST"),
+				fileKeyRef("B", "config", "config.env", "TWICE"),
+				fileKeyRef("C", "config", "config.env", "EMPTY"),
+			},
+			want: []kubecontainer.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "new"}, {Name: "C", Value: ""}},
+		},
+		{
+			name: "a file in a directory and the same key twice",
+			env: []v1.EnvVar{
+				fileKeyRef("A", "config", "dir/nested.env", "NESTED"),
+				fileKeyRef("B", "config", "dir/nested.env", "NESTED"),
+			},
+			want: []kubecontainer.EnvVar{{Name: "A", Value: "yes"}, {Name: "B", Value: "yes"}},
+		},
+		{
+			name:      "a path and a name that are too long to be shown",
+			env:       []v1.EnvVar{fileKeyRef(strings.Repeat("A", 100_000), "config", strings.Repeat("x", 100_000), "KEY")},
+			wantError: []string{`variable "` + strings.Repeat("A", 253) + `..."`, `env file "` + strings.Repeat("x", 253) + `..." in volume`},
+		},
+		{
+			name: "over an earlier variable of that name",
+			env: []v1.EnvVar{
+				{Name: "A", Value: "literal"}, fileKeyRef("A", "config", "config.env", "FIRST"),
+				{Name: "B", Value: "literal"}, fileKeyRef("B", "config", "config.env", "MISSING", optional),
+			},
+			want: []kubecontainer.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "literal"}},
+		},
+		{
+			name: "a value of a file is not expanded, but can be referred to",
+			env: []v1.EnvVar{
+				fileKeyRef("A", "config", "config.env", "REFERENCE"),
+				fileKeyRef("B", "config", "config.env", "FIRST"),
+				{Name: "C", Value: "$(A) $(B)"},
+			},
+			want: []kubecontainer.EnvVar{{Name: "A", Value: "$(FIRST)"}, {Name: "B", Value: "1"}, {Name: "C", Value: "$(FIRST) 1"}},
+		},
+		{
+			name: "what is missing and optional is not set",
+			env: []v1.EnvVar{
+				fileKeyRef("A", "config", "config.env", "MISSING", optional),
+				fileKeyRef("B", "config", "missing.env", "FIRST", optional),
+				fileKeyRef("C", "unwritten", "config.env", "FIRST", optional),
+				fileKeyRef("D", "config", "config.env", "FIRST", optional),
+			},
+			want: []kubecontainer.EnvVar{{Name: "D", Value: "1"}},
+		},
+		{
+			name:      "missing key",
+			env:       []v1.EnvVar{fileKeyRef("A", "config", "config.env", "MISSING")},
+			wantError: []string{`container "main"`, `variable "A"`, `key "MISSING"`, `env file "config.env"`, `volume "config"`, "does not define the key"},
+		},
+		{
+			name:      "missing file",
+			env:       []v1.EnvVar{fileKeyRef("A", "config", "missing.env", "FIRST")},
+			wantError: []string{`env file "missing.env"`, "does not exist"},
+		},
+		{
+			name:      "volume that nothing has written",
+			env:       []v1.EnvVar{fileKeyRef("A", "unwritten", "config.env", "FIRST")},
+			wantError: []string{`volume "unwritten"`, "does not exist"},
+		},
+		{
+			name:      "a broken line after the key, though optional",
+			env:       []v1.EnvVar{fileKeyRef("A", "config", "broken.env", "FIRST", optional)},
+			wantError: []string{`env file "broken.env"`, "line 2: "},
+		},
+		{
+			name:      "a directory, though optional",
+			env:       []v1.EnvVar{fileKeyRef("A", "config", "dir", "FIRST", optional)},
+			wantError: []string{"regular file"},
+		},
+		{
+			name:      "a name that is not allowed",
+			env:       []v1.EnvVar{fileKeyRef("A", "config", "relaxed.env", "9 lives")},
+			wantError: []string{"line 1: ", "not a valid environment variable name"},
+		},
+		{
+			name:         "a name that only relaxed validation allows",
+			relaxedNames: true,
+			env:          []v1.EnvVar{fileKeyRef("A", "config", "relaxed.env", "9 lives")},
+			want:         []kubecontainer.EnvVar{{Name: "A", Value: secret}},
+		},
+		{
+			name:      "a volume that is no emptyDir, though optional",
+			env:       []v1.EnvVar{fileKeyRef("A", "host", "config.env", "FIRST", optional)},
+			wantError: []string{`volume "host"`, "must be an emptyDir"},
+		},
+		{
+			name:     "gate off: not set, and the rest of the environment is",
+			disabled: true,
+			env: []v1.EnvVar{
+				fileKeyRef("A", "config", "config.env", "FIRST"),
+				fileKeyRef("B", "config", "missing.env", "FIRST"),
+				{Name: "C", Value: "literal"},
+			},
+			want: []kubecontainer.EnvVar{{Name: "C", Value: "literal"}},
+		},
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			featurestest.SetGate(t, features.EnvFiles, !tc.disabled)
+			featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, tc.relaxedNames)
+			root := volumeOf(t, files)
+			pod := podWithEmptyDirs("config", "unwritten")
+			pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: ptr.To(int64(os.Getuid()))}
+			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{
+				Name:         "host",
+				VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: root}},
+			})
+			volumes := mountedAt(root)
+			volumes["host"] = volumes["config"]
+
+			kl := &Kubelet{volumeManager: &stubVolumeManager{}}
+			got, err := kl.environment(pod, &v1.Container{Name: "main", Env: tc.env}, volumes)
+
+			if len(tc.wantError) == 0 {
+				require.NoError(t, err)
+				sort.Sort(envs(got))
+				assert.Equal(t, tc.want, got)
+				return
+			}
+			require.Error(t, err)
+			for _, part := range tc.wantError {
+				assert.ErrorContains(t, err, part)
+			}
+			for _, hidden := range []string{secret, root} {
+				assert.NotContains(t, err.Error(), hidden)
+			}
+		})
+	}
+}
+
+// fileKeyRef is over envFrom, and one that is optional and missing leaves what
+// envFrom set.
+func TestEnvFilesOverEnvFrom(t *testing.T) {
+	client := fake.NewSimpleClientset(&v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "map"},
+		Data:       map[string]string{"A": "map", "B": "map"},
+	})
+	pod := podWithEmptyDirs("config")
+	pod.Namespace = "default"
+	container := &v1.Container{
+		Name:    "main",
+		EnvFrom: []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "map"}}}},
+		Env:     []v1.EnvVar{fileKeyRef("A", "config", "config.env", "KEY"), fileKeyRef("B", "config", "config.env", "MISSING", optional)},
+	}
+	kl := kubeletWithEnvFiles(t)
+	kl.kubeClient, kl.configMapManager = client, configmap.NewSimpleConfigMapManager(client)
+
+	got, err := kl.environment(pod, container, mountedAt(volumeOf(t, map[string]string{"config.env": "KEY=file\n"})))
+
+	require.NoError(t, err)
+	sort.Sort(envs(got))
+	assert.Equal(t, []kubecontainer.EnvVar{{Name: "A", Value: "file"}, {Name: "B", Value: "map"}}, got)
+}
+
+func TestEnvFileMetricsOfVolumesAndRuntimes(t *testing.T) {
+	testEnvFileMetrics(t, kubeletWithEnvFiles(t), []envFileMetricsCase{
+		{name: "a volume that is no emptyDir", wantReason: "invalid_volume", env: []v1.EnvVar{
+			fileKeyRef("A", "host", "good.env", "KEY"),
+		}},
+		{name: "a volume that the pod does not have", wantReason: "invalid_volume", env: []v1.EnvVar{
+			fileKeyRef("A", "missing", "good.env", "KEY"),
+		}},
+	})
+	kl := kubeletWithEnvFiles(t)
+	kl.containerRuntime = &imageUserRuntime{err: assert.AnError}
+	testEnvFileMetrics(t, kl, []envFileMetricsCase{
+		{name: "a runtime that does not answer", wantReason: "read_failed", env: []v1.EnvVar{
+			fileKeyRef("A", "config", "good.env", "KEY"),
+		}},
+	})
+}
+
+// The container runtime is called without the worker's cancellation.
+func TestEnvFilesEndWithThePodWorker(t *testing.T) {
+	worker, cancel := context.WithCancel(context.Background())
+	cancel()
+	env := fileKeyRef("A", "config", "config.env", "KEY")
+	start := startEnvFiles(t, volumeOf(t, map[string]string{"config.env": "KEY=value\n"}), &v1.Container{Env: []v1.EnvVar{env}})
+	_, _, err := start.value(withPodWorkerContext(context.Background(), worker), &env)
+	require.ErrorIs(t, err, envfile.ErrInterrupted)
+	assert.ErrorContains(t, err, "pod is being deleted")
+}
+
+// syncRuntime keeps the context of the last SyncPod.
+type syncRuntime struct {
+	*containertest.FakeRuntime
+	ctx context.Context
+}
+
+func (r *syncRuntime) SyncPod(ctx context.Context, pod *v1.Pod, status *kubecontainer.PodStatus, secrets []v1.Secret, backOff *flowcontrol.Backoff) kubecontainer.PodSyncResult {
+	r.ctx = ctx
+	return r.FakeRuntime.SyncPod(ctx, pod, status, secrets, backOff)
+}
+
+func TestSyncPodPassesTheContextOfThePodWorker(t *testing.T) {
+	testKubelet := newTestKubelet(t, false /* controllerAttachDetachEnabled */)
+	defer testKubelet.Cleanup()
+	kl := testKubelet.kubelet
+	runtime := &syncRuntime{FakeRuntime: testKubelet.fakeRuntime}
+	kl.containerRuntime = runtime
+	pod := podWithUIDNameNsSpec("12345678", "pod", "new", v1.PodSpec{HostNetwork: true, Containers: []v1.Container{{Name: "main"}}})
+	pod.Annotations[kubetypes.ConfigSourceAnnotationKey] = kubetypes.FileSource
+	kl.podManager.SetPods([]*v1.Pod{pod})
+
+	worker, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := kl.SyncPod(worker, kubetypes.SyncPodUpdate, pod, nil, &kubecontainer.PodStatus{})
+	require.NoError(t, err)
+	require.NotNil(t, runtime.ctx)
+	cancel()
+	assert.NoError(t, runtime.ctx.Err(), "the runtime's own context goes on")
+	assert.Error(t, podWorkerContext(runtime.ctx).Err())
 }

@@ -44,7 +44,7 @@ var (
 	)
 
 	// EnvFileErrorsTotal is a counter that tracks the starts of containers that failed because of an env file.
-	// Broken down by reason: those of package envfile, and invalid_volume.
+	// Broken down by reason: those of package envfile.
 	EnvFileErrorsTotal = metrics.NewCounterVec(
 		&metrics.CounterOpts{
 			Subsystem:      KubeletSubsystem,
