@@ -1,11 +1,15 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,4 +96,56 @@ func read(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestTheComparisonNamesSpecsThatExist holds the tables of docs/compare.md to the suites: a spec
+// that got another name, or is gone, makes them stale.
+func TestTheComparisonNamesSpecsThatExist(t *testing.T) {
+	root := filepath.Join("..", "..")
+	row := regexp.MustCompile(`(?m)^\| (` + strings.Join(comparedSuites, "|") + `) \| (.+) \|$`)
+	rows := row.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "compare.md")), -1)
+	if len(rows) == 0 {
+		t.Error("docs/compare.md has no table: make it with podenv compare")
+	}
+	texts := map[string][]string{}
+	for _, suite := range comparedSuites {
+		texts[suite] = textsOf(t, filepath.Join(root, "test", "e2e", suite))
+	}
+	for _, m := range rows {
+		if spec := strings.ReplaceAll(m[2], `\|`, "|"); !composed(spec, texts[m[1]]) {
+			t.Errorf("the suite %s has no spec %q: run podenv compare again", m[1], spec)
+		}
+	}
+}
+
+// textsOf are the strings in the Go files of a folder that the name of a spec may be made of.
+func textsOf(t testing.TB, dir string) (texts []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no Go files: %v", dir, err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				if text, err := strconv.Unquote(literal.Value); err == nil && len(text) > 2 {
+					texts = append(texts, strings.TrimSpace(text))
+				}
+			}
+			return true
+		})
+	}
+	return texts
+}
+
+// composed reports whether texts, one behind the other, give the name of a spec.
+func composed(name string, texts []string) bool {
+	return name == "" || slices.ContainsFunc(texts, func(text string) bool {
+		rest, ok := strings.CutPrefix(name, text)
+		return ok && text != "" && composed(strings.TrimLeft(rest, " "), texts)
+	})
 }
