@@ -2,6 +2,7 @@ package podpreset
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -195,5 +196,26 @@ spec:
 `))
 		pod := pods.Create(ctx, f, website(nil))
 		gomega.Expect(envOf(pod.Spec.Containers[0])).To(gomega.Equal(map[string]string{"DB_PORT": "6379"}))
+	})
+
+	f.It("of many presets ten events are raised: the last one says how many more are in conflict", func(ctx context.Context) {
+		pod := website(nil)
+		for i := range 12 {
+			name := fmt.Sprintf("A_%d", i)
+			create(ctx, f, fmt.Sprintf("metadata: {name: preset-%d}\nspec:\n%s  env: [{name: %s, value: '1'}]\n", i, selector, name))
+			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: "2"})
+		}
+		pod = pods.Create(ctx, f, pod)
+		events := func(ctx context.Context) (messages []string, err error) {
+			list, err := f.ClientSet.CoreV1().Events(f.Namespace.Name).List(ctx, metav1.ListOptions{FieldSelector: "reason=conflict,involvedObject.uid=" + string(pod.UID)})
+			for _, event := range list.Items {
+				messages = append(messages, event.Message)
+			}
+			return messages, err
+		}
+		// They are raised one after another.
+		const last = "Conflict on pod preset. 3 more PodPresets are in conflict."
+		gomega.Eventually(ctx, events).WithTimeout(30 * time.Second).Should(gomega.ContainElement(last))
+		gomega.Expect(events(ctx)).To(gomega.HaveLen(10))
 	})
 })
