@@ -16,10 +16,8 @@ import (
 	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
-	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
-	"podenv.dev/hack/internal/source"
 )
 
 func newBench(a *app) *cobra.Command {
@@ -192,7 +190,7 @@ func (b *benchRun) inTree(ctx context.Context, name, pkg, pattern string) error 
 	if err != nil {
 		return err
 	}
-	tree, err := openOrAssemble(ctx, p)
+	tree, err := p.TreeAsItIs(ctx)
 	if err != nil {
 		return err
 	}
@@ -277,17 +275,4 @@ func (b *benchRun) delete(ctx context.Context, r *progress.Reporter, c *cluster.
 	defer cancel()
 	step := r.Step("delete cluster " + c.Name())
 	step.End(c.Delete(ctx, step)) //nolint:errcheck // it has been shown
-}
-
-// openOrAssemble returns the tree as it is, edits included, and makes it where there
-// is none.
-func openOrAssemble(ctx context.Context, p *pipeline.Pipeline) (*source.Tree, error) {
-	t, err := source.Open(p.Layout, p.Series, p.Stock)
-	if !errors.Is(err, source.ErrNoTree) {
-		return t, err
-	}
-	if err := p.Packages(ctx); err != nil {
-		return nil, err
-	}
-	return p.Tree(ctx, source.Options{})
 }

@@ -43,7 +43,7 @@ The paths of the binaries are printed.`,
 			if tarball && !all {
 				return &usageError{fmt.Errorf("--tarball needs every component: leave out %q", components)}
 			}
-			t, err := source.Open(a.layout, p.Series, a.stock)
+			t, err := source.Open(cmd.Context(), a.layout, p.Series, a.stock, p.Reporter)
 			if err != nil {
 				return err
 			}

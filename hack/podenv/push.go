@@ -45,7 +45,7 @@ func (a *app) push(cmd *cobra.Command, components []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := source.Open(a.layout, p.Series, a.stock)
+	t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
 	if err != nil {
 		return err
 	}

@@ -114,14 +114,10 @@ func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
 // treeAsItIs returns the tree with the edits of a person. Only a run of everything makes one
 // where there is none.
 func treeAsItIs(ctx context.Context) (*source.Tree, error) {
-	t, err := source.Open(repo, steps.Series, false)
-	if !errors.Is(err, source.ErrNoTree) || *fuzzList || *fuzzPattern != "" {
-		return t, err
+	if *fuzzList || *fuzzPattern != "" {
+		return source.Open(ctx, repo, steps.Series, false, steps.Reporter)
 	}
-	if err := steps.Packages(ctx); err != nil {
-		return nil, err
-	}
-	return steps.Tree(ctx, source.Options{})
+	return steps.TreeAsItIs(ctx)
 }
 
 // targets lists the fuzz targets of packages. It compiles the packages' tests.

@@ -193,7 +193,7 @@ func (b *harness) upAfterEditedPatch() error {
 
 // pushAfterEdit adds a line to the kubelet in the tree and pushes it.
 func (b *harness) pushAfterEdit() error {
-	t, err := source.Open(b.layout, b.p.Series, false)
+	t, err := source.Open(b.ctx, b.layout, b.p.Series, false, b.p.Reporter)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 		return node.Build{}, fmt.Errorf("build %q: %w", name, err)
 	}
 	of := &Pipeline{Layout: p.Layout, Series: s, Reporter: p.Reporter, Stock: kind == "stock"}
-	t, err := of.treeAsItIs(ctx)
+	t, err := of.TreeAsItIs(ctx)
 	if err != nil {
 		return node.Build{}, err
 	}
@@ -56,11 +56,11 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 	return b, err
 }
 
-// treeAsItIs is the tree with the edits of a person, or a new one where there is none. In a
-// stock tree nobody has business.
-func (p *Pipeline) treeAsItIs(ctx context.Context) (*source.Tree, error) {
+// TreeAsItIs returns the tree with the edits of a person, or a new one where there is none. A
+// stock tree has no edits.
+func (p *Pipeline) TreeAsItIs(ctx context.Context) (*source.Tree, error) {
 	if !p.Stock {
-		t, err := source.Open(p.Layout, p.Series, false)
+		t, err := source.Open(ctx, p.Layout, p.Series, false, p.Reporter)
 		if !errors.Is(err, source.ErrNoTree) {
 			return t, err
 		}

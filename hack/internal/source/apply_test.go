@@ -101,7 +101,7 @@ func TestConflictStaysUntilItIsResolved(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"Assemble":     func() error { _, err := w.assemble(Options{}); return err },
 		"WritePatches": func() error { _, err := w.writePatches(); return err },
-		"Open":         func() error { _, err := Open(w.layout, w.series, false); return err },
+		"Open":         func() error { _, err := w.open(); return err },
 	} {
 		if err := call(); err == nil || err.Error() != first.Error() {
 			t.Errorf("%s says:\n%v\nnot:\n%v", name, err, first)

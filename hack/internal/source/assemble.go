@@ -80,7 +80,21 @@ func (a *assembly) result() *Tree { return newTree(a.tree.dir, a.series, a.optio
 
 // lock keeps a second podenv out of the tree.
 func (a *assembly) lock(ctx context.Context) (unlock func(), err error) {
-	return lockfile.Lock(ctx, filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.dir)+".lock"), "that works on "+a.tree.dir, a.step)
+	return lockfile.Lock(ctx, a.lockFile(), "that works on "+a.tree.dir, a.step)
+}
+
+func (a *assembly) lockFile() string {
+	return filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.dir)+".lock")
+}
+
+// lockShown is lock with a step of its own if it has to wait.
+func (a *assembly) lockShown(ctx context.Context, r *progress.Reporter) (unlock func(), err error) {
+	if unlock, err = lockfile.TryLock(a.lockFile()); !errors.Is(err, lockfile.ErrHeld) {
+		return unlock, err
+	}
+	a.step = r.Step("source tree")
+	unlock, err = a.lock(ctx)
+	return unlock, a.step.End(err)
 }
 
 // current reports whether the tree that find has found clean is what the inputs give.

@@ -275,12 +275,12 @@ func TestNewFilesKeepContentAndMode(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	w := newWorld(t)
-	if _, err := Open(w.layout, w.series, false); !errors.Is(err, ErrNoTree) || !strings.Contains(err.Error(), "podenv tree --series v1.33") {
+	if _, err := w.open(); !errors.Is(err, ErrNoTree) || !strings.Contains(err.Error(), "podenv tree --series v1.33") {
 		t.Errorf("without a tree: %v", err)
 	}
 	made := w.mustAssemble()
 	w.edit("pkg/kubelet/kubelet.go", "return 10 }", "return 11 }")
-	tree, err := Open(w.layout, w.series, false)
+	tree, err := w.open()
 	w.ok(err)
 	if *tree != *made {
 		t.Errorf("Open gave %+v, Assemble %+v", tree, made)

@@ -170,7 +170,7 @@ func TestDamagedStateIsNamed(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"Assemble":     func() error { _, err := w.assemble(Options{}); return err },
 		"WritePatches": func() error { _, err := w.writePatches(); return err },
-		"Open":         func() error { _, err := Open(w.layout, w.series, false); return err },
+		"Open":         func() error { _, err := w.open(); return err },
 		"Describe":     func() error { _, err := Describe(context.Background(), w.layout, w.series, false); return err },
 	} {
 		if err := call(); err == nil || !strings.Contains(err.Error(), "state.json is damaged") {

@@ -226,6 +226,11 @@ func (w *world) mustAssemble() *Tree {
 	return t
 }
 
+func (w *world) open() (*Tree, error) {
+	w.Helper()
+	return Open(context.Background(), w.layout, w.series, false, nil)
+}
+
 func (w *world) writePatches() ([]string, error) {
 	written, err := w.assembly(Options{}).writePatches(context.Background())
 	if written == nil {

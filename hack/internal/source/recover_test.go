@@ -8,11 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"podenv.dev/hack/internal/codegen"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
 )
 
 // killAt names, for the tests' own child process, where it kills itself.
@@ -57,7 +61,7 @@ func TestKilledAssemblyRecovers(t *testing.T) {
 				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 					t.Fatalf("the child ended with %v:\n%s", err, out)
 				}
-				if _, err := Open(w.layout, w.series, false); !errors.Is(err, ErrNoTree) {
+				if _, err := w.open(); !errors.Is(err, ErrNoTree) {
 					t.Errorf("a half-made tree opens: %v", err)
 				}
 				w.mustAssemble()
@@ -182,6 +186,44 @@ func TestASecondAssemblyWaitsForTheFirst(t *testing.T) {
 	unlock()
 	w.mustAssemble()
 }
+
+func TestOpenWaitsForAnAssembly(t *testing.T) {
+	w := newWorldWithPatches(t)
+	name := "0002-api-add-a-field.patch"
+	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "Field int", "Field string", 1))
+	halfWay, goOn := make(chan struct{}), make(chan struct{})
+	w.run = func(a *assembly) {
+		key := a.gen.inputsKey
+		a.gen.inputsKey = func(ctx context.Context, o codegen.Options) (string, error) {
+			close(halfWay)
+			<-goOn
+			return key(ctx, o)
+		}
+	}
+	var assembled, opened *Tree
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		assembled, err = w.assemble(Options{})
+		return err
+	})
+	<-halfWay
+	both.Go(func() (err error) {
+		goOnOnce := sync.OnceFunc(func() { close(goOn) })
+		defer goOnOnce()
+		// The step that says what it waits for.
+		r := progress.New(writer(goOnOnce), true, 80, t.TempDir())
+		opened, err = Open(t.Context(), w.layout, w.series, false, r)
+		return err
+	})
+	w.ok(both.Wait())
+	if *opened != *assembled {
+		t.Errorf("Open gave %+v, Assemble %+v", opened, assembled)
+	}
+}
+
+type writer func()
+
+func (w writer) Write(b []byte) (int, error) { w(); return len(b), nil }
 
 func TestStateSurvivesAMovedRepository(t *testing.T) {
 	w := newWorldWithHunks(t)

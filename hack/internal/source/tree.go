@@ -142,9 +142,15 @@ func Assemble(ctx context.Context, l layout.Layout, s series.Series, o Options, 
 	return newAssembly(l, s, o, step).run(ctx)
 }
 
-// Open returns the tree as it is on the disk, edits included. Without one, or with
-// one that is not finished, the error is ErrNoTree.
-func Open(l layout.Layout, s series.Series, stock bool) (*Tree, error) {
+// Open returns the tree as it is on the disk, edits included. It waits for another podenv
+// that changes the tree, with a line of r that says so. Without a tree, or with one that is
+// not finished, the error is ErrNoTree.
+func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *progress.Reporter) (*Tree, error) {
+	unlock, err := newAssembly(l, s, Options{Stock: stock}, nil).lockShown(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	dir, name := l.Tree(treeName(s, stock)), treeName(s, stock)
 	st, err := readState(dir)
 	switch {

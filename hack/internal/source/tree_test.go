@@ -9,7 +9,7 @@ import (
 
 func TestATreeKnowsItsReleaseAndWhatDiffersFromIt(t *testing.T) {
 	w := newWorldWithPatches(t)
-	tree, err := Open(w.layout, w.series, false)
+	tree, err := w.open()
 	w.ok(err)
 	root := w.git("rev-list", "--max-parents=0", "HEAD")
 	commit, date, err := tree.Release(t.Context())
@@ -34,7 +34,7 @@ func TestATreeKnowsItsReleaseAndWhatDiffersFromIt(t *testing.T) {
 
 func TestATreeWithTwoFirstCommitsHasNoRelease(t *testing.T) {
 	w := newWorldWithPatches(t)
-	tree, err := Open(w.layout, w.series, false)
+	tree, err := w.open()
 	w.ok(err)
 	other := w.git("commit-tree", "-m", "another history", "HEAD^{tree}")
 	w.git("merge", "--quiet", "--allow-unrelated-histories", "--strategy=ours", other)
