@@ -26,6 +26,9 @@ func TestGood(t *testing.T) { t.Run("part", func(t *testing.T) {}) }
 func TestLater(t *testing.T) { t.Skip("not now") }
 func TestBad(t *testing.T) { t.Error("too bad") }
 func TestExit(t *testing.T) { os.Exit(0) }
+var status = 0
+func TestInterrupted(t *testing.T) { status = 130 }
+func TestMain(m *testing.M) { os.Exit(max(m.Run(), status)) }
 var progress = os.Stderr // package testing gives os.Stderr to the results
 func TestWaits(t *testing.T) {
 	asked := make(chan os.Signal, 1)
@@ -49,6 +52,7 @@ func TestWaits(t *testing.T) {
 		"what passes, and what is skipped": {"Good|Later", "2 passed, 0 failed, 1 skipped", junit.Counts{Passed: 2, Skipped: 1}, nil, "not now"},
 		"what fails":                       {"Good|Bad", "2 passed, 1 failed, 0 skipped", junit.Counts{Passed: 2, Failed: 1}, errReported, "too bad"},
 		"tests that end too early":         {"Good|Exit", "2 passed, 1 failed, 0 skipped", junit.Counts{Passed: 2, Failed: 1}, errReported, "TestExit"},
+		"tests that alone got a signal":    {"Good|Interrupted", "3 passed, 0 failed, 0 skipped", junit.Counts{Passed: 3}, errReported, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer

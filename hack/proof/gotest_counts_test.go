@@ -1,28 +1,36 @@
 package proof
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/poll"
 )
 
 // goTestOf runs go test in a module of one file.
 func goTestOf(t *testing.T, source string) ([]junit.Case, error) {
 	t.Helper()
-	dir := t.TempDir()
+	return goTestIn(t.Context(), t, t.TempDir(), source)
+}
+
+// goTestIn is goTestOf in the empty folder dir.
+func goTestIn(ctx context.Context, t *testing.T, dir, source string) ([]junit.Case, error) {
+	t.Helper()
 	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.21\n", "a_test.go": source} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return goTest(t.Context(), io.Discard, dir, []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, "./...")
+	return goTest(ctx, io.Discard, dir, []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, "./...")
 }
 
 func TestGoTestCountsPassedFailedAndSkipped(t *testing.T) {
@@ -69,5 +77,42 @@ func TestGoTestFailsWhereNothingWasProven(t *testing.T) {
 				t.Errorf("failing tests: %v", failing)
 			}
 		})
+	}
+}
+
+// cleansUp is a test that cleans up after a signal, as those do that have clusters. It prints
+// something once its parent has ended, or has had time to.
+const cleansUp = `package a
+import ("os"; "os/signal"; "syscall"; "testing"; "time")
+func TestCleansUp(t *testing.T) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	parent := os.Getppid()
+	os.WriteFile("started", nil, 0o644)
+	<-asked
+	for end := time.Now().Add(time.Second); os.Getppid() == parent && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	t.Log("cleaning up")
+	os.WriteFile("cleaned", nil, 0o644)
+}
+`
+
+func TestGoTestWaitsForTestsThatCleanUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir := t.TempDir()
+	go func() {
+		defer cancel()
+		poll.Until(ctx, time.Minute, func(context.Context) error { //nolint:errcheck // the test fails then
+			_, err := os.Stat(filepath.Join(dir, "started"))
+			return err
+		})
+	}()
+	if _, err := goTestIn(ctx, t, dir, cleansUp); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cleaned")); err != nil {
+		t.Errorf("go test has ended, and its test has not cleaned up: %v", err)
 	}
 }

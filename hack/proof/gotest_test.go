@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gotest.tools/gotestsum/testjson"
 
@@ -23,13 +24,18 @@ var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENA
 // errNoTest is returned for packages that compile and have no test.
 var errNoTest = errors.New("no test ran: go test found none")
 
+// testCleanUp is how long tests have after Ctrl-C to delete their clusters. podenv gives the
+// proofs more.
+const testCleanUp = 2 * time.Minute
+
 // goTest runs go test with args in dir and returns every test that ran. Failed tests are no
-// error: only what keeps tests from being counted is.
+// error: only what keeps tests from being counted is. After Ctrl-C, go test waits for its
+// tests; SIGTERM would end it at once, and what they print then would end them.
 func goTest(ctx context.Context, log io.Writer, dir string, env []string, args ...string) ([]junit.Case, error) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := run.Command(ctx, "go", append([]string{"test", "-json"}, args...)...).Dir(dir).Env(env...).Log(writer).Run()
+		err := run.Command(ctx, "go", append([]string{"test", "-json"}, args...)...).Dir(dir).Env(env...).Log(writer).Interruptible(testCleanUp).Run()
 		writer.Close()
 		ended <- err
 	}()

@@ -49,7 +49,11 @@ func TestLive(t *testing.T) {
 	if image == "" {
 		t.Skipf("%s is not set: name a node image that the container engine has", envNodeImage)
 	}
-	e, err := engine.Find(t.Context())
+	// After Ctrl-C, SIGTERM, or with nobody left to read the results, the part that runs fails,
+	// and the clean-up follows.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	t.Cleanup(stop)
+	e, err := engine.Find(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +67,7 @@ func TestLive(t *testing.T) {
 	root := filepath.Join(os.TempDir(), liveName)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &live{
+		ctx:    ctx,
 		engine: e,
 		layout: layout.Layout{Root: root},
 		config: Config{Name: liveName, NodeImage: image, Workers: 1, Gates: parseGateFlag(t, os.Getenv(envGates))},
@@ -71,15 +76,11 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.before = l.leftovers(t)
-	t.Cleanup(func() { l.sweep() }) //nolint:errcheck // what is left fails the last part
-	// Ctrl-C ends a test without its clean-up.
-	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ends := context.AfterFunc(signalled, func() {
-		fmt.Fprintf(os.Stderr, "interrupted: deleting cluster %s: %v\n", liveName, l.sweep())
-		os.Exit(1)
+	t.Cleanup(func() {
+		if err := l.sweep(); err != nil {
+			t.Error(err)
+		}
 	})
-	t.Cleanup(func() { ends(); stop() })
-
 	for _, part := range []struct {
 		promise string
 		test    func(*testing.T)
@@ -108,6 +109,7 @@ func TestLive(t *testing.T) {
 
 // live is the state that the parts of TestLive share.
 type live struct {
+	ctx     context.Context // it ends with Ctrl-C
 	engine  *engine.Engine
 	layout  layout.Layout
 	config  Config
@@ -168,7 +170,7 @@ func (l *live) nothingLeft(t *testing.T) {
 
 func (l *live) create(t *testing.T, cfg Config) (*Cluster, error) {
 	t.Helper()
-	return Create(t.Context(), l.layout, l.engine, cfg, nil)
+	return Create(l.ctx, l.layout, l.engine, cfg, nil)
 }
 
 func (l *live) nodeIDs(t *testing.T) string {
@@ -177,7 +179,7 @@ func (l *live) nodeIDs(t *testing.T) string {
 }
 
 func (l *live) interruptedEarly(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	go func() {
 		poll.Until(ctx, time.Minute, func(ctx context.Context) error { //nolint:errcheck // Create fails or succeeds without
@@ -195,7 +197,7 @@ func (l *live) interruptedEarly(t *testing.T) {
 }
 
 func (l *live) interruptedLate(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	shown := progress.New(writer(func(text string) {
 		if strings.Contains(text, "waiting for") {
@@ -239,13 +241,13 @@ func (l *live) portInUse(t *testing.T) {
 	t.Logf("Create says: %v", err)
 
 	c := open(l.layout, l.engine, liveName)
-	if c.record, err = c.recordFor(t.Context(), &cfg); err != nil {
+	if c.record, err = c.recordFor(l.ctx, &cfg); err != nil {
 		t.Fatal(err)
 	}
-	if err = c.make(t.Context(), &cfg, nil); err == nil {
+	if err = c.make(l.ctx, &cfg, nil); err == nil {
 		t.Error("two processes listen on one port")
 	} else {
-		err = remedy.Explain(c.undo(t.Context(), err, nil))
+		err = remedy.Explain(c.undo(l.ctx, err, nil))
 	}
 	if !errors.Is(err, remedy.ErrPortInUse) || !strings.Contains(err.Error(), "run it again") {
 		t.Errorf("creating: %v, want ErrPortInUse and what to do", err)
@@ -268,7 +270,7 @@ func (l *live) created(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.cluster = made[0]
-	nodes, err := l.cluster.Nodes(t.Context())
+	nodes, err := l.cluster.Nodes(l.ctx)
 	if err != nil || len(nodes) != 2 || nodes[0].Role != "control-plane" || nodes[1].Role != "worker" {
 		t.Errorf("nodes %v, %v", nodes, err)
 	}
@@ -324,17 +326,17 @@ func (l *live) sameNodes(t *testing.T) {
 }
 
 func (l *live) nodes(t *testing.T) {
-	nodes, err := l.cluster.Nodes(t.Context())
+	nodes, err := l.cluster.Nodes(l.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
-		if name, err := l.cluster.Exec(t.Context(), node.Name, "hostname"); err != nil || name != node.Name {
+		if name, err := l.cluster.Exec(l.ctx, node.Name, "hostname"); err != nil || name != node.Name {
 			t.Errorf("hostname of %s: %q, %v", node.Name, name, err)
 		}
 	}
 	dir := t.TempDir()
-	if err := l.cluster.CollectLogs(t.Context(), dir); err != nil {
+	if err := l.cluster.CollectLogs(l.ctx, dir); err != nil {
 		t.Error(err)
 	}
 	if logs, _ := filepath.Glob(filepath.Join(dir, "*/kubelet.log")); len(logs) != 2 {
@@ -348,11 +350,11 @@ func (l *live) images(t *testing.T) {
 	if err := tarball.WriteToFile(path, tag, empty.Image); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.cluster.LoadImage(t.Context(), func() (io.ReadCloser, error) { return os.Open(path) }, nil, liveName+"-worker"); err != nil {
+	if err := l.cluster.LoadImage(l.ctx, func() (io.ReadCloser, error) { return os.Open(path) }, nil, liveName+"-worker"); err != nil {
 		t.Fatal(err)
 	}
 	l.hasImage(t, "-control-plane", tag, false)
-	if err := l.cluster.LoadImages(t.Context(), []string{path}, nil); err != nil {
+	if err := l.cluster.LoadImages(l.ctx, []string{path}, nil); err != nil {
 		t.Fatal(err)
 	}
 	l.hasImage(t, "-control-plane", tag, true)
@@ -361,7 +363,7 @@ func (l *live) images(t *testing.T) {
 
 func (l *live) hasImage(t *testing.T, node string, tag name.Tag, want bool) {
 	t.Helper()
-	images, err := l.cluster.Exec(t.Context(), liveName+node, "ctr", "--namespace=k8s.io", "images", "ls", "--quiet")
+	images, err := l.cluster.Exec(l.ctx, liveName+node, "ctr", "--namespace=k8s.io", "images", "ls", "--quiet")
 	if err != nil || strings.Contains(images, tag.Name()) != want {
 		t.Errorf("images of %s: %v\n%s", node, err, images)
 	}
@@ -373,7 +375,7 @@ func (l *live) failingPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(t.Context(), "kube-proxy", metav1.GetOptions{})
+	set, err := client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(l.ctx, "kube-proxy", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,11 +387,11 @@ func (l *live) failingPod(t *testing.T) {
 			Command: []string{"kube-proxy", "--no-such-flag"},
 		}},
 	}}
-	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+	if _, err := pods.Create(l.ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// Until it has failed once it may well be ready: it has no probe.
-	err = poll.Until(t.Context(), time.Minute, func(ctx context.Context) error {
+	err = poll.Until(l.ctx, time.Minute, func(ctx context.Context) error {
 		p, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err == nil && failedContainer(p) == nil {
 			err = fmt.Errorf("pod %s has not failed yet", pod.Name)
@@ -399,17 +401,17 @@ func (l *live) failingPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = l.cluster.waitServing(t.Context(), 10*time.Second, nil)
+	err = l.cluster.waitServing(l.ctx, 10*time.Second, nil)
 	for _, want := range []string{"pod failing on node " + liveName + "-worker to be ready", "container proxy", "exit status 1", "unknown flag: --no-such-flag"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not have %q: %v", want, err)
 		}
 	}
 	t.Logf("it says: %v", err)
-	if err := pods.Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+	if err := pods.Delete(l.ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.cluster.WaitServing(t.Context(), nil); err != nil {
+	if err := l.cluster.WaitServing(l.ctx, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -419,12 +421,12 @@ func (l *live) otherCheckout(t *testing.T) {
 	other := layout.Layout{Root: t.TempDir()}
 	cfg := l.config
 	cfg.Workers, cfg.Recreate = 0, true
-	_, err := Create(t.Context(), other, l.engine, cfg, nil)
+	_, err := Create(l.ctx, other, l.engine, cfg, nil)
 	if !errors.Is(err, ErrNotOurs) || !strings.Contains(err.Error(), l.layout.Root) {
 		t.Errorf("Create: %v", err)
 	}
 	t.Logf("it says: %v", err)
-	if _, err := Find(t.Context(), other, l.engine, liveName); !errors.Is(err, ErrNotOurs) {
+	if _, err := Find(l.ctx, other, l.engine, liveName); !errors.Is(err, ErrNotOurs) {
 		t.Errorf("Find: %v", err)
 	}
 	if after := l.nodeIDs(t); after != before {
@@ -445,7 +447,7 @@ func (l *live) inUse(t *testing.T) {
 	before := l.nodeIDs(t)
 	namespaces := client.CoreV1().Namespaces()
 	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	if _, err := namespaces.Create(t.Context(), shop, metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(l.ctx, shop, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	cfg := l.config
@@ -458,10 +460,10 @@ func (l *live) inUse(t *testing.T) {
 	if after := l.nodeIDs(t); after != before {
 		t.Errorf("nodes %q, before %q", after, before)
 	}
-	if err := namespaces.Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+	if err := namespaces.Delete(l.ctx, "shop", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	err = poll.Until(t.Context(), time.Minute, func(ctx context.Context) error {
+	err = poll.Until(l.ctx, time.Minute, func(ctx context.Context) error {
 		if _, err := namespaces.Get(ctx, "shop", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the namespace to go: %w", err)
 		}
@@ -489,15 +491,15 @@ func (l *live) deleted(t *testing.T) {
 	if err := os.RemoveAll(l.layout.Output()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Find(t.Context(), l.layout, l.engine, liveName)
+	c, err := Find(l.ctx, l.layout, l.engine, liveName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Delete(t.Context(), nil); err != nil {
+	if err := c.Delete(l.ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	l.nothingLeft(t)
-	if _, err := Find(t.Context(), l.layout, l.engine, liveName); !errors.Is(err, ErrNotFound) {
+	if _, err := Find(l.ctx, l.layout, l.engine, liveName); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Find: %v, want ErrNotFound", err)
 	}
 }

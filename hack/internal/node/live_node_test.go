@@ -28,7 +28,7 @@ func (l *live) setKubeletGate(t *testing.T) {
 // go on with.
 func (l *live) setAPIServerGate(t *testing.T) {
 	manifest := func() string {
-		sum, err := (&target{Cluster: l.cluster, node: controlPlane()}).sum(t.Context(), manifests+"kube-apiserver.yaml")
+		sum, err := (&target{Cluster: l.cluster, node: controlPlane()}).sum(l.ctx, manifests+"kube-apiserver.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func (l *live) setAPIServerGate(t *testing.T) {
 func (l *live) setGate(t *testing.T, node, component, gate string) {
 	off := map[string]*bool{gate: ptr.To(false)}
 	for range 2 {
-		changed, err := SetGates(t.Context(), l.cluster, node, component, off, nil)
+		changed, err := SetGates(l.ctx, l.cluster, node, component, off, nil)
 		if err != nil || changed.Node != node || changed.Component != component || changed.Version == "" {
 			t.Fatalf("SetGates: %+v, %v", changed, err)
 		}
@@ -65,7 +65,7 @@ func (l *live) setGate(t *testing.T, node, component, gate string) {
 
 func (l *live) refuseUnknownGate(t *testing.T) {
 	before := l.state(t, worker(), "kubelet")
-	_, err := SetGates(t.Context(), l.cluster, worker(), "kubelet", map[string]*bool{"NoSuchGate": ptr.To(true)}, nil)
+	_, err := SetGates(l.ctx, l.cluster, worker(), "kubelet", map[string]*bool{"NoSuchGate": ptr.To(true)}, nil)
 	if err == nil || !strings.Contains(err.Error(), "does not know the gate NoSuchGate") {
 		t.Errorf("SetGates: %v", err)
 	}
@@ -76,7 +76,7 @@ func (l *live) refuseUnknownGate(t *testing.T) {
 
 // interruptedGate cancels the change once the kubelet has been restarted.
 func (l *live) interruptedGate(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	r := progress.New(cancelAt{"waiting for kubelet", cancel}, false, 0, t.TempDir())
 	_, err := SetGates(ctx, l.cluster, worker(), "kubelet", map[string]*bool{kubeletGate: ptr.To(false)}, r)
@@ -104,7 +104,7 @@ func (c cancelAt) Write(p []byte) (int, error) {
 
 func (l *live) restartComponents(t *testing.T) {
 	for _, component := range append([]string{"etcd"}, Components...) {
-		if _, err := Restart(t.Context(), l.cluster, controlPlane(), component, nil); err != nil {
+		if _, err := Restart(l.ctx, l.cluster, controlPlane(), component, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +115,7 @@ func (l *live) drain(t *testing.T) {
 	status := func() string { return l.state(t, worker(), "kubelet").Status }
 	options := DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, GracePeriod: -1}
 	for range 2 {
-		if err := Drain(t.Context(), l.cluster, worker(), options, nil); err != nil {
+		if err := Drain(l.ctx, l.cluster, worker(), options, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := status(); got != "Ready,SchedulingDisabled" {
@@ -127,7 +127,7 @@ func (l *live) drain(t *testing.T) {
 		t.Errorf("after undo the node is %s", got)
 	}
 	options.IgnoreDaemonSets = false
-	err := Drain(t.Context(), l.cluster, worker(), options, nil)
+	err := Drain(l.ctx, l.cluster, worker(), options, nil)
 	if err == nil || !strings.Contains(err.Error(), "DaemonSet") || status() != "Ready" {
 		t.Errorf("a node with pods that cannot be evicted: %v, it is %s", err, status())
 	}
@@ -136,7 +136,7 @@ func (l *live) drain(t *testing.T) {
 
 func (l *live) undo(t *testing.T, node string) {
 	t.Helper()
-	if _, changed, err := Undo(t.Context(), l.cluster, node, nil); err != nil || !changed {
+	if _, changed, err := Undo(l.ctx, l.cluster, node, nil); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
 }
@@ -144,7 +144,7 @@ func (l *live) undo(t *testing.T, node string) {
 // state is what a component says of itself.
 func (l *live) state(t *testing.T, node, component string) State {
 	t.Helper()
-	states, err := List(t.Context(), l.cluster)
+	states, err := List(l.ctx, l.cluster)
 	if err != nil {
 		t.Fatal(err)
 	}

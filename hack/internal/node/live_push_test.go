@@ -37,7 +37,7 @@ func (l *live) pushKubelet(t *testing.T) {
 
 func (l *live) pushBrokenKubelet(t *testing.T) {
 	before := l.fetch(t, binDir+"kubelet")
-	err := Push(t.Context(), l.cluster, l.build(t, "kubelet", write(t, []byte(broken)), ""), nil)
+	err := Push(l.ctx, l.cluster, l.build(t, "kubelet", write(t, []byte(broken)), ""), nil)
 	if err == nil || !strings.Contains(err.Error(), "this build is broken") || !strings.Contains(err.Error(), "the old build is back") {
 		t.Fatalf("Push: %v", err)
 	}
@@ -61,7 +61,7 @@ func (l *live) pushPod(component string) func(*testing.T) {
 		binary, path, image := l.fetchImage(t, component)
 		other := variant(t, binary)
 		l.push(t, component, other, l.image(t, image, path, other))
-		if err := l.cluster.WaitServing(t.Context(), nil); err != nil {
+		if err := l.cluster.WaitServing(l.ctx, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -71,19 +71,19 @@ func (l *live) pushBrokenAPIServer(t *testing.T) {
 	before := l.running(t, "kube-apiserver")[controlPlane()]
 	_, path, image := l.fetchImage(t, "kube-apiserver")
 	bad := write(t, []byte("not an executable"))
-	err := Push(t.Context(), l.cluster, l.build(t, "kube-apiserver", bad, l.image(t, image, path, bad)), nil)
+	err := Push(l.ctx, l.cluster, l.build(t, "kube-apiserver", bad, l.image(t, image, path, bad)), nil)
 	if err == nil || !strings.Contains(err.Error(), "the old build is back") {
 		t.Fatalf("Push: %v", err)
 	}
 	t.Logf("it says: %v", err)
 	l.runs(t, "kube-apiserver", before)
-	if err := l.cluster.WaitServing(t.Context(), nil); err != nil {
+	if err := l.cluster.WaitServing(l.ctx, nil); err != nil {
 		t.Error(err)
 	}
 }
 
 func (l *live) undoPushes(t *testing.T) {
-	undone, changed, err := Undo(t.Context(), l.cluster, controlPlane(), nil)
+	undone, changed, err := Undo(l.ctx, l.cluster, controlPlane(), nil)
 	if err != nil || !changed {
 		t.Fatalf("changed %t, %v", changed, err)
 	}
@@ -105,7 +105,7 @@ func (l *live) build(t *testing.T, component, binary, image string) Build {
 func (l *live) push(t *testing.T, component, binary, image string) {
 	t.Helper()
 	timed(t, func(t *testing.T) {
-		if err := Push(t.Context(), l.cluster, l.build(t, component, binary, image), nil); err != nil {
+		if err := Push(l.ctx, l.cluster, l.build(t, component, binary, image), nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -126,7 +126,7 @@ func (l *live) runs(t *testing.T, component, sum string) {
 // running are the builds of a component that the nodes run.
 func (l *live) running(t *testing.T, component string) map[string]string {
 	t.Helper()
-	nodes, err := l.cluster.Nodes(t.Context())
+	nodes, err := l.cluster.Nodes(l.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func (l *live) running(t *testing.T, component string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := c.state(t.Context())
+		s, err := c.state(l.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func (l *live) running(t *testing.T, component string) map[string]string {
 func (l *live) fetch(t *testing.T, path string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), filepath.Base(path))
-	if err := l.engine.Docker(t.Context(), "cp", controlPlane()+":"+path, out).Run(); err != nil {
+	if err := l.engine.Docker(l.ctx, "cp", controlPlane()+":"+path, out).Run(); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -169,13 +169,13 @@ func (l *live) fetchImage(t *testing.T, component string) (binary, path string, 
 	t.Helper()
 	on := func(args ...string) string {
 		t.Helper()
-		out, err := l.cluster.Exec(t.Context(), controlPlane(), args...)
+		out, err := l.cluster.Exec(l.ctx, controlPlane(), args...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	pid, err := (&target{Cluster: l.cluster, node: controlPlane(), name: component}).pid(t.Context())
+	pid, err := (&target{Cluster: l.cluster, node: controlPlane(), name: component}).pid(l.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

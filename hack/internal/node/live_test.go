@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -28,7 +27,11 @@ func TestLive(t *testing.T) {
 	if image == "" {
 		t.Skipf("%s is not set: name a node image that the container engine has", envNodeImage)
 	}
-	e, err := engine.Find(t.Context())
+	// After Ctrl-C, SIGTERM, or with nobody left to read the results, the part that runs fails,
+	// and the clean-up follows.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	t.Cleanup(stop)
+	e, err := engine.Find(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,17 +40,10 @@ func TestLive(t *testing.T) {
 	root := filepath.Join(os.TempDir(), liveName)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &live{
-		engine: e, layout: layout.Layout{Root: root},
+		ctx: ctx, engine: e, layout: layout.Layout{Root: root},
 		config: cluster.Config{Name: liveName, NodeImage: image, Workers: 1, Recreate: true},
 	}
-	// Ctrl-C ends a test without its clean-up.
-	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ends := context.AfterFunc(signalled, func() {
-		fmt.Fprintf(os.Stderr, "interrupted: deleting cluster %s: %v\n", liveName, l.delete())
-		os.Exit(1)
-	})
-	t.Cleanup(func() { ends(); stop() })
-	if l.cluster, err = cluster.Create(t.Context(), l.layout, e, l.config, nil); err != nil {
+	if l.cluster, err = cluster.Create(ctx, l.layout, e, l.config, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -84,6 +80,7 @@ func TestLive(t *testing.T) {
 
 // live is the state that the parts of TestLive share.
 type live struct {
+	ctx     context.Context // it ends with Ctrl-C
 	engine  *engine.Engine
 	layout  layout.Layout
 	config  cluster.Config
@@ -109,19 +106,19 @@ func timed(t *testing.T, f func(*testing.T)) {
 // recreated otherwise.
 func (l *live) asMade(t *testing.T) {
 	t.Helper()
-	changes, err := l.cluster.Changes(t.Context())
+	changes, err := l.cluster.Changes(l.ctx)
 	if err != nil || len(changes) > 0 {
 		t.Fatalf("recorded changes %v, %v", changes, err)
 	}
 	for _, node := range []string{worker(), controlPlane()} {
-		kept, err := l.cluster.Exec(t.Context(), node, "sh", "-c",
+		kept, err := l.cluster.Exec(l.ctx, node, "sh", "-c",
 			"ls -A /usr/bin /var/lib/kubelet "+manifests+" 2>&1 | grep -E '[.](original|old|new)$' || true")
 		if err != nil || kept != "" {
 			t.Errorf("files are left on %s: %q, %v", node, strings.Fields(kept), err)
 		}
 	}
 	nodes := l.nodeIDs(t)
-	if l.cluster, err = cluster.Create(t.Context(), l.layout, l.engine, l.config, nil); err != nil {
+	if l.cluster, err = cluster.Create(l.ctx, l.layout, l.engine, l.config, nil); err != nil {
 		t.Fatal(err)
 	}
 	if after := l.nodeIDs(t); after != nodes {
@@ -131,7 +128,7 @@ func (l *live) asMade(t *testing.T) {
 
 func (l *live) nodeIDs(t *testing.T) string {
 	t.Helper()
-	out, err := l.engine.Docker(t.Context(), "ps", "--no-trunc", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+liveName).Output()
+	out, err := l.engine.Docker(l.ctx, "ps", "--no-trunc", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+liveName).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +136,7 @@ func (l *live) nodeIDs(t *testing.T) string {
 }
 
 func (l *live) undoNothing(t *testing.T) {
-	undone, changed, err := Undo(t.Context(), l.cluster, worker(), nil)
+	undone, changed, err := Undo(l.ctx, l.cluster, worker(), nil)
 	if err != nil || changed || len(undone) > 0 {
 		t.Errorf("undone %v, changed %t, %v", undone, changed, err)
 	}

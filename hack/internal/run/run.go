@@ -39,6 +39,14 @@ func Command(ctx context.Context, name string, args ...string) *Cmd {
 	return &Cmd{ctx: ctx, cmd: cmd}
 }
 
+// Interruptible has the command clean up when its context ends: the process group gets
+// SIGINT in place of SIGTERM, and the command is killed after patience.
+func (c *Cmd) Interruptible(patience time.Duration) *Cmd {
+	c.cmd.Cancel = func() error { return syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT) }
+	c.cmd.WaitDelay = patience
+	return c
+}
+
 // Dir sets the working directory.
 func (c *Cmd) Dir(dir string) *Cmd { c.cmd.Dir = dir; return c }
 

@@ -76,6 +76,39 @@ func TestCancelEndsTheWholeProcessGroup(t *testing.T) {
 	}
 }
 
+func TestInterruptibleCommandCleansUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		script, want string
+		patience     time.Duration
+	}{
+		"in its time":   {"trap 'echo cleaned; exit 3' INT; echo started; while :; do sleep 0.1; done", "started\ncleaned", time.Minute},
+		"or is stopped": {"trap '' INT TERM; echo started; while :; do sleep 0.1; done", "started", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			begin := time.Now()
+			started := writer(func([]byte) { cancel() })
+			out, err := Command(ctx, "sh", "-c", test.script).Interruptible(test.patience).Log(started).Output()
+			if out != test.want || !errors.Is(err, context.Canceled) {
+				t.Errorf("printed %q, error %v; want %q", out, err, test.want)
+			}
+			if took := time.Since(begin); took >= grace {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) {
+	if !bytes.HasPrefix(b, []byte("+ ")) { // the command line
+		w(b)
+	}
+	return len(b), nil
+}
+
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{"": "''", "a-b/c.d:e=f": "a-b/c.d:e=f", "it's": `'it'\''s'`, "$x": "'$x'"} {
 		if got := Quote(in); got != want {

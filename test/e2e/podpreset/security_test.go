@@ -170,7 +170,9 @@ var _ = describe("values", func(f *framework.Framework) {
 	f.It("are in no event, no warning and no log of the API server, at verbosity 7 too", func(ctx context.Context) {
 		servers, err := f.ClientSet.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
 		framework.ExpectNoError(err)
-		gomega.Expect(servers.Items).NotTo(gomega.BeEmpty(), "API servers that run as pods")
+		// The cluster's endpoint leads to one of several, and only that one would log more. A
+		// cluster of podenv has one control plane, beside which only the suite upgrade runs another.
+		gomega.Expect(servers.Items).To(gomega.HaveLen(1), "API servers that run as pods; the spec sets the verbosity of one: run it on a cluster with one control plane")
 		logMore(ctx, f, servers.Items[0].Spec.Containers[0].Command)
 		// Three that nothing else in the cluster has.
 		secret := func(what string) string { return fmt.Sprintf("hidden-%s-%d", what, time.Now().UnixNano()) }
@@ -208,11 +210,9 @@ spec:
 		said := warned.text()
 		gomega.Expect(said).To(gomega.ContainSubstring("PodPreset conflicting is not injected: " + message))
 		said += pods.EventsAndStatus(ctx, f, pod.Name)
-		for _, server := range servers.Items {
-			log, err := f.ClientSet.CoreV1().Pods(metav1.NamespaceSystem).GetLogs(server.Name, &v1.PodLogOptions{}).DoRaw(ctx)
-			framework.ExpectNoError(err)
-			said += string(log)
-		}
+		log, err := f.ClientSet.CoreV1().Pods(metav1.NamespaceSystem).GetLogs(servers.Items[0].Name, &v1.PodLogOptions{}).DoRaw(ctx)
+		framework.ExpectNoError(err)
+		said += string(log)
 		lookUp := "/namespaces/" + f.Namespace.Name + "/configmaps/settings"
 		gomega.Expect(strings.Contains(said, lookUp)).To(gomega.BeTrue(), "the log does not show that the plugin reads the ConfigMap")
 		for _, value := range []string{ofPreset, ofPod, ofConfigMap} {
@@ -222,7 +222,7 @@ spec:
 })
 
 // logMore sets the verbosity of the API server to 7, until the spec ends. With more, each
-// Kubernetes logs the bodies of its own requests. Where several answer, one of them logs more.
+// Kubernetes logs the bodies of its own requests.
 func logMore(ctx context.Context, f *framework.Framework, command []string) {
 	ginkgo.GinkgoHelper()
 	set := func(ctx context.Context, verbosity string) {
