@@ -24,11 +24,7 @@ const found = 3
 // Main runs the command line and returns its exit status: 0, 1 for a failure,
 // 2 for a wrong command line, 3 for an audit that found something, 130 after Ctrl-C.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second Ctrl-C ends at once.
-	context.AfterFunc(ctx, stop)
-
+	ctx := untilInterrupted()
 	err := newRoot(os.Stdout, os.Stderr).ExecuteContext(ctx)
 	var usage *usageError
 	switch {
@@ -49,6 +45,22 @@ func Main() int {
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", remedy.Explain(err))
 		return 1
 	}
+}
+
+// untilInterrupted returns a context that ends with Ctrl-C or SIGTERM. A second one ends the
+// process at once. From the first on a broken pipe does not: in "podenv up | tee log", Ctrl-C
+// also ends tee, and podenv has to clean up.
+func untilInterrupted() context.Context {
+	ctx, interrupt := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+		signal.Stop(signals)
+		interrupt()
+	}()
+	return ctx
 }
 
 // errReported ends a verb that has already said what is wrong.

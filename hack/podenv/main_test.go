@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -9,13 +10,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"podenv": main})
+	testscript.Main(m, map[string]func(){"podenv": main, "interrupted": interruptItself})
+}
+
+// interruptItself is a process that gets Ctrl-C and then prints until nobody reads it.
+func interruptItself() {
+	ctx := untilInterrupted()
+	syscall.Kill(os.Getpid(), syscall.SIGINT) //nolint:errcheck // the test fails then
+	<-ctx.Done()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if _, err := fmt.Println("cleaning up"); err != nil {
+			os.Exit(interrupted)
+		}
+	}
 }
 
 // Each file of testdata is a story of a person at a command line, in a repository
