@@ -2,9 +2,7 @@ package proof
 
 import (
 	"context"
-	"encoding/json"
 	"net"
-	"os"
 	"path/filepath"
 
 	"podenv.dev/featuregates"
@@ -68,15 +66,10 @@ func oldFixtures(c *check) error {
 		return err
 	}
 	tree := built.value.Tree.Dir
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
-		filepath.Join(tree, "staging", "src", "k8s.io", "api", "settings", "v1alpha1", "fixtures_test.go"): filepath.Join(oldClientDir(), "testdata", "fixtures_test.go"),
-	}})
+	overlay, err := writeOverlay(c.TempDir(), filepath.Join(tree, "staging", "src", "k8s.io", "api", "settings", "v1alpha1", "fixtures_test.go"),
+		filepath.Join(oldClientDir(), "testdata", "fixtures_test.go"))
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(c.TempDir(), "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o644); err != nil {
-		return err
-	}
-	return c.countGoTest(tree, append([]string{"PODPRESET_FIXTURES=" + fixtures}, treeEnv...), "-count=1", "-overlay="+file, "k8s.io/api/settings/v1alpha1")
+	return c.countGoTest(tree, append([]string{"PODPRESET_FIXTURES=" + fixtures}, treeEnv...), "-count=1", "-overlay="+overlay, "k8s.io/api/settings/v1alpha1")
 }
