@@ -33,26 +33,25 @@ func newAudit(a *app) *cobra.Command {
 variables that come from env files (fileKeyRef, KEP-3721) and what strict validation of
 names refuses (KEP-4369): the name of a variable (relaxed name), the prefix of an envFrom
 (relaxed prefix), the key of a fileKeyRef and the name that envFrom makes of a key (relaxed
-key). Look before a gate is turned off, or a cluster goes back to a
-release without it, and before nodes go from v1.34 to v1.35, where the form of env files
-changes. It only reads, and needs no checkout of podenv.
+key). Run it before you turn a gate off, before a cluster goes back to a release without
+the gate, and before nodes go from v1.34 to v1.35, where the form of env files changes. It
+only reads, and needs no checkout of podenv.
 
 It looks at pods, their init and ephemeral containers included, and at the templates of
 CronJobs, DaemonSets, Deployments, Jobs, PodTemplates, ReplicaSets,
 ReplicationControllers and StatefulSets, in all namespaces unless --namespace names one,
 and at the keys of the ConfigMaps and Secrets that their envFrom names. The user needs
-permission to list the former and to get the latter; where it is missing, the error says
-which role would give it (the role view has neither podtemplates nor secrets).
---envfrom-keys=false leaves ConfigMaps and Secrets alone. The audit does not see custom
-resources with a template of their own, but for the pods that they make.
+permission to list pods and templates, and to get ConfigMaps and Secrets. If it is missing,
+the error names the role that gives it (the role view has neither podtemplates nor
+secrets). With --envfrom-keys=false, the audit does not read ConfigMaps and Secrets. Of a
+custom resource with a template of its own, it sees only the pods.
 
 The columns are namespace, kind, name, container, variable (or prefix, or key) and what. The
 table quotes the names that need it; TSV has no heading and prints names as they are;
-JSON has the object's controller besides.
+JSON also has the object's controller.
 
-Exit status: 0 when nothing was found, 3 when something was, 1 when an error kept it from
-seeing everything (what it did see is printed), 2 for a wrong command line, 130 after
-Ctrl-C.`,
+Exit status: 0 if it found nothing, 3 if it found something, 1 if an error kept it from
+seeing everything (it prints what it saw), 2 for a wrong command line, 130 after Ctrl-C.`,
 		Example: `  podenv audit
   podenv audit --context production --owners-only
   podenv audit --output tsv | awk -F '\t' '$6 == "fileKeyRef" { print $1 }' | sort -u

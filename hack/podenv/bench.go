@@ -25,10 +25,10 @@ func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure: env files, names and expansion beside upstream's, the kubelet, admission, pods, the harness",
-		Long: `bench measures and prints tables, and what was asked of the numbers beside what was
-reached. It is about relations: no number of them is a failure.
+		Long: `bench measures, prints tables, and compares the results with the goals. A goal that is
+not reached does not make the command fail.
 
-Groups for --only, of which the first five are the default:
+Groups for --only, the first five are the default:
 
   envfile    the reader of env files beside upstream's, joho/godotenv, compose-go's
              and os.ReadFile, all on the same files (test/bench)
@@ -41,18 +41,18 @@ Groups for --only, of which the first five are the default:
   admission  the admission plugin PodPreset in the tree, compiled in the same way: a pod
              in a namespace without presets, and in one with 100, of which 3 match
   cluster    pods with fileKeyRef beside the same with literal values and with a
-             ConfigMap: start latency and API requests. On the cluster called
-             --name; without one, on one that is made for it and deleted after
+             ConfigMap: start latency and API requests. It uses the cluster --name,
+             or makes one and deletes it afterwards
   presets    on such a cluster: creation of 1,000 pods in a namespace with PodPresets
              beside one without, and the memory of 10,000 presets in the API server
   harness    what a user of podenv waits for: the first up, one with nothing
              changed, one after a patch was edited, a first e2e, a rebase, a push
-             after a one-line edit of the kubelet, node swap, and up --stock. On a
-             copy of the repository in _output/bench; with --cold the copy starts
+             after a one-line edit of the kubelet, node swap, and up --stock. It uses
+             a copy of the repository in _output/bench; with --cold, the copy starts
              with empty Go caches and without images
 
-Each group is written to _output/bench/<group>.txt in the Go benchmark format, and shown by
-benchstat, which compares two such files too.`,
+bench writes each group to _output/bench/<group>.txt in the Go benchmark format and prints
+it with benchstat, which also compares two such files.`,
 		Example: `  podenv bench
   podenv bench --only envfile --count 1 --output csv
   podenv bench --only cluster --name podenv --pods 20

@@ -22,8 +22,8 @@ func newClean(a *app) *cobra.Command {
 		Long: `clean lists what podenv made, with its size, whether it stays, and why, and removes
 what no series needs:
 
-  image    node images in Docker, but for the newest of each series and release and
-           those that containers are made from; base images that no node image uses
+  image    node images in Docker, except the newest of each series and release and
+           those that containers use; base images that no node image uses
   tree     of a series that patches/ no longer has; never one with edits
   build    of a series that patches/ no longer has
   cache    files in _output/cache that nothing has read for a week (--unused-for)
@@ -59,7 +59,7 @@ trees with edits included: make distclean.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "only list")
-	cmd.Flags().DurationVar(&o.UnusedFor, "unused-for", o.UnusedFor, "how long nothing has read a cached file that is removed")
+	cmd.Flags().DurationVar(&o.UnusedFor, "unused-for", o.UnusedFor, "remove cached files that nothing has read for this long")
 	cmd.Flags().BoolVar(&o.GoCache, "go-cache", false, "empty Go's build cache, too")
 	format = outputFlag(cmd)
 	return cmd

@@ -39,7 +39,7 @@ The table is Markdown. tsv and json have every spec, with its state on both clus
 Reports are in _output/junit. The clusters, NAME-patched and NAME-stock, are deleted when
 their suites have run, also after Ctrl-C, unless --keep is given.
 
-Exit status: 0, or 1 where a spec fails with the patches.`,
+Exit status: 0, or 1 if a spec fails with the patches.`,
 		Example: `  podenv compare --series v1.37
   podenv compare --series v1.34 --suite envfiles --focus FIFO
   podenv compare --series v1.37 --output tsv | awk -F '\t' '$3 == "failed"'`,

@@ -15,9 +15,9 @@ func newDoctor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine the host: engine, privileged containers, capabilities, cgroups, disk, tools",
-		Long: `doctor examines what a run needs and says, for each finding, how to mend it. It
+		Long: `doctor examines what a run needs and says, for each finding, how to fix it. It
 changes nothing and uses no network. Exit status: 0 when a run can work, 1 when
-something must be mended first.`,
+something must be fixed first.`,
 		Example: `  podenv doctor
   podenv doctor --output tsv | awk -F '\t' '$2 == "fail"'`,
 		Args: noArgs,

@@ -29,11 +29,11 @@ command and args as the kubelet would make them. It says which references stay
 unexpanded and why:
 
   !  stays unexpanded (declared later, misspelt, not declared), or cannot start
-  ?  not known here: it depends on the cluster, or on what runs
+  ?  unknown: it depends on the cluster, or on what runs
   -  not set, because it is optional
   ~  hides the variable of a service
 
-It contacts a cluster only if given --kubeconfig or --context, and then reads
+It contacts a cluster only with --kubeconfig or --context, and then reads
 ConfigMaps, Secrets and services. ConfigMaps and Secrets in the files themselves
 come first. The values of Secrets are shown as ***.
 
@@ -44,9 +44,8 @@ out.
 The kubelet makes variables of keys such as 1A (envFrom) only with its gate
 RelaxedEnvironmentVariableValidation on: --feature-gates says whether it is.
 
-Exit status: 0 if every reference is expanded, as far as is known; 1 if one stays
-unexpanded or a container cannot start, and with --strict also if anything is
-unknown; 2 for a wrong command line, or a file or cluster that cannot be read.`,
+Exit status: 0 if every reference is expanded or unknown; 1 if one stays unexpanded
+or a container cannot start; with --strict, also 1 if anything is unknown; 2 for a wrong command line, or a file or cluster that cannot be read.`,
 		Example: `  podenv expand -f pod.yaml
   podenv expand -f pod.yaml --kubeconfig ~/.kube/config --namespace shop
   podenv expand -f pod.yaml -f presets.yaml --presets

@@ -14,11 +14,11 @@ func newFuzz(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fuzz",
 		Short: "Run every fuzz target of the leaf packages and of the patches, each for many executions",
-		Long: `fuzz runs one after the other the Go fuzz targets of the packages under pkg/ and
-staging/, and those that the patches add to the tree, which is compiled as it is, your
-edits included. Each runs for --executions, after its seeds, as by go test -fuzz; what
-makes one fail is written to a file beside the test, and the command that runs it again
-is shown.
+		Long: `fuzz runs the Go fuzz targets of the packages under pkg/ and staging/, and those that
+the patches add to the tree, one after the other. It compiles the tree as it is, your
+edits included. Each target runs its seeds and then --executions inputs, as with go
+test -fuzz. If a target fails, fuzz writes the input to a file beside the test and
+prints the command that runs it again.
 
 Go keeps the inputs that reached new code in its build cache (go clean -fuzzcache
 drops them), so a later run begins with what an earlier one found. The targets of the
@@ -26,12 +26,13 @@ patches run without this guidance: with most of Kubernetes linked in, it would t
 nearly all of the time. --unguided does so for all: many more executions in the same
 time, each less likely to find something new.
 
-Where there is no tree yet, it is assembled first, but not for --list and --target,
-which then do without the targets of the patches.
+If there is no tree yet, fuzz assembles it first. With --list or --target it does not,
+and leaves out the targets of the patches.
 
-It ends with the line "N passed, N failed, N skipped"; the report in JUnit format is
-_output/junit/fuzz.xml. An interrupted target is skipped, and says how many executions
-it had; the exit status is not 0 then. With --list it only prints the targets.`,
+The last line is "N passed, N failed, N skipped". The report in JUnit format goes to
+_output/junit/fuzz.xml. A target that is interrupted counts as skipped and says how
+many executions it had; the exit status is not 0 then. With --list, fuzz only prints
+the targets.`,
 		Example: `  podenv fuzz
   podenv fuzz --target 'envfile\.FuzzParse$' --executions 100000
   podenv fuzz --list`,
@@ -57,7 +58,7 @@ it had; the exit status is not 0 then. With --list it only prints the targets.`,
 	flags := cmd.Flags()
 	flags.StringVar(&target, "target", "", "only targets whose PACKAGE.NAME matches this regular expression")
 	flags.Int64Var(&executions, "executions", 10_000_000, "how many times each target runs")
-	flags.BoolVar(&unguided, "unguided", false, "do not look which inputs reach new code: faster by far")
+	flags.BoolVar(&unguided, "unguided", false, "do not check which inputs reach new code: much faster")
 	flags.BoolVar(&list, "list", false, "only print the targets")
 	return cmd
 }

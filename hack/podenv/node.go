@@ -18,19 +18,18 @@ func newNode(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Operate the cluster's nodes: drain, swap a build, set a gate, restart, undo",
-		Long: `node does to one node at a time what an upgrade, a downgrade and a version skew are
-made of. An operation returns once the component itself says, in its metrics, that it
-serves as asked for. Where it does not come up, and at Ctrl-C, the node is made again
-what it was. What is so already is not done again.
+		Long: `node operates one node at a time: the steps of an upgrade, a downgrade and version skew.
+An operation returns when the component itself says, in its metrics, that it serves as
+requested. If the component does not come up, or on Ctrl-C, podenv restores the node. A
+change that is already in place is not made again.
 
 Components: ` + strings.Join(node.Components, ", ") + `
 
-Gates stay with a component when its build is swapped. Those that the new build does
-not know, which would not start with them, are left out, and set again when a build
-comes that knows them.
+Gates stay with a component when its build is swapped. A build that does not know a gate
+would not start with it and runs without it. The next build that knows it gets it again.
 
-podenv up recreates a cluster whose nodes were changed by these operations or by podenv
-push; podenv node undo first keeps it.`,
+podenv up recreates a cluster whose nodes these operations or podenv push have changed. To
+keep the cluster, run podenv node undo first.`,
 		Example: `  podenv node list
   podenv node drain podenv-worker --delete-emptydir-data
   podenv node swap podenv-worker kubelet --build stock:v1.32
@@ -75,9 +74,9 @@ func newNodeList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Print each component's version, and its gates that differ from the default",
-		Long: `list asks every component of every node what it is: its version, whether a push or a node
-operation has changed it, gates that differ from the default of the build, and gates asked
-for that the build does not know. TSV columns: node, its status, component, version, gates,
+		Long: `list prints what each component of each node says of itself: its version, whether a push or
+a node operation has changed it, the gates that differ from the build's default, and the
+gates asked for that the build does not know. TSV columns: node, its status, component, version, gates,
 unknown gates, changed.`,
 		Example: `  podenv node list
   podenv node list -o tsv | awk -F '\t' '$3 == "kubelet" {print $1, $4}'`,
@@ -107,8 +106,8 @@ func newNodeDrain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Cordon a node and evict its pods, as kubectl drain does",
-		Long: `drain is kubectl drain, with its flags. If a pod cannot be evicted, and at Ctrl-C, a
-node that took pods takes pods again. podenv node uncordon ends it.`,
+		Long: `drain works as kubectl drain does, with its flags. If a pod cannot be evicted, or on
+Ctrl-C, a node that took pods before takes pods again. podenv node uncordon ends the drain.`,
 		Example: `  podenv node drain podenv-worker --delete-emptydir-data --force`,
 		Args:    nodeArgs(1),
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
@@ -142,7 +141,8 @@ func newNodeSwap(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "swap NODE COMPONENT --build BUILD",
 		Short: "Make a node run another build of a component",
-		Long: `swap makes the build if there is none yet, of this one component, and swaps it:
+		Long: `swap runs another build of one component on the node. If the build does not exist yet,
+swap makes it. --build is one of:
 
   stock:MINOR    the release of a series without patches, such as stock:v1.32
   patched:MINOR  the series' tree as it is, edits included, such as patched:v1.33
@@ -192,8 +192,8 @@ func newNodeGate(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "gate NODE COMPONENT GATE=true|GATE=false|GATE-...",
 		Short: "Set feature gates of a component of a node",
-		Long: `gate sets feature gates, or with a dash at the end sets them no more, so that they are
-what the build has as its default. Other gates stay as they are.`,
+		Long: `gate sets feature gates. A dash at the end removes the setting, so that the build's default
+applies. Other gates stay as they are.`,
 		Example: `  podenv node gate podenv-worker kubelet EnvFiles=false
   podenv node gate podenv-control-plane kube-apiserver EnvFiles=true VariableExpansionEvents-`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -237,10 +237,10 @@ func newNodeRestart(a *app) *cobra.Command {
 func newNodeUndo(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "undo NODE",
-		Short: "Make a node what it was before all operations on it",
-		Long: `undo puts back the builds and the configuration of the node's components, those included
-that podenv push has brought, and lets it take pods again if podenv node has drained it.
-kube-proxy goes back on all nodes. Evicted pods do not come back.`,
+		Short: "Restore a node to what it was before all operations on it",
+		Long: `undo restores the builds and the configuration of the node's components, also after podenv
+push, and uncordons the node if podenv node has drained it. It restores kube-proxy on all
+nodes. Evicted pods do not come back.`,
 		Example: `  podenv node undo podenv-worker`,
 		Args:    nodeArgs(1),
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {

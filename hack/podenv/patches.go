@@ -12,13 +12,13 @@ func newPatches(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "patches",
 		Short: "Write the tree's commits back to patches/<series>",
-		Long: `patches makes the series' files from the tree's commits: those of the series, in
-whatever order and form a rebase left them, and those that you added on top.
-Generated code stays out. New files go to where they stand once for all series:
-those of packages of our own to pkg/ and staging/, those that join a package of
-the release to patches/new, or to patches/<series>/new where the series has its
-own form of one. The message of a patch then names them. The files that changed
-are printed.`,
+		Long: `patches writes the tree's commits to the files of the series: the commits of the
+series, in the order and form that a rebase left them, and those that you added
+on top. Generated code stays out. New files have one place for all series: those
+of packages of our own are in pkg/ and staging/, those that join a package of the
+release in patches/new, or in patches/<series>/new if the series has its own form
+of one. The message of a patch names its new files. patches prints the files that
+changed.`,
 		Example: `  cd "$(podenv tree)" && git commit -am 'kubelet: …'
   podenv patches && git diff patches/`,
 		Args: noArgs,

@@ -28,8 +28,8 @@ the admission plugin does, by the same code.
 
 PodPresets, ConfigMaps and Secrets in the files count. With --kubeconfig or --context
 those of the cluster count too, and come first: presets are applied from oldest to
-newest. Nothing is changed, and no value is printed but with --output json, whose
-"result" is the pod as it would be created.
+newest. It changes nothing. It prints values only with --output json, whose "result"
+is the pod as it would be created.
 
 Exit status: 0 if no preset is in conflict; 1 if one is; 2 for a wrong command line,
 or a file or cluster that cannot be read.`,

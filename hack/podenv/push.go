@@ -17,8 +17,8 @@ func newPush(a *app) *cobra.Command {
 		Short: "Rebuild components from the tree as it is, edits included, and swap them on the nodes",
 		Long: `push is the contributor's loop: edit the tree, push, see it run. It rebuilds the
 components named, swaps them on every node that runs them, and waits until they
-serve. If a build does not come up, the one before it is put back. podenv node undo goes
-back to the build of the node image.
+serve. If a build does not come up, push restores the one before. podenv node undo
+restores the build of the node image.
 
 Components: ` + strings.Join(build.Components, ", "),
 		Example: `  $EDITOR _output/trees/v1.33/pkg/kubelet/kubelet_pods.go

@@ -28,16 +28,16 @@ func newRebase(a *app) *cobra.Command {
 		Use:   "rebase",
 		Short: "Carry the patches of one series to another Kubernetes minor",
 		Long: `rebase merges the patches of one series into the release of another and writes
-them to its patches/<minor>; a series that does not exist yet is made, on the
-newest release of the minor unless --release names one. At a patch that conflicts
-it stops, as git am -3 does: resolve the conflict where it says and go on with
+them to its patches/<minor>. It creates a series that does not exist yet, on the
+newest release of the minor unless --release names one. It stops at a patch that
+conflicts, as git am -3 does: resolve the conflict where it says and continue with
 --continue. Then it assembles the tree, generated code included.
 
-A patch that has not changed since it was carried is not carried again: what was
-adapted then stays. So after a change of one series the same command brings the
-next one up to date. What is done with each patch is printed; "applied again" is one
-that was adapted before, has changed since and applies without a conflict: look
-whether it has to be adapted again.`,
+A patch that has not changed since it was carried is not carried again, and keeps
+its adaptations. So after you change one series, the same command updates the next
+one. rebase prints what it does with each patch. "applied again" is a patch that was
+adapted before, has changed since and applies without a conflict: check whether it
+needs to be adapted again.`,
 		Example: `  podenv rebase --from v1.33 --to v1.32 --release v1.32.13
   podenv rebase --from tekton-v1.10 --to tekton-v1.11
   podenv rebase --continue          # after resolving a conflict

@@ -71,7 +71,7 @@ inputs have not changed costs nothing.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.series, "series", envOr("SERIES", defaultSeries), "the Kubernetes minor whose patches to use; SERIES sets the default")
-	flags.BoolVar(&a.plain, "plain", false, "print plain lines, as it does where there is no terminal")
+	flags.BoolVar(&a.plain, "plain", false, "print plain lines, as without a terminal")
 
 	root.AddCommand(
 		newDoctor(a), newTree(a), newPatches(a), newBuild(a), newImage(a), newUp(a),

@@ -19,22 +19,21 @@ func newSeries(a *app) *cobra.Command {
 		Use:   "series",
 		Short: "List the series: release, patches, lines touched, feature gates",
 		Long: `series prints, for each series, the release that it stands on, its patches and their
-lines, the lines that these add and remove in existing files, which is what a rebase
-costs, the new files that they bring, and the feature gates with stage and default
-as the built binaries report them: one is started for a moment, without a cluster,
-and its metric kubernetes_feature_enabled is read. A series that is not built has
-the gates of featuregates/ and says so. A series that is being made (it has a file
-patches/<minor>/incomplete) is named with what it lacks.
+lines, the lines that these add and remove in existing files (the cost of a rebase),
+the new files that they bring, and the feature gates with stage and default. The gates
+are what the built binaries report: podenv starts one for a moment, without a cluster,
+and reads its metric kubernetes_feature_enabled. A series that is not built has the
+gates of featuregates/ and says so. For a series in progress (it has a file
+patches/<minor>/incomplete), podenv prints what it lacks.
 
 With --trees it prints instead, for each series with an assembled tree, git's hash
 of the tree's files after the last patch, and with generated code: two series of
 patches that give the same files have the same hashes.
 
-With --verify it first applies, generates, compiles and tests every whole series, and
-prints how far each got; what has not changed since is not done again.
+With --verify it applies, generates, compiles and tests every complete series, and
+prints how far each got. It does not repeat what has not changed.
 
-Exit status: 0, or 1 where the binaries and featuregates/ disagree, or a series
-fails.`,
+Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
 		Example: `  podenv series
   podenv series --trees             # the same files have the same hash
   podenv series --verify            # all of them: hours on an empty cache

@@ -33,8 +33,8 @@ func newTekton(a *app) *cobra.Command {
 		Long: `tekton assembles and builds the patched Tekton Pipelines, loads its images onto the
 nodes of a cluster that podenv up has made, applies the release's own manifests and
 waits until the webhook serves. Then it runs the examples of TEP-0101 as TaskRuns and
-PipelineRuns and prints the environment that each step saw. Run again with nothing
-changed, it only checks.
+PipelineRuns and prints the environment that each step saw. A second run with nothing
+changed only checks.
 
 The newest series of Tekton is used, or the one that --series names.`,
 		Example: `  podenv tekton

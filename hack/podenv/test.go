@@ -24,15 +24,19 @@ linters, the unit tests, the proofs of the patch series, Kubernetes' own tests o
 packages that the patches touch, the proofs of the node image with plain kind, and
 the suites on a cluster of its own, which it deletes.
 
-The last line is "N passed, N failed, N skipped". The exit status is 0 only where
+The last line is "N passed, N failed, N skipped". The exit status is 0 only if
 something passed and nothing failed. The report in JUnit format goes to _output/junit.
+After Ctrl-C, test deletes its clusters and ends with exit status 130.
 
-What compiles, what has clusters of its own and the suites run beside one another.
+Checks that compile, checks with clusters of their own, and the suites run at the same
+time.
 
 Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
-the cluster up and down between builds and gates. The kubelets there are the series'
-own and that of the minor before, or with --full all that the version skew policy
-allows; --full also runs the specs that are labelled Slow, compares the generators
+the cluster up and down between builds and gates, with the kubelets of the series and
+of the minor before.
+
+With --full, upgrade uses all kubelets that the version skew policy allows. --full also
+runs the specs that are labelled Slow and the suite of Tekton, compares the generators
 that a change reaches with all of them, and presses Ctrl-C in each step of podenv up.`,
 		Example: `  podenv test
   podenv test --only lint,unit
@@ -52,7 +56,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "only", proof.Groups, "run only these groups, and what they need")
-	cmd.Flags().BoolVar(&full, "full", false, "every older kubelet, and the slow specs and proofs, too")
+	cmd.Flags().BoolVar(&full, "full", false, "also every older kubelet, the slow specs and the slow proofs")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the test cluster")
 	return cmd
 }

@@ -20,8 +20,8 @@ as kubernetes/kubernetes is, and runs the generators. The tree is a git
 repository: one commit for the release, one for the new files, one per patch, one
 for generated code. Its path is printed.
 
-A tree that you have edited is never overwritten: where its patches have changed
-too, podenv says what is edited and how to keep it or drop it.`,
+podenv never overwrites a tree that you have edited: if its patches have changed
+too, it says what is edited and how to keep or drop it.`,
 		Example: `  podenv tree
   cd "$(podenv tree)" && git log --oneline
   podenv tree --stock               # the release without patches

@@ -27,12 +27,12 @@ func newUp(a *app) *cobra.Command {
 		Short: "From a release tag to a running cluster, with the KEP's stories run on it",
 		Long: `up installs what is missing, assembles and builds the patched release, builds a
 kind node image, creates a cluster with the gates on, waits until it serves, and
-runs KEP-3721's two user stories and an example of PodPreset as pods. Run again with
-nothing changed, it only checks and runs them.
+runs KEP-3721's two user stories and an example of PodPreset as pods. A second run with
+nothing changed only checks the cluster and runs them.
 
-A cluster that was made from something else, or that does not serve, is recreated if
-nothing but Kubernetes' own pods and objects is on it. Otherwise up says what differs,
-and only --recreate recreates it.`,
+up recreates a cluster that was made from something else, or that does not serve, if it
+has only Kubernetes' own pods and objects. Otherwise up says what differs, and only
+--recreate recreates the cluster.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
@@ -71,7 +71,7 @@ and only --recreate recreates it.`,
 	a.stockFlag(cmd)
 	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
 	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "recreate a cluster that differs or does not serve, even if something runs on it")
-	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any port that is free)")
+	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any free port)")
 	return cmd
 }
 
