@@ -86,8 +86,8 @@ func messageEnd(patch []byte) int {
 	return at
 }
 
-// CheckNewFiles finds new files that no patch brings, and forms of a series that are the same
-// as the common one.
+// CheckNewFiles finds new files that no patch brings, forms of a series that are the same
+// as the common one, and files that repeat the license header.
 func CheckNewFiles(l layout.Layout) error {
 	ofKubernetes, err := names(l, "")
 	if err != nil {
@@ -110,11 +110,16 @@ func checkNewFiles(l layout.Layout, names []string) error {
 		if err != nil {
 			return err
 		}
+		header, err := s.Boilerplate()
+		if err != nil {
+			return err
+		}
 		own, shared := s.NewFileFolders()
 		folder = path.Join(path.Dir(Folder(name)), "new")
 		if len(common) == 0 {
 			for _, file := range filesIn(shared) {
 				common[file] = false
+				found = append(found, checkHeader(header, shared, folder, file))
 			}
 		}
 		brought, err := s.NewFiles()
@@ -127,6 +132,7 @@ func checkNewFiles(l layout.Layout, names []string) error {
 			}
 		}
 		for _, file := range filesIn(own) {
+			found = append(found, checkHeader(header, own, Folder(name)+"/new", file))
 			if !slices.Contains(brought, file) {
 				found = append(found, fmt.Errorf("no patch of series %s brings %s/new/%s: delete it, or name it with a line %q in the message of a patch", name, Folder(name), file, newFileTrailer+file))
 			} else if sameFile(filepath.Join(own, file), filepath.Join(shared, file)) {
@@ -140,6 +146,16 @@ func checkNewFiles(l layout.Layout, names []string) error {
 		}
 	}
 	return errors.Join(found...)
+}
+
+// checkHeader refuses a file in dir that repeats the license header. The name of dir in this
+// repository is folder.
+func checkHeader(header Boilerplate, dir, folder, file string) error {
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+	if err != nil || bytes.Equal(header.Cut(file, content), content) {
+		return err
+	}
+	return fmt.Errorf("%s/%s begins with the license header, which it gets in each tree: delete the header", folder, file)
 }
 
 // NewFiles lists the paths of the new files that the patches of s bring, in their order.

@@ -111,6 +111,16 @@ func readIfThere(root, path string) (*newFile, error) {
 	return &f, err
 }
 
+// readStored is readIfThere for one of series.NewFileFolders: it returns the file as a tree has
+// it, with its license header.
+func readStored(folder, path string, header series.Boilerplate) (*newFile, error) {
+	f, err := readIfThere(folder, path)
+	if f != nil {
+		f.content = header.Add(path, f.content)
+	}
+	return f, err
+}
+
 // checkImports refuses a Go file that imports from this module, because in a tree its packages
 // have other import paths.
 func (f newFile) checkImports() error {
@@ -132,10 +142,10 @@ func (f newFile) checkImports() error {
 }
 
 // canStandAlone reports whether a patch can bring the file by its name: it is text at a path
-// that git writes without quotes.
-func (f newFile) canStandAlone() bool {
+// that git writes without quotes, and the next tree gets the same text.
+func (f newFile) canStandAlone(header series.Boilerplate) bool {
 	plain := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
-	return !strings.ContainsFunc(f.path, plain) && !bytes.ContainsRune(f.content, 0)
+	return !strings.ContainsFunc(f.path, plain) && !bytes.ContainsRune(f.content, 0) && header.IsInverse(f.path, f.content)
 }
 
 // write puts the file below the folder root.
@@ -153,15 +163,18 @@ func (f newFile) write(root string) error {
 
 // newFileEdit is an edit, made in a tree, of a file that stands in this repository.
 type newFileEdit struct {
-	path string
-	root string   // the folder that the file is below: the repository, or one of series.NewFileFolders
-	file *newFile // nil where it was deleted
+	path   string
+	root   string // the folder that the file is below: the repository, or one of series.NewFileFolders
+	header series.Boilerplate
+	file   *newFile // as the tree has it; nil where it was deleted
 }
 
 // apply makes the edit in this repository.
 func (e newFileEdit) apply() error {
 	if e.file != nil {
-		return e.file.write(e.root)
+		f := *e.file
+		f.content = e.header.Cut(f.path, f.content)
+		return f.write(e.root)
 	}
 	path := filepath.Join(e.root, filepath.FromSlash(e.path))
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -209,7 +222,14 @@ func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newF
 // newFileEdit compares the file at path below root with what the tree was made from and
 // with what the tree has, which is checked out and clean.
 func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEdit, error) {
-	here, err := readIfThere(root, path)
+	var header series.Boilerplate // the files of this module have theirs
+	var err error
+	if root != a.layout.Root {
+		if header, err = a.series.Boilerplate(); err != nil {
+			return nil, err
+		}
+	}
+	here, err := readStored(root, path, header)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +248,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 	case here.hash() != taken:
 		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: take over by hand what is missing in the one or the other, until the two are equal", a.relative(filepath.Join(root, path)), a.tree.dir)
 	}
-	return &newFileEdit{path: path, root: root, file: want}, nil
+	return &newFileEdit{path: path, root: root, header: header, file: want}, nil
 }
 
 // others lists the other series whose patches bring the new file at path: those that share its
@@ -291,8 +311,13 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 }
 
 // bring finds the new files that the commits bring, as far as they can stand alone: those that
-// neither the release nor this module has, in their form at HEAD.
-func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *ownership) (by map[string]string, err error) {
+// neither the release nor this module has, in their form at HEAD. A note names each that cannot
+// for want of a license header.
+func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *ownership, w *Written) (by map[string]string, err error) {
+	header, err := a.series.Boilerplate()
+	if err != nil {
+		return nil, err
+	}
 	released, err := a.tree.fields(ctx, "ls-tree", "-r", "-z", "--name-only", commits[0].id)
 	if err != nil {
 		return nil, err
@@ -303,6 +328,7 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 	}
 	by = map[string]string{}
 	owners.brought = map[string]bool{}
+	bare := map[string]bool{}
 	for _, c := range commits[1:] {
 		for _, p := range c.paths {
 			if c.kind != kindPatch || old[p] || owners.brought[p] || owners.isNewFile(p) || owners.gen.isGenerated(p) {
@@ -316,10 +342,15 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 			if err != nil {
 				return nil, err
 			}
-			if f.canStandAlone() {
+			if f.canStandAlone(header) {
 				owners.brought[p], by[p] = true, c.id
+			} else if !header.IsInverse(p, f.content) {
+				bare[p] = true
 			}
 		}
+	}
+	for _, p := range sortedKeys(bare) {
+		w.Notes = append(w.Notes, fmt.Sprintf("%s stays in its patch, because it has no license header: start it with the text of %s", p, a.relative(a.series.BoilerplateFile())))
 	}
 	return by, nil
 }

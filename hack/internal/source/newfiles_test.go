@@ -249,6 +249,100 @@ func TestWhatStaysInThePatch(t *testing.T) {
 	}
 }
 
+// licenseHeader is what new Go files of a tree start with where newWorldWithHeader is the repository.
+const licenseHeader = "/*\nCopyright 2026 The Authors.\n*/\n\n"
+
+// newWorldWithHeader is newWorldWithNewFile, in which new files have a license header.
+func newWorldWithHeader(t testing.TB) *world {
+	t.Helper()
+	w := newWorldWithNewFile(t)
+	w.write("patches/boilerplate.go.txt", strings.TrimSpace(licenseHeader)+"\n")
+	w.mustAssemble()
+	return w
+}
+
+func TestALicenseHeaderStandsOnce(t *testing.T) {
+	w := newWorldWithHeader(t)
+	tree := w.git("rev-parse", "HEAD^{tree}")
+	if got, want := w.git("show", "HEAD:"+joins)+"\n", licenseHeader+w.read("patches/new/"+joins); got != want {
+		t.Errorf("the tree has\n%s\nwant\n%s", got, want)
+	}
+	if got := w.git("show", "HEAD:hack/run.sh"); got != "#!/bin/sh" {
+		t.Errorf("the script is %q", got)
+	}
+	if changed := w.mustWritePatches(); len(changed) > 0 {
+		t.Errorf("writing the patches of an assembled tree changed %v", changed)
+	}
+	w.edit(joins, "return 10", "return 11")
+	w.edit("pkg/kubelet/more.go", "", "//go:build linux\n\n"+licenseHeader+"package kubelet\n")
+	w.edit("pkg/kubelet/theirs.go", "", "// Copyright 2019 Others.\n\npackage kubelet\n")
+	w.commit("kubelet: more")
+	edited := w.git("rev-parse", "HEAD^{tree}")
+	want := []string{"patches/new/" + joins, "patches/new/pkg/kubelet/more.go", "patches/new/pkg/kubelet/theirs.go", "patches/v1.33/0003-kubelet-more.patch"}
+	if diff := cmp.Diff(want, w.mustWritePatches()); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+	for path, want := range map[string]string{
+		joins:                   "package kubelet\n\n// Joins joins.\nfunc Joins() int { return 11 }\n",
+		"pkg/kubelet/more.go":   "//go:build linux\n\npackage kubelet\n",
+		"pkg/kubelet/theirs.go": "// Copyright 2019 Others.\n\npackage kubelet\n",
+	} {
+		if diff := cmp.Diff(want, w.read("patches/new/"+path)); diff != "" {
+			t.Errorf("patches/new/%s (-want +got):\n%s", path, diff)
+		}
+	}
+	w.ok(os.RemoveAll(w.layout.Output()))
+	w.mustAssemble()
+	if got := w.git("rev-parse", "HEAD^{tree}"); got != edited || got == tree {
+		t.Errorf("reassembled the tree is %s, was %s", got, edited)
+	}
+	w.ok(series.CheckNewFiles(w.layout))
+}
+
+func TestANewFileWithoutALicenseHeaderStaysInThePatch(t *testing.T) {
+	w := newWorldWithHeader(t)
+	w.edit("pkg/kubelet/bare.go", "", "package kubelet\n")
+	w.edit(joins, licenseHeader, "")
+	w.commit("kubelet: bare")
+	tree := w.git("rev-parse", "HEAD^{tree}")
+	w.mustWritePatches()
+	if patch := w.patches()["0003-kubelet-bare.patch"]; !strings.Contains(patch, "b/pkg/kubelet/bare.go") || w.read("patches/new/"+joins) != "" {
+		t.Errorf("the patch is\n%s", patch)
+	}
+	for _, path := range []string{"pkg/kubelet/bare.go", joins} {
+		if !slices.Contains(w.notes, path+" stays in its patch, because it has no license header: start it with the text of patches/boilerplate.go.txt") {
+			t.Errorf("%s is not in the notes %q", path, w.notes)
+		}
+	}
+	w.mustAssemble()
+	if got := w.git("rev-parse", "HEAD^{tree}"); got != tree {
+		t.Errorf("assembled from the patches the tree is %s, was %s", got, tree)
+	}
+}
+
+func TestAnotherLicenseHeaderIsForTheNextAssembly(t *testing.T) {
+	w := newWorldWithHeader(t)
+	newer := strings.Replace(licenseHeader, "2026", "2027", 1)
+	w.write("patches/boilerplate.go.txt", newer)
+	if changed := w.mustWritePatches(); len(changed) > 0 {
+		t.Errorf("the older tree wrote %v", changed)
+	}
+	w.mustAssemble()
+	if got := w.git("show", "HEAD:"+joins); !strings.HasPrefix(got, newer+"package kubelet") {
+		t.Errorf("the tree has %q", got)
+	}
+	w.edit(joins, "return 10", "return 13")
+	w.commit("kubelet: 13")
+	w.write("patches/new/"+joins, "package kubelet\n\nfunc Joins() int { return 14 }\n")
+	if _, err := w.writePatches(); err == nil || !strings.Contains(err.Error(), "patches/new/"+joins+" was edited both") {
+		t.Errorf("edited in both places: %v", err)
+	}
+	w.write("patches/new/"+joins, "package kubelet\n\n// Joins joins.\nfunc Joins() int { return 13 }\n")
+	if changed := w.mustWritePatches(); len(changed) != 0 {
+		t.Errorf("equal in both places, the file was written: %v", changed)
+	}
+}
+
 func TestWrongNamesOfNewFilesSayWhatToDo(t *testing.T) {
 	const patch = "patches/v1.33/0001-kubelet-join.patch"
 	rename := func(to string) func(*world) {
@@ -296,6 +390,7 @@ func TestARebaseCarriesTheNamesOfNewFiles(t *testing.T) {
 	w.edit("pkg/kubelet/kubelet.go", "return 12 }", "return Joins() }")
 	w.commit("kubelet: join")
 	w.mustWritePatches()
+	w.write("patches/boilerplate.go.txt", licenseHeader)
 	w.mustAssemble()
 	w.write("patches/v1.32/new/"+joins, "package kubelet // v1.32\n")
 	common := w.read("patches/new/" + joins)

@@ -44,6 +44,10 @@ func readPatches(s series.Series) ([]patchFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	header, err := s.Boilerplate()
+	if err != nil {
+		return nil, err
+	}
 	patches := make([]patchFile, len(paths))
 	by := map[string]string{}
 	for i, path := range paths {
@@ -51,7 +55,7 @@ func readPatches(s series.Series) ([]patchFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPatch(path, data, s)
+		p, err := newPatch(path, data, s, header)
 		if err != nil {
 			return nil, fmt.Errorf("%s of series %s cannot be read as a patch: %w; restore it with git, or rewrite it from the tree with `podenv patches`", filepath.Base(path), s.Name, err)
 		}
@@ -69,8 +73,9 @@ func readPatches(s series.Series) ([]patchFile, error) {
 // mboxFrom is the line with which git format-patch starts a mail.
 var mboxFrom = regexp.MustCompile(`(?m)^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001$`)
 
-// newPatch reads a patch as a series stores it. Its new files are in the form of the series s.
-func newPatch(path string, stored []byte, s series.Series) (patchFile, error) {
+// newPatch reads a patch as a series stores it. Its new files are in the form of the series s,
+// with header.
+func newPatch(path string, stored []byte, s series.Series, header series.Boilerplate) (patchFile, error) {
 	// `git am` tells which mail it stopped at by number: with one mail in each file that is
 	// the number of the file.
 	if n := len(mboxFrom.FindAll(stored, -1)); n != 1 {
@@ -79,8 +84,7 @@ func newPatch(path string, stored []byte, s series.Series) (patchFile, error) {
 	p := patchFile{path: path, stored: stored}
 	_, names, _ := series.SplitMessage(stored)
 	for _, name := range names {
-		folder := s.NewFileFolder(name)
-		f, err := readIfThere(folder, name)
+		f, err := readStored(s.NewFileFolder(name), name, header)
 		if err != nil {
 			return patchFile{}, err
 		}
@@ -110,7 +114,7 @@ func readWhole(path string) (patchFile, error) {
 	if err != nil {
 		return patchFile{}, err
 	}
-	return newPatch(path, data, series.Series{})
+	return newPatch(path, data, series.Series{}, series.Boilerplate{})
 }
 
 // expand makes a patch whole: it puts the files that the patch brings into its diff, and takes

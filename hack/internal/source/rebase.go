@@ -181,9 +181,13 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 	if err != nil {
 		return false, err
 	}
+	header, err := r.series.Boilerplate()
+	if err != nil {
+		return false, err
+	}
 	now := carriedFrom(r.from, from)
 	for i := range from {
-		if from[i], err = newPatch(from[i].path, from[i].stored, r.series); err != nil {
+		if from[i], err = newPatch(from[i].path, from[i].stored, r.series, header); err != nil {
 			return false, fmt.Errorf("carrying %s to %s: %w", from[i].name(), r.series.Name, err)
 		}
 	}

@@ -73,7 +73,8 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err := a.tree.check(commits, a.state, owners); err != nil {
 		return nil, err
 	}
-	by, err := a.bring(ctx, commits, owners)
+	w := &Written{}
+	by, err := a.bring(ctx, commits, owners, w)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,6 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	a.step.Now("writing patches")
-	w := &Written{}
 	made, err := os.MkdirTemp("", "podenv-patches-")
 	if err != nil {
 		return nil, err
