@@ -120,8 +120,8 @@ func kindBuilds(c *check) (err error) {
 	return nil
 }
 
-// deleteImages deletes images, those of them that there are, and containers made from them:
-// kind deletes its own, unless it is interrupted.
+// deleteImages deletes those of images that exist, and the containers made from them: kind
+// deletes its own container, unless it is interrupted.
 func deleteImages(ctx context.Context, e *engine.Engine, images ...string) error {
 	for _, image := range images {
 		if e.Docker(ctx, "image", "inspect", image).Run() != nil {

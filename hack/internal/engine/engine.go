@@ -13,8 +13,8 @@ import (
 // Engine is a container engine that serves and runs privileged containers.
 type Engine struct{ info Info }
 
-// Ensure returns the container engine of this host. It installs Docker where it is
-// missing, and starts it where it does not serve; it keeps running after this
+// Ensure returns the container engine of this host. It installs Docker if it is
+// missing, and starts it if it does not serve. Docker keeps running after this
 // process has ended. ErrNoEngine or ErrPrivileged is in the chain of an error that
 // says what the user can do about the host.
 func Ensure(ctx context.Context, l layout.Layout, step *progress.Step) (*Engine, error) {

@@ -48,7 +48,7 @@ func queryInfo(ctx context.Context) (Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if _, err := exec.LookPath("docker"); err != nil {
-		return Info{}, remedy.New(fmt.Errorf("%w: %w", ErrNoEngine, errNoCommand), "`podenv up` installs it, where it may")
+		return Info{}, remedy.New(fmt.Errorf("%w: %w", ErrNoEngine, errNoCommand), "`podenv up` installs it if it has permission")
 	}
 	// The command exits with 0 or 1 without a daemon, by its version, and says why on
 	// either stream.
@@ -96,5 +96,5 @@ func notServing(said, endpoint string) error {
 			"start it there, or go back to this host's: unset DOCKER_HOST, `docker context use default`",
 		)
 	}
-	return remedy.New(fmt.Errorf("%w: %w: %s", ErrNoEngine, errNotServing, said), "`podenv up` starts one, where it may")
+	return remedy.New(fmt.Errorf("%w: %w: %s", ErrNoEngine, errNotServing, said), "`podenv up` starts one if it has permission")
 }

@@ -58,7 +58,7 @@ func (h *host) startService(ctx context.Context, step *progress.Step) error {
 }
 
 // awaited is the error of await for the daemon called who. One with ErrNoEngine in
-// its chain says all that there is to say.
+// its chain needs no more context.
 func awaited(err error, who, hint string) error {
 	if err == nil || errors.Is(err, ErrNoEngine) {
 		return err

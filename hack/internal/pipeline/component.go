@@ -56,7 +56,7 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 	return b, err
 }
 
-// TreeAsItIs returns the tree with the edits of a person, or a new one where there is none. A
+// TreeAsItIs returns the tree with a person's edits, or a new one if there is no tree yet. A
 // stock tree has no edits.
 func (p *Pipeline) TreeAsItIs(ctx context.Context) (*source.Tree, error) {
 	if !p.Stock {

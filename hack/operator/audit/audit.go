@@ -36,10 +36,10 @@ type Report struct {
 	Unread   []error   // why a resource could not be read to its end, one each
 }
 
-// Run looks at every pod and pod template. A resource that the server does not have is
-// passed over; one that it refuses to list or get is in the Report's Unread, and the others
-// are looked at. An error means that there is no Report: ErrNoNamespace, no answer, no
-// valid credentials, or that ctx has ended.
+// Run looks at every pod and pod template. It skips a resource that the server
+// does not have. A resource that the server refuses to list or get is in the Report's Unread.
+// There is no Report with an error: ErrNoNamespace, no answer, no valid credentials, or the
+// error of ctx.
 func Run(ctx context.Context, client kubernetes.Interface, o Options) (*Report, error) {
 	if o.PageSize <= 0 {
 		o.PageSize = pageSize

@@ -17,7 +17,7 @@ func TestPages(t *testing.T) {
 		requests int
 	}{
 		"protobuf, where the server offers it": {expired: never, requests: 4},
-		"JSON, where it is all that there is":  {expired: never, jsonOnly: true, requests: 4},
+		"JSON, where the server has only that": {expired: never, jsonOnly: true, requests: 4},
 		"an expired token is exchanged for the one that the server offers": {
 			expired: func(token string) *metav1.Status {
 				if token == "6" {
