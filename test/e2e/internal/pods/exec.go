@@ -29,7 +29,7 @@ func TryExec(ctx context.Context, f *framework.Framework, pod, container, stdin 
 	if stdin != "" {
 		options.Stdin = strings.NewReader(stdin)
 	}
-	stdout, stderr, err := e2epod.ExecWithOptionsContext(ctx, f, options)
+	stdout, stderr, err := e2epod.Exec(f.TContext(ctx), options)
 	if err != nil {
 		return stdout, fmt.Errorf("in container %s of pod %s: %q: %w: %s", container, pod, command, err, stderr)
 	}
