@@ -13,7 +13,7 @@ import (
 )
 
 // outputVersion is raised when Generate makes something else of the same inputs.
-const outputVersion = "2"
+const outputVersion = "3"
 
 // InputsKey is a hash of all that Generate's output depends on: equal keys of the same
 // release mean equal generated files. It reads what changed since the release, and no

@@ -74,15 +74,12 @@ func isFixtureTest(file string) bool {
 // hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh run.
 var minors = map[string]*kubernetes{
 	"v1.29": {
-		tools:        oldTools,
-		toolsVersion: "v0.26.0",
-		gopath:       true,
-		packageGenerators: with(packageGenerators, map[string][]string{
-			"conversion-gen": {"--extra-dirs"},
-			"defaulter-gen":  {"--extra-peer-dirs"},
-		}),
-		machinery: machinery,
-		specGates: "AllAlpha=true,OpenAPIEnums=false",
+		tools:             oldTools,
+		toolsVersion:      "v0.26.0",
+		gopath:            true,
+		packageGenerators: with(packageGenerators, map[string][]string{"conversion-gen": {"--extra-dirs"}}),
+		machinery:         machinery,
+		specGates:         "AllAlpha=true,OpenAPIEnums=false",
 	},
 	"v1.30": {
 		tools:             tools(),
@@ -170,11 +167,11 @@ var oldTools = slices.Insert(slices.DeleteFunc(tools(), func(tool string) bool {
 	return tool == "k8s.io/kube-openapi/cmd/openapi-gen"
 }), 0, "k8s.io/code-generator/cmd/openapi-gen")
 
-// with gives the generators, by tool, those allFlags.
+// with gives the generators, by tool, these allFlags too.
 func with(generators []packageGenerator, allFlags map[string][]string) []packageGenerator {
 	generators = slices.Clone(generators)
 	for i, g := range generators {
-		generators[i].allFlags = allFlags[g.tool]
+		generators[i].allFlags = append(slices.Clone(g.allFlags), allFlags[g.tool]...)
 	}
 	return generators
 }
@@ -189,7 +186,10 @@ var packageGenerators = []packageGenerator{
 		tool: "conversion-gen", marker: "conversion-gen", file: "zz_generated.conversion.go",
 		flags: []string{"--extra-peer-dirs=k8s.io/kubernetes/pkg/apis/core,k8s.io/kubernetes/pkg/apis/core/v1,k8s.io/api/core/v1"},
 	},
-	{tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go"},
+	{
+		// The defaults of a type call those of its fields, whose package may not be reached.
+		tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go", allFlags: []string{"--extra-peer-dirs"},
+	},
 	{tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go", methods: true},
 }
 

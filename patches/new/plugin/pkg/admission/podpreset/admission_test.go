@@ -21,8 +21,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-helpers/settings/inject"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/settings/install"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
 )
@@ -431,6 +433,28 @@ func TestPresetsOfANamespaceAreOrderedByAge(t *testing.T) {
 }
 
 // TestNamespaceWithoutPresetsAllocatesNothing is what pods pay that have no presets.
+// What a preset leaves out gets the default that it has in a pod.
+func TestDefaultsAreThoseOfPods(t *testing.T) {
+	env := []v1.EnvVar{{Name: "NODE", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}}
+	volumes := []v1.Volume{
+		{Name: "none"},
+		{Name: "secret", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s"}}},
+		{Name: "token", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{
+			Sources: []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token"}}}}}},
+		{Name: "disk", VolumeSource: v1.VolumeSource{RBD: &v1.RBDVolumeSource{}}},
+	}
+	preset := (&settingsv1alpha1.PodPreset{Spec: settingsv1alpha1.PodPresetSpec{Env: env, Volumes: volumes}}).DeepCopy()
+	pod := (&v1.Pod{Spec: v1.PodSpec{Volumes: volumes, Containers: []v1.Container{{Env: env}}}}).DeepCopy()
+	legacyscheme.Scheme.Default(preset)
+	legacyscheme.Scheme.Default(pod)
+	if got, want := preset.Spec.Env, pod.Spec.Containers[0].Env; !reflect.DeepEqual(got, want) {
+		t.Errorf("the defaults make variables of a preset %+v, want %+v, as of a pod", got, want)
+	}
+	if got, want := preset.Spec.Volumes, pod.Spec.Volumes; !reflect.DeepEqual(got, want) {
+		t.Errorf("the defaults make volumes of a preset %+v, want %+v, as of a pod", got, want)
+	}
+}
+
 func TestNamespaceWithoutPresetsAllocatesNothing(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
 	pod := website()
