@@ -39,7 +39,7 @@ func TestFileKeys(t *testing.T) {
 	ginkgo.ReportAfterSuite("write the results", func(r ginkgo.Report) {
 		// Those of other features are none of these results.
 		r.SpecReports = slices.DeleteFunc(r.SpecReports, func(spec types.SpecReport) bool { return spec.State == types.SpecStateSkipped })
-		framework.ExpectNoError(reporters.GenerateJUnitReport(r, *results))
+		framework.ExpectNoError(reporters.GenerateJUnitReportWithConfig(r, *results, reporters.JunitReportConfig{OmitSuiteSetupNodes: true}))
 	})
 	ginkgo.RunSpecs(t, "EnvFiles of the release", suite, reporter)
 }
