@@ -9,12 +9,10 @@ import (
 
 const projectHeader = "/*\nCopyright 2026 The Authors.\n\nLicensed under the Apache License.\n*/\n"
 
-func TestALicenseHeaderIsAddedAndCut(t *testing.T) {
-	l := repository(t, map[string]string{
-		"patches/v1.33/go.mod":       pin133,
-		"patches/boilerplate.go.txt": projectHeader,
-	})
-	s, err := Load(l, "v1.33")
+// headerOf reads the header of the series called name.
+func headerOf(t *testing.T, l layout.Layout, name string) Boilerplate {
+	t.Helper()
+	s, err := Load(l, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,6 +20,15 @@ func TestALicenseHeaderIsAddedAndCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return header
+}
+
+func TestALicenseHeaderIsAddedAndCut(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":       pin133,
+		"patches/boilerplate.go.txt": projectHeader,
+	})
+	header := headerOf(t, l, "v1.33")
 	const start = projectHeader + "\n"
 	for name, c := range map[string]struct {
 		path, here, tree string
@@ -66,14 +73,7 @@ func TestAProjectWithoutAHeader(t *testing.T) {
 		"patches/tekton/boilerplate.go.txt": projectHeader,
 	})
 	for name, want := range map[string]string{"v1.33": "package a\n", "tekton-v1.10": projectHeader + "\npackage a\n"} {
-		s, err := Load(l, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		header, err := s.Boilerplate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		header := headerOf(t, l, name)
 		if got := header.Add("a.go", []byte("package a\n")); string(got) != want || !header.IsInverse("a.go", got) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -118,14 +118,7 @@ func TestNewFilesOfThisRepositoryGetALicenseHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, authors := range map[string]string{"v1.33": "The Kubernetes Authors.", "tekton-v1.10": "The Tekton Authors"} {
-		s, err := Load(l, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		header, err := s.Boilerplate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		header := headerOf(t, l, name)
 		got := string(header.Add("a.go", []byte("package a\n")))
 		if !strings.HasPrefix(got, "/*\nCopyright 2026 "+authors+"\n") || !strings.HasSuffix(got, "\n*/\n\npackage a\n") {
 			t.Errorf("in a tree of %s a new file is\n%s", name, got)
