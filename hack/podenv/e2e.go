@@ -38,6 +38,7 @@ Exit status: 0 only where a spec ran and none failed.`,
   podenv e2e --suite tekton              # after podenv tekton
   podenv e2e --suite upgrade --procs 1   # operates nodes: podenv's own clusters only
   podenv e2e --suite upgrade --procs 1 --focus 'Version skew' --older v1.30,v1.31,v1.32
+  podenv e2e --suite upgrade --procs 1 --focus 'newer minors' --newer v1.34,v1.35,v1.36,v1.37
   podenv e2e --kubeconfig ~/.kube/config --context other --label-filter 'Feature:EnvFiles'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,6 +74,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.StringVar(&o.JUnit, "junit", "", "the file for the results (default _output/e2e/<suite>.xml)")
 	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
 	flags.StringSliceVar(&o.Older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
+	flags.StringSliceVar(&o.Newer, "newer", nil, "newer minors that the suite upgrade takes the cluster to, one after the other (default the minor after)")
 	flags.IntVar(&o.Walks, "walks", 1, "how often the soak of the suite upgrade takes the kubelet up and down")
 	flags.IntVar(&o.Starts, "starts", 50, "how many containers start beside each kind of writer in the suite envfiles")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
@@ -98,6 +100,20 @@ func olderOf(l layout.Layout, s series.Series, asked []string) ([]string, error)
 	return s.Older(l, 1)
 }
 
+// newerOf returns the minors that the series' is upgraded to: those that were asked for, or
+// the one after.
+func newerOf(l layout.Layout, s series.Series, asked []string) ([]string, error) {
+	may, err := s.Newer(l)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(asked); n > len(may) || !slices.Equal(asked, may[:n]) {
+		return nil, &usageError{fmt.Errorf("--newer %s: the control plane of %s goes on one minor at a time: name the first ones of %s",
+			strings.Join(asked, ","), s.Name, cmp.Or(strings.Join(may, ","), "none, as patches/ has no newer release"))}
+	}
+	return may[:min(len(may), max(1, len(asked)))], nil
+}
+
 // ownCluster points o at podenv's cluster.
 func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	s, err := series.Load(a.layout, a.series)
@@ -107,7 +123,7 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	if o.Older, err = olderOf(a.layout, s, o.Older); err != nil {
 		return err
 	}
-	if o.Newer, err = s.Newer(a.layout); err != nil {
+	if o.Newer, err = newerOf(a.layout, s, o.Newer); err != nil {
 		return err
 	}
 	e, err := engine.Ensure(ctx, a.layout, nil)

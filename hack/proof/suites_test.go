@@ -12,6 +12,7 @@ import (
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
@@ -87,8 +88,13 @@ func upgrades(c *check) error {
 	if err != nil {
 		return err
 	}
-	if *full && newer != "" {
-		builds = append(builds, [2]string{"stock:" + newer, "kube-apiserver"}, [2]string{"stock:" + newer, "kube-controller-manager"})
+	if *full && len(newer) > 0 {
+		builds = append(builds, [2]string{"stock:" + newer[0], "kube-apiserver"}, [2]string{"stock:" + newer[0], "kube-controller-manager"})
+		for _, minor := range newer {
+			for _, component := range node.Components {
+				builds = append(builds, [2]string{"patched:" + minor, component})
+			}
+		}
 	}
 	for _, b := range builds {
 		c.step.Now("building %s %s", b[1], b[0])

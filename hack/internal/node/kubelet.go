@@ -3,10 +3,12 @@ package node
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"golang.org/x/mod/semver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -21,12 +23,18 @@ const (
 	crashes = 3
 	// kubeletConfig is the kubelet's configuration file on kind's nodes.
 	kubeletConfig = "/var/lib/kubelet/config.yaml"
+	// kubeletFlags has the flags that kubeadm gives the kubelet.
+	kubeletFlags = "/var/lib/kubelet/kubeadm-flags.env"
+	// noPauseImage is the first minor whose kubelet refuses the flag that names the pause
+	// image. kubeadm takes it away where it upgrades a node to that minor.
+	noPauseImage = "v1.35"
 )
 
 // kubelet is a systemd service.
 type kubelet struct {
 	*target
 	change
+	flags  bool // the change replaces kubeletFlags
 	turned time.Time
 }
 
@@ -56,7 +64,7 @@ func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
 	return s, nil
 }
 
-func (k *kubelet) files() []string { return []string{binDir + k.name, kubeletConfig} }
+func (k *kubelet) files() []string { return []string{binDir + k.name, kubeletConfig, kubeletFlags} }
 
 // changed are the files that the change replaces.
 func (k *kubelet) changed() []string {
@@ -67,16 +75,22 @@ func (k *kubelet) changed() []string {
 	if k.gates != nil || k.original {
 		files = append(files, kubeletConfig)
 	}
+	if k.flags || k.original {
+		files = append(files, kubeletFlags)
+	}
 	return files
 }
 
-func (k *kubelet) put(ctx context.Context, ch change, _ cluster.State) error {
+func (k *kubelet) put(ctx context.Context, ch change, to cluster.State) error {
 	k.change = ch
 	if k.original {
 		return k.putOriginal(ctx, k.changed()...)
 	}
 	if k.binary != "" {
 		if err := k.putBinary(ctx, k.binary); err != nil {
+			return err
+		}
+		if err := k.putFlags(ctx, to.Version); err != nil {
 			return err
 		}
 	}
@@ -90,10 +104,29 @@ func (k *kubelet) put(ctx context.Context, ch change, _ cluster.State) error {
 	if config, err = setKubeletGates(config, k.gates); err != nil {
 		return fmt.Errorf("%s: %w", kubeletConfig, err)
 	}
-	if err := k.write(ctx, strings.NewReader(config), beside(kubeletConfig, asNew), "0644"); err != nil {
+	return k.putText(ctx, kubeletConfig, config)
+}
+
+// putFlags takes the flags to the node that the kubelet of a version is started with, if
+// they are others.
+func (k *kubelet) putFlags(ctx context.Context, version string) error {
+	now, err := k.exec(ctx, "cat", kubeletFlags)
+	if err != nil {
 		return err
 	}
-	return k.link(ctx, kubeletConfig, beside(kubeletConfig, asOld))
+	flags := flagsFor(version, now)
+	if k.flags = flags != now; !k.flags {
+		return nil
+	}
+	return k.putText(ctx, kubeletFlags, flags+"\n")
+}
+
+// putText puts a file with the text beside the one in use, which it keeps.
+func (k *kubelet) putText(ctx context.Context, file, text string) error {
+	if err := k.write(ctx, strings.NewReader(text), beside(file, asNew), "0644"); err != nil {
+		return err
+	}
+	return k.link(ctx, file, beside(file, asOld))
 }
 
 func (k *kubelet) turn(ctx context.Context) error  { return k.restart(ctx, asNew) }
@@ -187,6 +220,16 @@ func parseUnit(out string) (u unit, err error) {
 		return unit{}, fmt.Errorf("systemctl show printed %q: want MainPID and NRestarts", out)
 	}
 	return u, nil
+}
+
+var pauseImageFlag = regexp.MustCompile(` ?--pod-infra-container-image=[^ "]*`)
+
+// flagsFor returns kubeadm's flags without the one that the kubelet of a version refuses.
+func flagsFor(version, flags string) string {
+	if semver.Compare(semver.MajorMinor(version), noPauseImage) < 0 {
+		return flags
+	}
+	return pauseImageFlag.ReplaceAllString(flags, "")
 }
 
 // kubeletGates returns the feature gates that a KubeletConfiguration sets.

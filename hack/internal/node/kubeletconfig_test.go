@@ -47,3 +47,24 @@ func TestSetKubeletGatesRefusesWhatIsNoKubeletConfiguration(t *testing.T) {
 		}
 	}
 }
+
+func TestFlagsForLeavesOutThePauseImageWhereTheKubeletRefusesIt(t *testing.T) {
+	const (
+		flags   = `KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:3.10 --node-ip=172.18.0.2 --node-labels="`
+		without = `KUBELET_KUBEADM_ARGS=" --node-ip=172.18.0.2 --node-labels="`
+	)
+	for version, want := range map[string]string{
+		"v1.34.10":          flags,
+		"v1.35.8":           without,
+		"v1.35.8+podenv.16": without,
+		"v1.37.0-alpha.1":   without,
+		"":                  flags, // a kubelet that is down has no version
+	} {
+		if got := flagsFor(version, flags); got != want {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
+		if got := flagsFor(version, without); got != without {
+			t.Errorf("%s: %s became %s", version, without, got)
+		}
+	}
+}

@@ -156,7 +156,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 // it should be.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (c *cluster.Cluster, err error) {
 	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
-	cfg.CgroupV1 = toldOfCgroupV1(p.Series.Name)
+	cfg.CgroupV1 = knowsFailCgroupV1(p.Series.Name)
 	err = p.step("cluster "+cfg.Name, func(s *progress.Step) error {
 		c, err = cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
 		return err
@@ -164,9 +164,9 @@ func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (
 	return c, err
 }
 
-// toldOfCgroupV1 reports whether kubelets of a cluster of minor are told to run on cgroup v1:
-// those that refuse it by default, and those of the minor that is upgraded to them.
-func toldOfCgroupV1(minor string) bool { return semver.Compare(minor, "v1.34") >= 0 }
+// knowsFailCgroupV1 reports whether kubelets of minor can be told to run on cgroup v1. All that
+// can are told, as their nodes may go on to a minor that refuses it by default (v1.35).
+func knowsFailCgroupV1(minor string) bool { return semver.Compare(minor, "v1.31") >= 0 }
 
 // Gates are the gates that a cluster of the series has on: those of this branch, and on
 // v1.29 the one of ValidatingAdmissionPolicy, which later releases have on by default.

@@ -9,8 +9,8 @@ import (
 )
 
 func TestKubeletsThatAreToldOfCgroupV1(t *testing.T) {
-	for minor, want := range map[string]bool{"v1.29": false, "v1.33": false, "v1.34": true, "v1.35": true, "v1.37": true} {
-		if got := toldOfCgroupV1(minor); got != want {
+	for minor, want := range map[string]bool{"v1.29": false, "v1.30": false, "v1.31": true, "v1.33": true, "v1.37": true} {
+		if got := knowsFailCgroupV1(minor); got != want {
 			t.Errorf("%s: %t, want %t", minor, got, want)
 		}
 	}

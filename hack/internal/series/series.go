@@ -193,19 +193,21 @@ func (s Series) Older(l layout.Layout, n int) ([]string, error) {
 	return older[max(0, len(older)-n):], nil
 }
 
-// Newer is the minor after the series', or empty where patches/ does not have its release.
-// Its patches may be incomplete: what it is wanted for is the stock release.
-func (s Series) Newer(l layout.Layout) (string, error) {
-	names, err := names(l, "")
+// Newer are the minors that the series' is upgraded to one after the other, as far as patches/
+// has each. Their patches may be incomplete.
+func (s Series) Newer(l layout.Layout) ([]string, error) {
+	all, err := names(l, "")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	for _, name := range names {
-		if minor(name) == minor(s.Name)+1 {
-			return name, nil
+	var newer []string
+	for next := minor(s.Name) + 1; ; next++ {
+		i := slices.IndexFunc(all, func(name string) bool { return minor(name) == next })
+		if i < 0 {
+			return newer, nil
 		}
+		newer = append(newer, all[i])
 	}
-	return "", nil
 }
 
 // minor is the number of a minor: 33 of v1.33.

@@ -151,15 +151,15 @@ func TestOlderAreThoseThatAKubeletMayHave(t *testing.T) {
 	}
 }
 
-func TestNewerIsTheMinorAfter(t *testing.T) {
+func TestNewerAreTheMinorsAfter(t *testing.T) {
 	files := map[string]string{}
-	for _, name := range []string{"v1.9", "v1.32", "v1.33", "v1.35"} {
+	for _, name := range []string{"v1.9", "v1.32", "v1.33", "v1.34", "v1.36"} {
 		files["patches/"+name+"/go.mod"] = "module x\n"
 	}
 	files["patches/v1.33/incomplete"] = "a node image\n"
 	l := repository(t, files)
-	for name, want := range map[string]string{"v1.32": "v1.33", "v1.33": "", "v1.35": ""} {
-		if got, err := (Series{Name: name}).Newer(l); err != nil || got != want {
+	for name, want := range map[string][]string{"v1.32": {"v1.33", "v1.34"}, "v1.33": {"v1.34"}, "v1.34": nil, "v1.36": nil} {
+		if got, err := (Series{Name: name}).Newer(l); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}

@@ -43,7 +43,7 @@ type Options struct {
 	Minor        string        // of the cluster, with Podenv
 	Walks        int           // how often the soak takes the kubelet up and down, with Podenv
 	Older        []string      // minors whose stock kubelets are tried beside it, oldest first, with Podenv
-	Newer        string        // minor whose stock control plane takes over, with Podenv; its specs are skipped if empty
+	Newer        []string      // minors that the cluster goes on to, one after the other, with Podenv; their specs are skipped if empty
 	Starts       int           // containers that start beside each kind of writer in the suite envfiles; 50 if zero
 	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
 	Timeout      time.Duration // of the whole run; 20 minutes if zero
@@ -189,7 +189,7 @@ func (o Options) ginkgo(binary string) []string {
 	}
 	if o.Podenv != "" {
 		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster,
-			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","), "--podenv.newer="+o.Newer, fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)))
+			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","), "--podenv.newer="+strings.Join(o.Newer, ","), fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)))
 	}
 	if o.SpecTimeout > 0 {
 		args = append(args, "--podenv.spec-timeout="+o.SpecTimeout.String())

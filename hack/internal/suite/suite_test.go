@@ -117,7 +117,7 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	o, err := Options{
 		Kubeconfig: "config", Context: "c", Focus: "story 1", LabelFilter: "!Slow", Procs: 3,
 		RequireGates: []string{"A", "B"}, Kubectl: "/bin/kubectl", JUnit: "/out.xml",
-		Podenv: "/bin/podenv", Cluster: "c", Minor: "v1.33", Older: []string{"v1.31", "v1.32"}, Newer: "v1.34", Walks: 7, Starts: 9,
+		Podenv: "/bin/podenv", Cluster: "c", Minor: "v1.33", Older: []string{"v1.31", "v1.32"}, Newer: []string{"v1.34", "v1.35"}, Walks: 7, Starts: 9,
 		SpecTimeout: 90 * time.Second,
 	}.complete(layout.Layout{Root: "/repo"})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	for _, want := range []string{"--procs=3", "--focus=story 1", "--label-filter=!Slow", "--kubeconfig=" + filepath.Join(dir, "config"),
 		"--context=c", "--podenv.require-gates=A,B", "--podenv.kubectl=/bin/kubectl", "--podenv.junit=/out.xml",
 		"--podenv.cli=/bin/podenv", "--podenv.cluster=c",
-		"--podenv.minor=v1.33", "--podenv.older=v1.31,v1.32", "--podenv.newer=v1.34", "--podenv.walks=7", "--podenv.starts=9", "--podenv.spec-timeout=1m30s"} {
+		"--podenv.minor=v1.33", "--podenv.older=v1.31,v1.32", "--podenv.newer=v1.34,v1.35", "--podenv.walks=7", "--podenv.starts=9", "--podenv.spec-timeout=1m30s"} {
 		if !slices.Contains(args, want) {
 			t.Errorf("no %q in %q", want, args)
 		}

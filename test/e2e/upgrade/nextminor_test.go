@@ -14,15 +14,15 @@ import (
 )
 
 var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature), framework.WithLabel("FeatureGate:"+gate),
-	framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(), "when the cluster goes on to the next minor with this branch's patches, the control plane before the kubelet,", func() {
+	framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(), "when the cluster goes on to newer minors with this branch's patches, one at a time, the control plane before the kubelet,", func() {
 		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("minor")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		f.It("nothing rolls, no object loses a field, and every environment is one that its file gives", func(ctx context.Context) {
 			components.RequireGate(ctx, gate)
-			minor, newer := nodes.Options.Minor, nodes.Options.Newer
-			if newer == "" {
+			minor := nodes.Options.Minor
+			if len(nodes.Options.Newer) == 0 {
 				ginkgo.Skip("patches/ has no release of the minor after " + minor)
 			}
 			server, node := controlPlane(ctx, f), worker(ctx, f)
@@ -30,7 +30,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			s := setsApart(ctx, f)
 			s.create(ctx)
 			s.settle(ctx)
-			templates, setPods, before := s.templates(ctx), s.pods(ctx), l.goingOn(ctx)
+			templates, setPods := s.templates(ctx), s.pods(ctx)
 			expectUnchanged := func() {
 				ginkgo.GinkgoHelper()
 				s.touch(ctx)
@@ -39,22 +39,26 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 				gomega.Expect(s.pods(ctx)).To(gomega.Equal(setPods))
 			}
 
-			for _, component := range []string{apiServer, "kube-controller-manager", "kube-scheduler"} {
-				server.Swap(ctx, component, patched+":"+newer)
-				gomega.Expect(server.Version(ctx, component)).To(gomega.HavePrefix(newer + "."))
-				l.expectSame(ctx, before)
+			for _, newer := range nodes.Options.Newer {
+				before := l.goingOn(ctx)
+				for _, component := range []string{apiServer, "kube-controller-manager", "kube-scheduler"} {
+					server.Swap(ctx, component, patched+":"+newer)
+					gomega.Expect(server.Version(ctx, component)).To(gomega.HavePrefix(newer + "."))
+					l.expectSame(ctx, before)
+				}
+				state, err := components.GateOfAPIServer(ctx, f.ClientSet, gate)
+				framework.ExpectNoError(err)
+				gomega.Expect(state).To(gomega.Equal(components.GateOn), "the gate of the API server")
+
+				ginkgo.By("checking what the kubelet of " + minor + " does under the control plane of " + newer)
+				l.expectWell(ctx, expected.Patched)
+				expectUnchanged()
+
+				ginkgo.By("going on to the kubelet of " + newer)
+				l.stepInPlace(ctx, patched, newer)
+				l.expectWell(ctx, expected.Patched)
+				expectUnchanged()
+				minor = newer
 			}
-			state, err := components.GateOfAPIServer(ctx, f.ClientSet, gate)
-			framework.ExpectNoError(err)
-			gomega.Expect(state).To(gomega.Equal(components.GateOn), "the gate of the API server")
-
-			ginkgo.By("checking what the kubelet of " + minor + " does under the control plane of " + newer)
-			l.expectWell(ctx, expected.Patched)
-			expectUnchanged()
-
-			ginkgo.By("going on to the kubelet of " + newer)
-			l.stepInPlace(ctx, patched, newer)
-			l.expectWell(ctx, expected.Patched)
-			expectUnchanged()
 		})
 	})

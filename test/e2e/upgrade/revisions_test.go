@@ -62,10 +62,10 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 func requireNewer(ctx context.Context) string {
 	ginkgo.GinkgoHelper()
 	components.RequireGate(ctx, gate)
-	newer := nodes.Options.Newer
-	if newer == "" {
+	if len(nodes.Options.Newer) == 0 {
 		ginkgo.Skip("patches/ has no release of the minor after " + nodes.Options.Minor)
 	}
+	newer := nodes.Options.Newer[0]
 	if (expected.Runs{Build: expected.Stock, Minor: newer}).Gate(gate) == components.GateUnknown {
 		ginkgo.Skip("stock " + newer + " does not know fileKeyRef")
 	}

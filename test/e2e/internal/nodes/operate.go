@@ -28,7 +28,7 @@ var Options struct {
 	Cluster string   // the name that podenv has for the cluster
 	Minor   string   // the cluster's, such as v1.33
 	Older   []string // that stock kubelets may have beside it, oldest first
-	Newer   string   // minor whose stock control plane may take over; empty for none
+	Newer   []string // that the cluster may go on to, one after the other
 	Walks   int      // how often the soak goes up and down
 }
 

@@ -41,7 +41,7 @@ func Main(m *testing.M) {
 	flag.StringVar(&nodes.Options.Cluster, "podenv.cluster", "", "`name` that podenv has for the cluster")
 	flag.StringVar(&nodes.Options.Minor, "podenv.minor", "", "`minor` of the cluster, such as v1.33, for specs that operate nodes")
 	flag.Func("podenv.older", "comma-separated older `minors`, whose stock kubelets specs that operate nodes go to", list(&nodes.Options.Older))
-	flag.StringVar(&nodes.Options.Newer, "podenv.newer", "", "newer `minor`, whose stock control plane takes over; its specs are skipped without it")
+	flag.Func("podenv.newer", "comma-separated newer `minors` that the cluster goes on to, one after the other; their specs are skipped without them", list(&nodes.Options.Newer))
 	flag.IntVar(&nodes.Options.Walks, "podenv.walks", 1, "how `often` the soak takes the kubelet up and down")
 	flag.DurationVar(&options.specTimeout, "podenv.spec-timeout", 0, "how `long` each spec may take; for ever if 0")
 	flag.IntVar(&Starts, "podenv.starts", 50, "how `many` containers start beside each kind of writer of an env file")
