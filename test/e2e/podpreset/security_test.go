@@ -3,6 +3,7 @@ package podpreset
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -210,9 +211,7 @@ spec:
 		said := warned.text()
 		gomega.Expect(said).To(gomega.ContainSubstring("PodPreset conflicting is not injected: " + message))
 		said += pods.EventsAndStatus(ctx, f, pod.Name)
-		log, err := f.ClientSet.CoreV1().Pods(metav1.NamespaceSystem).GetLogs(servers.Items[0].Name, &v1.PodLogOptions{}).DoRaw(ctx)
-		framework.ExpectNoError(err)
-		said += string(log)
+		said += logOfServer(ctx, f, servers.Items[0])
 		lookUp := "/namespaces/" + f.Namespace.Name + "/configmaps/settings"
 		gomega.Expect(strings.Contains(said, lookUp)).To(gomega.BeTrue(), "the log does not show that the plugin reads the ConfigMap")
 		for _, value := range []string{ofPreset, ofPod, ofConfigMap} {
@@ -220,6 +219,32 @@ spec:
 		}
 	})
 })
+
+// What the folder of a container's logs lists: the log of each start, and what was rotated.
+var (
+	current = regexp.MustCompile(`href="([0-9]+\.log)"`)
+	rotated = regexp.MustCompile(`href="([0-9]+\.log\.[0-9-]+)"`)
+)
+
+// logOfServer is the log of an API server that is a static pod, with what its kubelet has rotated
+// and not compressed yet. The pod's log through the API is what came since the last rotation.
+func logOfServer(ctx context.Context, f *framework.Framework, server v1.Pod) string {
+	ginkgo.GinkgoHelper()
+	folder := fmt.Sprintf("/api/v1/nodes/%s/proxy/logs/pods/%s_%s_%s/%s/", server.Spec.NodeName,
+		server.Namespace, server.Name, server.Annotations["kubernetes.io/config.hash"], server.Spec.Containers[0].Name)
+	read := func(file string) string {
+		text, err := f.ClientSet.CoreV1().RESTClient().Get().AbsPath(folder + file).DoRaw(ctx)
+		framework.ExpectNoError(err, "read the log of the API server")
+		return string(text)
+	}
+	log := ""
+	for _, kind := range []*regexp.Regexp{current, rotated} { // in this order: one may become the other meanwhile
+		for _, file := range kind.FindAllStringSubmatch(read(""), -1) {
+			log += read(file[1])
+		}
+	}
+	return log
+}
 
 // logMore sets the verbosity of the API server to 7, until the spec ends. With more, each
 // Kubernetes logs the bodies of its own requests.
