@@ -100,9 +100,10 @@ func TestARepeatedHeaderIsFound(t *testing.T) {
 		"patches/new/b.go":           "package b\n",
 		"patches/new/c.go":           "/*\nCopyright 2019 Others.\n*/\n\npackage c\n",
 		"patches/v1.33/new/b.go":     projectHeader + "\npackage b // v1.33\n",
+		"pkg/d/d.go":                 projectHeader + "\npackage d\n",
 	})
 	err := CheckNewFiles(l)
-	for _, want := range []string{"patches/new/a.go begins with the license header", "patches/v1.33/new/b.go begins with the license header"} {
+	for _, want := range []string{"patches/new/a.go begins with the license header", "patches/v1.33/new/b.go begins with the license header", "pkg/d/d.go begins with the license header"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in the error %v", want, err)
 		}
@@ -117,10 +118,13 @@ func TestNewFilesOfThisRepositoryGetALicenseHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, authors := range map[string]string{"v1.33": "The Kubernetes Authors.", "tekton-v1.10": "The Tekton Authors"} {
+	for name, authors := range map[string]string{
+		"v1.29": "2026 The Kubernetes Authors.", "v1.34": "2026 The Kubernetes Authors.", "v1.35": "The Kubernetes Authors.",
+		"v1.37": "The Kubernetes Authors.", "tekton-v1.10": "2026 The Tekton Authors",
+	} {
 		header := headerOf(t, l, name)
 		got := string(header.Add("a.go", []byte("package a\n")))
-		if !strings.HasPrefix(got, "/*\nCopyright 2026 "+authors+"\n") || !strings.HasSuffix(got, "\n*/\n\npackage a\n") {
+		if !strings.HasPrefix(got, "/*\nCopyright "+authors+"\n") || !strings.HasSuffix(got, "\n*/\n\npackage a\n") {
 			t.Errorf("in a tree of %s a new file is\n%s", name, got)
 		}
 	}

@@ -86,6 +86,10 @@ func messageEnd(patch []byte) int {
 	return at
 }
 
+// ModuleFolders are the folders of this module whose files go into every tree of Kubernetes, at
+// the same path.
+var ModuleFolders = []string{"pkg", "staging"}
+
 // CheckNewFiles finds new files that no patch brings, forms of a series that are the same
 // as the common one, and files that repeat the license header.
 func CheckNewFiles(l layout.Layout) error {
@@ -97,7 +101,34 @@ func CheckNewFiles(l layout.Layout) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkNewFiles(l, ofKubernetes), checkNewFiles(l, ofTekton))
+	return errors.Join(checkModule(l, ofKubernetes), checkNewFiles(l, ofKubernetes), checkNewFiles(l, ofTekton))
+}
+
+// checkModule finds files of this module that repeat the license header of one of the series.
+func checkModule(l layout.Layout, names []string) error {
+	var found []error
+	var last Boilerplate
+	for _, name := range names {
+		s, err := Load(l, name)
+		if err != nil {
+			return err
+		}
+		header, err := s.Boilerplate()
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(header.text, last.text) {
+			continue
+		}
+		last = header
+		for _, folder := range ModuleFolders {
+			dir := filepath.Join(l.Root, folder)
+			for _, file := range filesIn(dir) {
+				found = append(found, checkHeader(header, dir, folder, file))
+			}
+		}
+	}
+	return errors.Join(found...)
 }
 
 // checkNewFiles is CheckNewFiles for the series of one project, which share a folder.

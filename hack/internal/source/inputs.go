@@ -35,7 +35,11 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	}
 	var err error
 	if !s.IsTekton() { // whose new files stand with its series alone
-		if in.newFiles, err = readNewFiles(l); err != nil {
+		header, err := s.Boilerplate()
+		if err != nil {
+			return nil, err
+		}
+		if in.newFiles, err = readNewFiles(l, header); err != nil {
 			return nil, err
 		}
 	}

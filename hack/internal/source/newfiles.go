@@ -21,10 +21,6 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// newFileRoots are the folders of this module whose files go into every tree, at the
-// same path.
-var newFileRoots = []string{"pkg", "staging"}
-
 // ownModule is this module's path. A tree does not know it.
 const ownModule = "podenv.dev"
 
@@ -43,12 +39,12 @@ func (f *newFile) hash() string {
 	return digest.Of(f.mode, string(f.content))
 }
 
-// readNewFiles lists the new files of this module in the order of their paths. Everything
-// under the roots counts but what an editor leaves there (names with a leading dot or a
-// trailing ~).
-func readNewFiles(l layout.Layout) ([]newFile, error) {
+// readNewFiles lists the new files of this module in the order of their paths, as a tree has
+// them. Everything in series.ModuleFolders counts but what an editor leaves there (names with a
+// leading dot or a trailing ~).
+func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error) {
 	var files []newFile
-	for _, root := range newFileRoots {
+	for _, root := range series.ModuleFolders {
 		err := filepath.WalkDir(filepath.Join(l.Root, root), func(path string, d fs.DirEntry, err error) error {
 			if os.IsNotExist(err) && path == filepath.Join(l.Root, root) {
 				return nil
@@ -63,6 +59,7 @@ func readNewFiles(l layout.Layout) ([]newFile, error) {
 			if err != nil {
 				return err
 			}
+			f.content = header.Add(f.path, f.content)
 			files = append(files, f)
 			return f.checkImports()
 		})
@@ -111,8 +108,8 @@ func readIfThere(root, path string) (*newFile, error) {
 	return &f, err
 }
 
-// readStored is readIfThere for one of series.NewFileFolders: it returns the file as a tree has
-// it, with its license header.
+// readStored is readIfThere for a folder of this repository: it returns the file as a tree has it,
+// with its license header.
 func readStored(folder, path string, header series.Boilerplate) (*newFile, error) {
 	f, err := readIfThere(folder, path)
 	if f != nil {
@@ -222,12 +219,9 @@ func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newF
 // newFileEdit compares the file at path below root with what the tree was made from and
 // with what the tree has, which is checked out and clean.
 func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEdit, error) {
-	var header series.Boilerplate // the files of this module have theirs
-	var err error
-	if root != a.layout.Root {
-		if header, err = a.series.Boilerplate(); err != nil {
-			return nil, err
-		}
+	header, err := a.series.Boilerplate()
+	if err != nil {
+		return nil, err
 	}
 	here, err := readStored(root, path, header)
 	if err != nil {
