@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -86,7 +87,7 @@ func TestLive(t *testing.T) {
 		test    func(*testing.T)
 	}{
 		{"a create that is interrupted while nodes are made leaves nothing", l.interruptedEarly},
-		{"a create that is interrupted while pods are waited for leaves nothing", l.interruptedLate},
+		{"a create that is interrupted while images are loaded leaves nothing", l.interruptedLate},
 		{"a name that somebody else uses is refused", l.refused},
 		{"a port that is in use is refused", l.portInUse},
 		{"two creates at once make one cluster, which serves", l.created},
@@ -196,18 +197,27 @@ func (l *live) interruptedEarly(t *testing.T) {
 	l.nothingLeft(t)
 }
 
+// interruptedLate interrupts what comes after the nodes are made. What is shown of it is drawn a
+// few times a second: loading an image of this size takes longer on any host.
 func (l *live) interruptedLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	shown := progress.New(writer(func(text string) {
-		if strings.Contains(text, "waiting for") {
+		if strings.Contains(text, "loading large.tar") {
 			cancel()
 		}
 	}), true, 200, t.TempDir())
-	step := shown.Step("cluster")
+	large, err := random.Image(128<<20, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := l.config
-	cfg.Images = nil // on a busy host, the pods are ready before all are loaded
-	_, err := Create(ctx, l.layout, l.engine, cfg, step)
+	cfg.Images = []string{filepath.Join(t.TempDir(), "large.tar")}
+	if err := tarball.WriteToFile(cfg.Images[0], name.MustParseReference("podenv.dev/large:1").(name.Tag), large); err != nil {
+		t.Fatal(err)
+	}
+	step := shown.Step("cluster")
+	_, err = Create(ctx, l.layout, l.engine, cfg, step)
 	if err = step.End(err); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Create: %v, want context.Canceled", err)
 	}
