@@ -104,16 +104,20 @@ func CheckNewFiles(l layout.Layout) error {
 	return errors.Join(checkModule(l, ofKubernetes), checkNewFiles(l, ofKubernetes), checkNewFiles(l, ofTekton))
 }
 
+// loadWithHeader loads a series and the license header of its new files.
+func loadWithHeader(l layout.Layout, name string) (s Series, header Boilerplate, err error) {
+	if s, err = Load(l, name); err == nil {
+		header, err = s.Boilerplate()
+	}
+	return s, header, err
+}
+
 // checkModule finds files of this module that repeat the license header of one of the series.
 func checkModule(l layout.Layout, names []string) error {
 	var found []error
 	var last Boilerplate
 	for _, name := range names {
-		s, err := Load(l, name)
-		if err != nil {
-			return err
-		}
-		header, err := s.Boilerplate()
+		_, header, err := loadWithHeader(l, name)
 		if err != nil {
 			return err
 		}
@@ -137,11 +141,7 @@ func checkNewFiles(l layout.Layout, names []string) error {
 	common := map[string]bool{} // the common forms, and whether a patch brings them
 	folder := ""                // that they stand in, from the root of the repository
 	for _, name := range names {
-		s, err := Load(l, name)
-		if err != nil {
-			return err
-		}
-		header, err := s.Boilerplate()
+		s, header, err := loadWithHeader(l, name)
 		if err != nil {
 			return err
 		}
