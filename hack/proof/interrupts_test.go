@@ -64,7 +64,7 @@ func upGoesOnAfterInterrupts(c *check) error {
 				if ctx.Err() != nil {
 					t.Fatal(ctx.Err())
 				}
-				interrupt(ctx, t, dir, at.step, after)
+				interruptUp(ctx, t, dir, at.step, after)
 				if strings.HasPrefix(at.step, "cluster ") {
 					noNodes(t)
 				}
@@ -100,8 +100,8 @@ func must(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// interrupt runs podenv up, and presses Ctrl-C some time after a step has begun.
-func interrupt(ctx context.Context, t *testing.T, dir, step string, after time.Duration) {
+// interruptUp runs podenv up, and presses Ctrl-C some time after a step has begun.
+func interruptUp(ctx context.Context, t *testing.T, dir, step string, after time.Duration) {
 	t.Helper()
 	cmd := podenvIn(ctx, dir, "up", "--name", interruptedName)
 	reader, writer := io.Pipe()

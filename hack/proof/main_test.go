@@ -5,11 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"testing"
 
+	"podenv.dev/hack/internal/interrupt"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
@@ -45,7 +44,7 @@ func prove(m *testing.M) int {
 	// Neither a second signal nor a reader that has gone keeps the checks from cleaning up;
 	// podenv ends them if that takes too long.
 	var stop context.CancelFunc
-	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	ctx, stop = interrupt.Context(context.Background())
 	defer stop()
 	groups = strings.Split(*onlyGroups, ",")
 	var err error

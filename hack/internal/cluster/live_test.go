@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/interrupt"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
@@ -50,9 +49,8 @@ func TestLive(t *testing.T) {
 	if image == "" {
 		t.Skipf("%s is not set: name a node image that the container engine has", envNodeImage)
 	}
-	// After Ctrl-C, SIGTERM, or with nobody left to read the results, the part that runs fails,
-	// and the clean-up follows.
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	// When it is interrupted, the part that runs fails, and the clean-up follows.
+	ctx, stop := interrupt.Context(t.Context())
 	t.Cleanup(stop)
 	e, err := engine.Find(ctx)
 	if err != nil {

@@ -3,15 +3,14 @@ package node
 import (
 	"context"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/interrupt"
 	"podenv.dev/hack/internal/layout"
 )
 
@@ -27,9 +26,8 @@ func TestLive(t *testing.T) {
 	if image == "" {
 		t.Skipf("%s is not set: name a node image that the container engine has", envNodeImage)
 	}
-	// After Ctrl-C, SIGTERM, or with nobody left to read the results, the part that runs fails,
-	// and the clean-up follows.
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	// When it is interrupted, the part that runs fails, and the clean-up follows.
+	ctx, stop := interrupt.Context(t.Context())
 	t.Cleanup(stop)
 	e, err := engine.Find(ctx)
 	if err != nil {
