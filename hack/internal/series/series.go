@@ -181,13 +181,14 @@ func names(l layout.Layout, prefix string) ([]string, error) {
 const SupportedSkew = 3
 
 // Older lists the minors before the series' that a kubelet may have beside its API
-// server, as far as patches/ pins them, oldest first: the newest of them, at most n.
+// server, as far as patches/ pins them, oldest first: the newest of them, at most n. Their
+// patches may be incomplete: a stock kubelet needs none.
 func (s Series) Older(l layout.Layout, n int) ([]string, error) {
-	names, err := Names(l)
+	all, err := names(l, "")
 	if err != nil {
 		return nil, err
 	}
-	older := slices.DeleteFunc(names, func(name string) bool {
+	older := slices.DeleteFunc(all, func(name string) bool {
 		return semver.Compare(name, s.Name) >= 0 || minor(s.Name)-minor(name) > SupportedSkew
 	})
 	return older[max(0, len(older)-n):], nil

@@ -133,6 +133,7 @@ func TestOlderAreThoseThatAKubeletMayHave(t *testing.T) {
 	for _, name := range []string{"v1.9", "v1.29", "v1.30", "v1.32", "v1.33", "v1.34"} {
 		files["patches/"+name+"/go.mod"] = "module x\n"
 	}
+	files["patches/v1.32/incomplete"] = "a node image\n"
 	l := repository(t, files)
 	for _, test := range []struct {
 		name string
