@@ -60,7 +60,7 @@ func fileKeySpecs(c *check) error {
 	case counts.Failed > 0:
 		return nil // the cases say it
 	case runErr == nil && counts.Passed == 0:
-		return errors.New("no spec ran: the release has none with the label Feature:EnvFiles")
+		return errors.New("no spec ran: the release has none with the label FeatureGate:EnvFiles")
 	}
 	return runErr
 }

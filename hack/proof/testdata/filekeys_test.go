@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func TestFileKeys(t *testing.T) {
 	gomega.RegisterFailHandler(framework.Fail)
 	suite, reporter := ginkgo.GinkgoConfiguration()
-	suite.LabelFilter = "Feature:EnvFiles"
+	suite.LabelFilter = "FeatureGate:EnvFiles"
 	ginkgo.ReportAfterSuite("write the results", func(r ginkgo.Report) {
 		// Those of other features are none of these results.
 		r.SpecReports = slices.DeleteFunc(r.SpecReports, func(spec types.SpecReport) bool { return spec.State == types.SpecStateSkipped })
