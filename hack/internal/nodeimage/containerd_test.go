@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,19 @@ func TestKindsEntrypointFindsWhatItEditsInContainerdsConfig(t *testing.T) {
 			if !bytes.Contains(config, []byte(line)) {
 				t.Errorf("containerd's configuration on %s has no %q for kind's entrypoint to edit", s.Name, line)
 			}
+		}
+	}
+}
+
+func TestKindBuildFindsThePauseImageInContainerdsConfig(t *testing.T) {
+	kinds := regexp.MustCompile(`sandbox_image\s+=\s+"([^\n]+)"`) // as kind has it
+	for _, s := range minors {
+		config, err := containerdConfig(s, defaultPause)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := kinds.FindSubmatch(config); found == nil || string(found[1]) != defaultPause {
+			t.Errorf("in containerd's configuration on %s kind finds the pause image %q", s.Name, found)
 		}
 	}
 }
