@@ -47,11 +47,14 @@ func (p *pipeline) openAPIPackages(match func(*goPackage) bool) []*goPackage {
 	return packages
 }
 
+// reachesOpenAPI tells whether the change reaches a type that has an OpenAPI definition.
+func (p *pipeline) reachesOpenAPI() bool { return len(p.openAPIPackages(p.isAffected)) > 0 }
+
 // definitions makes the OpenAPI definitions of all types, which are in one file, and the
 // methods with the types' names there. They are nil if the change reaches none.
 func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	const file = openAPIDefinitions + "/" + definitionsName
-	if len(p.openAPIPackages(p.isAffected)) == 0 {
+	if !p.reachesOpenAPI() {
 		return nil, nil
 	}
 	v, err := p.view("openapi")

@@ -69,18 +69,25 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	})
 	group.Go(func() error { return made.keep(p.functions(ctx)) })
 	group.Go(func() error { return made.keep(p.clients(ctx)) })
-	group.Go(func() error {
+	defined := inBackground(group, func() error {
 		definitions, err := p.definitions(ctx)
 		if err != nil || !wait(ctx, methods) {
 			return err
 		}
-		if err := made.add(definitions, nil); err != nil || definitions == nil {
-			return err
+		return made.add(definitions, nil)
+	})
+	group.Go(func() error {
+		if !wait(ctx, defined) || !p.reachesOpenAPI() {
+			return nil
 		}
 		return made.keep(p.fromSchemas(ctx, compiled))
 	})
 	group.Go(func() error {
-		if !wait(ctx, methods) {
+		types := methods
+		if p.modelNames {
+			types = defined // with the definitions come methods of the types
+		}
+		if !wait(ctx, types) {
 			return nil
 		}
 		return made.keep(p.fixtures(ctx, compiled))

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/semver"
 )
 
 // realTree clones the release of the assembled tree that PODENV_TREE names. The tests
@@ -48,9 +50,8 @@ func TestReachedPackagesAreAllThatChange(t *testing.T) {
 	if err := Generate(context.Background(), o, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, made := range []string{
+	written := []string{
 		"api/openapi-spec/v3/apis__batch__v1_openapi.json",
-		"pkg/apis/core/v1/zz_generated.conversion.go",
 		"pkg/apis/core/zz_generated.deepcopy.go",
 		"pkg/generated/openapi/zz_generated.openapi.go",
 		"staging/src/k8s.io/api/core/v1/generated.pb.go",
@@ -58,7 +59,12 @@ func TestReachedPackagesAreAllThatChange(t *testing.T) {
 		"staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go",
 		"staging/src/k8s.io/api/testdata/HEAD/apps.v1.Deployment.json",
 		"staging/src/k8s.io/client-go/applyconfigurations/core/v1/envvarsource.go",
-	} {
+	}
+	// From v1.37 on conversion-gen casts types of the same layout and names no field.
+	if semver.Compare(o.Release, "v1.37.0") < 0 {
+		written = append(written, "pkg/apis/core/v1/zz_generated.conversion.go")
+	}
+	for _, made := range written {
 		if data, err := os.ReadFile(filepath.Join(o.Tree, made)); err != nil || !strings.Contains(strings.ToLower(string(data)), "probefield") {
 			t.Errorf("%s does not have the new field (%v)", made, err)
 		}

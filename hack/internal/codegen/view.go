@@ -118,12 +118,10 @@ func (v *view) collect(files ...string) (outputs, error) {
 	return out, nil
 }
 
-// put gives the view generated files.
+// put gives the view generated files. Each is there all the time, old or new: something may
+// be compiled in the view.
 func (v *view) put(files outputs) error {
 	for file, data := range files {
-		if err := v.remove(file); err != nil {
-			return err
-		}
 		if err := writeIfChanged(v.path(file), data); err != nil {
 			return err
 		}

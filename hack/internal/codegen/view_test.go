@@ -42,6 +42,23 @@ func TestViewIsolatesTheTree(t *testing.T) {
 	}
 }
 
+func TestViewKeepsAFileThatIsGeneratedTheSame(t *testing.T) {
+	v, err := newView(fakeTree(t, fakeRelease()), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(v.path(rbacTypes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.put(outputs{rbacTypes: []byte(read(t, v.dir, rbacTypes))}); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(v.path(rbacTypes)); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file was replaced (%v): for a moment, what is compiled in the view may miss it", err)
+	}
+}
+
 func TestViewHasWhatGeneratorsRead(t *testing.T) {
 	files := fakeRelease()
 	seen := []string{coreTypes, "go.mod", "third_party/protobuf/google/a.proto", "staging/src/k8s.io/api/roundtrip_test.go"}
