@@ -2,9 +2,12 @@ package node
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	cliflag "k8s.io/component-base/cli/flag"
 	"sigs.k8s.io/yaml"
 
 	"podenv.dev/hack/internal/gates"
@@ -39,7 +42,11 @@ func editPod(manifest, container string, edit podEdit) (string, error) {
 		c["image"] = edit.image
 	}
 	if edit.gates != nil {
-		words := setGateFlag(c["command"], edit.gates)
+		words, _, err := unstructured.NestedStringSlice(c, "command")
+		if err != nil {
+			return "", err
+		}
+		words = setGateFlag(words, edit.gates)
 		if container == "kube-apiserver" {
 			words = setPodPreset(words, edit.gates[podPreset])
 		}
@@ -79,15 +86,11 @@ func podImage(manifest, container string) (string, error) {
 
 // podUID is the UID that the manifest of a static pod spells out, or empty.
 func podUID(manifest string) string {
-	var pod struct {
-		Metadata struct {
-			UID string `json:"uid"`
-		} `json:"metadata"`
-	}
+	var pod metav1.PartialObjectMetadata
 	if yaml.Unmarshal([]byte(manifest), &pod) != nil {
 		return ""
 	}
-	return pod.Metadata.UID
+	return string(pod.UID)
 }
 
 // podGates returns the feature gates that the command of a container sets.
@@ -96,37 +99,27 @@ func podGates(manifest, container string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
+	words, _, err := unstructured.NestedStringSlice(c, "command")
+	if err != nil {
+		return nil, err
+	}
 	set := map[string]bool{}
-	words, _ := c["command"].([]any)
+	value := cliflag.NewMapStringBool(&set)
 	for _, word := range words {
-		flag, _ := word.(string)
-		list, ok := strings.CutPrefix(flag, featureGates)
-		if !ok {
-			continue
-		}
-		for pair := range strings.SplitSeq(list, ",") {
-			name, value, _ := strings.Cut(pair, "=")
-			on, err := strconv.ParseBool(value)
-			if err != nil {
-				return nil, fmt.Errorf("%s has the flag %s", container, flag)
+		if list, ok := strings.CutPrefix(word, featureGates); ok {
+			if err := value.Set(list); err != nil {
+				return nil, fmt.Errorf("%s has the flag %s: %w", container, word, err)
 			}
-			set[name] = on
 		}
 	}
 	return set, nil
 }
 
 // setGateFlag returns the words of a command with these gates set and no others.
-func setGateFlag(command any, set map[string]bool) []any {
-	words, _ := command.([]any)
-	var out []any
-	for _, word := range words {
-		if flag, _ := word.(string); !strings.HasPrefix(flag, featureGates) {
-			out = append(out, word)
-		}
-	}
+func setGateFlag(words []string, set map[string]bool) []string {
+	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, featureGates) })
 	if len(set) == 0 {
-		return out
+		return words
 	}
-	return append(out, featureGates+gates.Flag(set))
+	return append(words, featureGates+gates.Flag(set))
 }

@@ -20,19 +20,18 @@ const (
 
 // setPodPreset returns the words of an API server's command with the switches beside the
 // gate on or off.
-func setPodPreset(words []any, on bool) []any {
+func setPodPreset(words []string, on bool) []string {
 	words = setListItem(words, runtimeConfig, podPresetVersion+"=true", on)
 	return setListItem(words, admissionPlugins, podPreset, on)
 }
 
 // setListItem puts an item into the list that is the value of a flag, or takes it out. A
 // flag whose list is empty is left out.
-func setListItem(words []any, flag, item string, in bool) []any {
-	var out []any
+func setListItem(words []string, flag, item string, in bool) []string {
+	var out []string
 	found := false
 	for _, word := range words {
-		text, _ := word.(string)
-		list, ok := strings.CutPrefix(text, flag)
+		list, ok := strings.CutPrefix(word, flag)
 		if !ok {
 			out = append(out, word)
 			continue

@@ -25,14 +25,7 @@ func TestSetPodPreset(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var words []any
-			for _, word := range strings.Fields(tt.command) {
-				words = append(words, word)
-			}
-			var got []string
-			for _, word := range setPodPreset(words, tt.on) {
-				got = append(got, word.(string))
-			}
+			got := setPodPreset(strings.Fields(tt.command), tt.on)
 			if want := strings.Fields(tt.want); !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
 			}
