@@ -82,18 +82,22 @@ var machines = map[string]elf.Machine{
 // machine, which is the nodes' as well. The kernel may run one that is cut off until
 // it misses something.
 func checkExecutable(path string) error {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("%w: give the path of a file, stock:MINOR or patched:MINOR", err)
 	}
-	if magic, err := head(path, len(elf.ELFMAG)); err != nil || magic != elf.ELFMAG {
+	defer f.Close()
+	if magic, err := io.ReadAll(io.LimitReader(f, int64(len(elf.ELFMAG)))); err != nil || string(magic) != elf.ELFMAG {
 		return errors.Join(errors.New("it is no executable of Linux: give the path of one, stock:MINOR or patched:MINOR"), err)
 	}
-	file, err := elf.Open(path)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	file, err := elf.NewFile(f)
 	if err != nil {
 		return fmt.Errorf("it is cut off after %d bytes, or damaged: copy or build it again: %w", info.Size(), err)
 	}
-	defer file.Close()
 	if want, ok := machines[runtime.GOARCH]; ok && file.Machine != want {
 		return fmt.Errorf("it is for another machine, %s: build it for %s/%s", file.Machine, runtime.GOOS, runtime.GOARCH)
 	}
@@ -110,15 +114,4 @@ func checkExecutable(path string) error {
 		return fmt.Errorf("it is cut off after %d of %d bytes: copy or build it again", info.Size(), end)
 	}
 	return nil
-}
-
-// head is what a file begins with, at most n bytes.
-func head(path string, n int) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, int64(n)))
-	return string(data), err
 }

@@ -44,6 +44,10 @@ var (
 	all = append(slices.Clone(Components), "kube-proxy", "kubeadm", "kubectl")
 )
 
+// logLines is how many of the last lines of its log the error shows if a component does not
+// serve.
+const logLines = 15
+
 // target is a component on a node.
 type target struct {
 	*cluster.Cluster
@@ -134,6 +138,15 @@ func (t *target) running(ctx context.Context) (string, error) {
 	return t.sumProcess(ctx, pid)
 }
 
+// isBuild returns an error unless a process is of the build with the SHA-256 sum.
+func (t *target) isBuild(ctx context.Context, pid, sum string) error {
+	have, err := t.sumProcess(ctx, pid)
+	if err == nil && have != sum {
+		err = fmt.Errorf("a %s with SHA-256 %s runs, want %s", t.name, have, sum)
+	}
+	return err
+}
+
 // sumProcess is the SHA-256 of the executable of a process.
 func (t *target) sumProcess(ctx context.Context, pid string) (string, error) {
 	if sum, ok := t.sums[pid]; ok {
@@ -144,6 +157,16 @@ func (t *target) sumProcess(ctx context.Context, pid string) (string, error) {
 		t.sums = map[string]string{pid: sum}
 	}
 	return sum, err
+}
+
+// log is the end of the log of the newest container of the component.
+func (t *target) log(ctx context.Context) string {
+	out, err := t.exec(ctx, "sh", "-c",
+		fmt.Sprintf(`tail -n %d "$(ls -t /var/log/containers/%s-*.log | head -n 1)"`, logLines, t.name))
+	if err != nil {
+		return err.Error()
+	}
+	return out
 }
 
 // sum is the SHA-256 of a file of the node.
@@ -268,11 +291,6 @@ func (t *target) keep(ctx context.Context, files []string) error {
 	return nil
 }
 
-// drop removes what keep has kept.
-func (t *target) drop(ctx context.Context, files []string) error {
-	return t.remove(ctx, files, asOriginal)
-}
-
 // putOriginal puts what was there before all operations beside files.
 func (t *target) putOriginal(ctx context.Context, files ...string) error {
 	for _, file := range files {
@@ -286,16 +304,20 @@ func (t *target) putOriginal(ctx context.Context, files ...string) error {
 	return nil
 }
 
-// putBinary copies an executable to the node beside the one in use, which it keeps.
+// putFile puts a file made from r beside the one in use, which it keeps.
+func (t *target) putFile(ctx context.Context, r io.Reader, file, mode string) error {
+	if err := t.write(ctx, r, beside(file, asNew), mode); err != nil {
+		return err
+	}
+	return t.link(ctx, file, beside(file, asOld))
+}
+
+// putBinary puts an executable beside the one in use.
 func (t *target) putBinary(ctx context.Context, binary string) error {
 	f, err := os.Open(binary)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	exe := binDir + t.name
-	if err := t.write(ctx, f, beside(exe, asNew), "0755"); err != nil {
-		return err
-	}
-	return t.link(ctx, exe, beside(exe, asOld))
+	return t.putFile(ctx, f, binDir+t.name, "0755")
 }

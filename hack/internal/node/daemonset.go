@@ -73,11 +73,11 @@ func (d *daemonSet) patch(ctx context.Context, image string) error {
 
 func (d *daemonSet) serves(ctx context.Context, want cluster.State) error {
 	return d.await(ctx, want, func(ctx context.Context, sum string) error {
-		have, err := d.running(ctx)
-		if err == nil && have != sum {
-			err = fmt.Errorf("a %s with SHA-256 %s runs, want %s", d.name, have, sum)
+		pid, err := d.pid(ctx)
+		if err != nil {
+			return err
 		}
-		return err
+		return d.isBuild(ctx, pid, sum)
 	}, func(ctx context.Context) error {
 		set, err := d.get(ctx)
 		if err != nil {
@@ -96,6 +96,5 @@ func rolledOut(set *appsv1.DaemonSet) error {
 	return nil
 }
 
-func (d *daemonSet) log(ctx context.Context) string { return d.containerLog(ctx) }
-func (d *daemonSet) clean(context.Context) error    { return nil }
-func (d *daemonSet) files() []string                { return nil }
+func (d *daemonSet) clean(context.Context) error { return nil }
+func (d *daemonSet) files() []string             { return nil }

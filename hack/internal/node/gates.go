@@ -22,8 +22,7 @@ func ParseGateChanges(args []string) (map[string]*bool, error) {
 		var change *bool
 		switch {
 		case given && (value == "true" || value == "false"):
-			on := value == "true"
-			change = &on
+			change = new(value == "true")
 		case !given && strings.HasSuffix(name, "-"):
 			name = strings.TrimSuffix(name, "-")
 		default:
@@ -44,10 +43,8 @@ var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
 // with returns the gates of set after changes.
 func with(set map[string]bool, changes map[string]*bool) map[string]bool {
-	out := maps.Clone(set)
-	if out == nil {
-		out = make(map[string]bool)
-	}
+	out := make(map[string]bool)
+	maps.Copy(out, set)
 	for name, change := range changes {
 		if change == nil {
 			delete(out, name)
@@ -65,10 +62,8 @@ type starter func(ctx context.Context, args ...string) error
 // the others. It asks the build itself; one gate that it refuses to be set as asked for,
 // since it is locked, is an error.
 func knownGates(ctx context.Context, start starter, component string, set map[string]bool) (known map[string]bool, unknown []string, err error) {
-	known = maps.Clone(set)
-	if known == nil {
-		known = make(map[string]bool)
-	}
+	known = make(map[string]bool)
+	maps.Copy(known, set)
 	for len(known) > 0 {
 		err := start(ctx, gateArgs(component, known)...)
 		if ctx.Err() != nil {

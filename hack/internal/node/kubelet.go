@@ -104,7 +104,7 @@ func (k *kubelet) put(ctx context.Context, ch change, to cluster.State) error {
 	if config, err = setKubeletGates(config, k.gates); err != nil {
 		return fmt.Errorf("%s: %w", kubeletConfig, err)
 	}
-	return k.putText(ctx, kubeletConfig, config)
+	return k.putFile(ctx, strings.NewReader(config), kubeletConfig, "0644")
 }
 
 // putFlags takes the flags to the node that the kubelet of a version is started with, if
@@ -118,15 +118,7 @@ func (k *kubelet) putFlags(ctx context.Context, version string) error {
 	if k.flags = flags != now; !k.flags {
 		return nil
 	}
-	return k.putText(ctx, kubeletFlags, flags+"\n")
-}
-
-// putText puts a file with the text beside the one in use, which it keeps.
-func (k *kubelet) putText(ctx context.Context, file, text string) error {
-	if err := k.write(ctx, strings.NewReader(text), beside(file, asNew), "0644"); err != nil {
-		return err
-	}
-	return k.link(ctx, file, beside(file, asOld))
+	return k.putFile(ctx, strings.NewReader(flags+"\n"), kubeletFlags, "0644")
 }
 
 func (k *kubelet) turn(ctx context.Context) error  { return k.restart(ctx, asNew) }
@@ -164,11 +156,7 @@ func (k *kubelet) runs(ctx context.Context, sum string) error {
 	if unit.pid == "0" {
 		return fmt.Errorf("the kubelet does not run")
 	}
-	have, err := k.sumProcess(ctx, unit.pid)
-	if err == nil && have != sum {
-		err = fmt.Errorf("a kubelet with SHA-256 %s runs, want %s", have, sum)
-	}
-	return err
+	return k.isBuild(ctx, unit.pid, sum)
 }
 
 // ready checks that the kubelet answers, and that it has reported the node as ready

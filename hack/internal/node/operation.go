@@ -230,7 +230,7 @@ func (o *operation) dropOriginals(ctx context.Context, changes cluster.Changes) 
 		if _, changed := changes.Component(i.target.node, o.component); changed {
 			return nil
 		}
-		return i.target.drop(ctx, i.files())
+		return i.target.remove(ctx, i.files(), asOriginal)
 	})
 }
 

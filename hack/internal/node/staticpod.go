@@ -189,11 +189,7 @@ func (p *staticPod) runs(ctx context.Context, sum string) error {
 		}
 		return fmt.Errorf("the old %s to end", p.name)
 	}
-	have, err := p.sumProcess(ctx, pid)
-	if err == nil && have != sum {
-		err = fmt.Errorf("a %s with SHA-256 %s runs, want %s", p.name, have, sum)
-	}
-	return err
+	return p.isBuild(ctx, pid, sum)
 }
 
 // started is how many times the kubelet has started the container of the component: each
@@ -231,8 +227,6 @@ func (p *staticPod) healthy(ctx context.Context) (err error) {
 	}
 	return nil
 }
-
-func (p *staticPod) log(ctx context.Context) string { return p.containerLog(ctx) }
 
 // tagTime is the end of a tag that renewImage has made.
 var tagTime = regexp.MustCompile(`-at[0-9]+$`)
