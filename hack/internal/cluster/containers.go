@@ -39,45 +39,16 @@ func controlPlane(cluster string) string { return cluster + "-control-plane" }
 // containers lists the containers of the cluster called name and those that stand
 // in its way because they have a name that kind would give to a node of it.
 func (d docker) containers(ctx context.Context, name string) ([]container, error) {
-	out, err := d(ctx, "ps", "--all", "--no-trunc", "--format",
-		fmt.Sprintf(`{{.ID}}{{"\t"}}{{.Names}}{{"\t"}}{{.Label %q}}`, labelCluster)).Output()
-	if err != nil {
+	names := "^" + regexp.QuoteMeta(name) + "-(control-plane|worker)[0-9]*$"
+	ids, err := d(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter=name="+names).Output()
+	if err != nil || ids == "" {
 		return nil, err
 	}
-	var ids []string
-	for line := range strings.Lines(out) {
-		id, names, cluster, ok := cut3(strings.TrimRight(line, "\n"))
-		if !ok {
-			return nil, fmt.Errorf("docker ps printed %q: want an ID, a name and a label", line)
-		}
-		if cluster == name || nodeOf(names, name) {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	out, err = d(ctx, append([]string{"inspect", "--type=container"}, ids...)...).Output()
+	out, err := d(ctx, append([]string{"inspect", "--type=container"}, strings.Fields(ids)...)...).Output()
 	if err != nil {
 		return nil, err
 	}
 	return parseContainers([]byte(out))
-}
-
-func cut3(line string) (a, b, c string, ok bool) {
-	parts := strings.Split(line, "\t")
-	if len(parts) != 3 {
-		return "", "", "", false
-	}
-	return parts[0], parts[1], parts[2], true
-}
-
-var nodeSuffix = regexp.MustCompile(`^-(control-plane|worker)[0-9]*$`)
-
-// nodeOf says whether kind could give this container name to a node of the cluster.
-func nodeOf(containerName, cluster string) bool {
-	suffix, ok := strings.CutPrefix(containerName, cluster)
-	return ok && nodeSuffix.MatchString(suffix)
 }
 
 // parseContainers reads docker inspect's output; control planes come first.

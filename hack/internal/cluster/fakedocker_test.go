@@ -264,7 +264,8 @@ func (f fakeDocker) ps(args []string) error {
 		for _, filter := range value(args, "--filter") {
 			kind, want, _ := strings.Cut(filter, "=")
 			key, val, _ := strings.Cut(want, "=")
-			matches = matches && (kind == "network" && c.Network == want || kind == "label" && c.Labels[key] == val)
+			named := kind == "name" && regexp.MustCompile(want).MatchString(c.Name)
+			matches = matches && (named || kind == "network" && c.Network == want || kind == "label" && c.Labels[key] == val)
 		}
 		if matches {
 			if err := t.Execute(os.Stdout, c); err != nil {

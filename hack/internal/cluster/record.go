@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -189,11 +188,7 @@ func (d docker) readRecord(ctx context.Context, name string) *record {
 	if _, err := files.Next(); err != nil {
 		return nil
 	}
-	r, err := decodeRecord(files)
-	if err != nil {
-		return nil
-	}
-	return r
+	return decodeRecord(files)
 }
 
 // readRecordFile reads the record under _output; nil if none can be read.
@@ -203,20 +198,14 @@ func readRecordFile(dir string) *record {
 		return nil
 	}
 	defer f.Close()
-	r, err := decodeRecord(f)
-	if err != nil {
-		return nil
-	}
-	return r
+	return decodeRecord(f)
 }
 
-func decodeRecord(r io.Reader) (*record, error) {
+// decodeRecord reads a record; nil if it is none of a cluster.
+func decodeRecord(r io.Reader) *record {
 	out := new(record)
-	if err := json.NewDecoder(r).Decode(out); err != nil {
-		return nil, err
+	if json.NewDecoder(r).Decode(out) != nil || out.ImageID == "" {
+		return nil
 	}
-	if out.ImageID == "" {
-		return nil, errors.New("not the record of a cluster")
-	}
-	return out, nil
+	return out
 }
