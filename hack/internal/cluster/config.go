@@ -19,6 +19,10 @@ const (
 	nameMax = 50
 )
 
+// ValidatingAdmissionPolicy is a gate of Kubernetes v1.29, beta and off by default. A cluster
+// that has it on also serves the API, whose version v1beta1 has a switch of its own.
+const ValidatingAdmissionPolicy = "ValidatingAdmissionPolicy"
+
 // Config says what a cluster is made from.
 type Config struct {
 	// Name is kind's name of the cluster; its context is called kind-<Name>.
@@ -79,11 +83,14 @@ func validateName(name string) error {
 
 // kind is the configuration that kind creates the cluster from.
 func (c *Config) kind() *v1alpha4.Cluster {
-	k := &v1alpha4.Cluster{Name: c.Name, FeatureGates: c.Gates}
+	k := &v1alpha4.Cluster{
+		Name:                 c.Name,
+		FeatureGates:         c.Gates,
+		RuntimeConfig:        make(map[string]string), // versions of APIs that are off by default
+		KubeadmConfigPatches: []string{singleReplica},
+	}
 	k.Networking.APIServerAddress = apiServerAddress
 	k.Networking.APIServerPort = int32(c.APIServerPort)
-	v1alpha4.SetDefaultsCluster(k)
-	k.KubeadmConfigPatches = []string{singleReplica}
 	if c.Verbosity > 0 {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
 	}
@@ -94,7 +101,7 @@ func (c *Config) kind() *v1alpha4.Cluster {
 		enablePodPreset(k)
 	}
 	if c.Gates[ValidatingAdmissionPolicy] {
-		serve(k, "admissionregistration.k8s.io/v1beta1")
+		k.RuntimeConfig["admissionregistration.k8s.io/v1beta1"] = "true"
 	}
 	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
 	for i := range k.Nodes {

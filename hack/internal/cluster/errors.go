@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/exec"
+
+	"podenv.dev/hack/internal/remedy"
 )
 
 var (
@@ -87,7 +88,7 @@ func kubeletFailure(logs string) string {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			if slices.ContainsFunc(fatalToKubelets, func(says string) bool { return strings.Contains(line, says) }) {
+			if remedy.Says(line, fatalToKubelets...) {
 				return fmt.Sprintf("%s: %s\n  %s", filepath.Base(filepath.Dir(file)), strings.TrimSpace(line), remedyFor(line))
 			}
 		}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -71,22 +72,21 @@ func (c *Cluster) provision(ctx context.Context, cfg *Config, step *progress.Ste
 	case <-ctx.Done():
 	}
 	step.Now("interrupted: deleting the nodes made so far")
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-	defer cancel()
-	tick := time.NewTicker(poll.Interval)
-	defer tick.Stop()
-	for {
+	stopped := poll.Until(context.WithoutCancel(ctx), cleanupTime, func(cleanup context.Context) error {
 		if _, err := c.docker.removeContainers(cleanup, c.name); err != nil {
 			fmt.Fprintf(step.Log(), "removing nodes: %v\n", err)
 		}
 		select {
 		case <-done:
-			return ctx.Err()
-		case <-cleanup.Done():
-			return fmt.Errorf("%w; kind did not end within %s: run `%s`", ctx.Err(), cleanupTime, c.command("down"))
-		case <-tick.C:
+			return nil
+		default:
+			return errors.New("kind still runs")
 		}
+	})
+	if stopped != nil {
+		return fmt.Errorf("%w; kind did not end within %s: run `%s`", ctx.Err(), cleanupTime, c.command("down"))
 	}
+	return ctx.Err()
 }
 
 // sweep deletes the containers of the cluster called name until none has appeared

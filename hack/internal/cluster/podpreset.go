@@ -12,7 +12,7 @@ const podPreset = string(featuregates.PodPreset)
 // server has beside the gate, in a cluster that is to be made. A list of plugins takes the
 // place of kubeadm's own, which is NodeRestriction.
 func enablePodPreset(k *v1alpha4.Cluster) {
-	serve(k, "settings.k8s.io/v1alpha1")
+	k.RuntimeConfig["settings.k8s.io/v1alpha1"] = "true"
 	k.KubeadmConfigPatches = append(k.KubeadmConfigPatches,
 		"kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    enable-admission-plugins: NodeRestriction,"+podPreset+"\n")
 }

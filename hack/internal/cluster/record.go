@@ -82,15 +82,14 @@ func (c Changes) Component(node, component string) (ComponentChange, bool) {
 // is nil.
 func (c Changes) With(node, component string, change *ComponentChange) Changes {
 	n := c[node]
-	n.Components = maps.Clone(n.Components)
+	components := make(map[string]ComponentChange)
+	maps.Copy(components, n.Components)
 	if change == nil {
-		delete(n.Components, component)
-		return c.with(node, n)
+		delete(components, component)
+	} else {
+		components[component] = *change
 	}
-	if n.Components == nil {
-		n.Components = make(map[string]ComponentChange)
-	}
-	n.Components[component] = *change
+	n.Components = components
 	return c.with(node, n)
 }
 
@@ -102,10 +101,8 @@ func (c Changes) Cordon(node string, cordoned bool) Changes {
 }
 
 func (c Changes) with(node string, n NodeChanges) Changes {
-	out := maps.Clone(c)
-	if out == nil {
-		out = make(Changes)
-	}
+	out := make(Changes)
+	maps.Copy(out, c)
 	out[node] = n
 	if !n.Cordoned && len(n.Components) == 0 {
 		delete(out, node)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/hack/internal/gates"
@@ -126,23 +127,14 @@ func (s *serving) pods(ctx context.Context) error {
 		if p.DeletionTimestamp != nil {
 			continue
 		}
-		if failed := failedContainer(&p); failed != nil && (!podReady(&p) || !settled(failed)) {
+		if failed := failedContainer(&p); failed != nil && (!podutils.IsPodReady(&p) || !settled(failed)) {
 			return s.notReady(ctx, &p, failed)
 		}
-		if !podReady(&p) {
+		if !podutils.IsPodReady(&p) {
 			return fmt.Errorf("pod %s to be ready: it is %s", p.Name, phase(&p))
 		}
 	}
 	return nil
-}
-
-func podReady(p *corev1.Pod) bool {
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // phase is the pod's, with the reason why it was not scheduled.
