@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"podenv.dev/hack/internal/poll"
 )
 
 // Lines of the daemon's log: those that an error shows, and those that are searched
@@ -19,9 +21,6 @@ const (
 	logShown    = 15
 	logSearched = 200
 )
-
-// pollInterval is how often a starting daemon is asked.
-const pollInterval = 200 * time.Millisecond
 
 // startDaemon starts dockerd in a session of its own, so that neither Ctrl-C nor
 // the end of this process reaches it, and waits until it serves.
@@ -85,7 +84,7 @@ func (h *host) daemonEnv() []string {
 func (h *host) await(ctx context.Context, exited <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, h.startTimeout)
 	defer cancel()
-	tick := time.NewTicker(pollInterval)
+	tick := time.NewTicker(poll.Interval)
 	defer tick.Stop()
 	for {
 		_, err := queryInfo(ctx)

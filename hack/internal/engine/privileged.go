@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -53,12 +52,17 @@ func probe(ctx context.Context, l layout.Layout, step *progress.Step) error {
 	if err != nil {
 		return fmt.Errorf("building the probe for privileged containers: %w", err)
 	}
-	root, err := rootWith("probe", binary)
+	layer, err := image.FilesLayer([]image.File{{Path: "/probe", Mode: 0o755, Data: binary}})
 	if err != nil {
 		return err
 	}
+	root, err := layer.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	name := "podenv-probe-" + strings.ToLower(rand.Text()[:8])
-	image := "podenv/probe:" + name
+	ref := "podenv/probe:" + name
 	docker := func(ctx context.Context, args ...string) *run.Cmd {
 		return run.Command(ctx, "docker", args...).Log(step.Log())
 	}
@@ -66,15 +70,15 @@ func probe(ctx context.Context, l layout.Layout, step *progress.Step) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
 		_ = docker(ctx, "rm", "--force", "--volumes", name).Run()
-		_ = docker(ctx, "rmi", "--force", image).Run()
+		_ = docker(ctx, "rmi", "--force", ref).Run()
 	}()
-	if err := docker(ctx, "import", "-", image).Stdin(root).Run(); err != nil {
+	if err := docker(ctx, "import", "-", ref).Stdin(root).Run(); err != nil {
 		return err
 	}
 	for _, args := range [][]string{
 		// The flags are kind's.
 		{"run", "--pull=never", "--detach", "--name", name, "--privileged", "--cgroupns=private",
-			"--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--network=none", image, "/probe", "wait"},
+			"--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--network=none", ref, "/probe", "wait"},
 		{"exec", "--privileged", name, "/probe"},
 	} {
 		if err := docker(ctx, args...).Run(); err != nil {
@@ -82,17 +86,4 @@ func probe(ctx context.Context, l layout.Layout, step *progress.Step) error {
 		}
 	}
 	return nil
-}
-
-// rootWith is the tar of a root file system with one program.
-func rootWith(name string, binary []byte) (*bytes.Buffer, error) {
-	var files bytes.Buffer
-	w := tar.NewWriter(&files)
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(binary))}); err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(binary); err != nil {
-		return nil, err
-	}
-	return &files, w.Close()
 }

@@ -26,7 +26,8 @@ func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) 
 			"run podenv as root: `sudo env PATH=\"$PATH\" make up`",
 		)
 	}
-	unlock, err := h.lock(ctx, step)
+	// Two podenv processes, of whatever checkouts, must not start two daemons.
+	unlock, err := lockfile.Lock(ctx, filepath.Join(h.state, "lock"), "that starts dockerd", step)
 	if err != nil {
 		return err
 	}
@@ -64,9 +65,4 @@ func awaited(err error, who, hint string) error {
 		return err
 	}
 	return remedy.New(fmt.Errorf("%w: %s %w", ErrNoEngine, who, err), hint)
-}
-
-// lock keeps two podenv processes, of whatever checkouts, from starting two daemons.
-func (h *host) lock(ctx context.Context, step *progress.Step) (unlock func(), err error) {
-	return lockfile.Lock(ctx, filepath.Join(h.state, "lock"), "that starts dockerd", step)
 }

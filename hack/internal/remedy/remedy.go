@@ -4,6 +4,7 @@ package remedy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -66,10 +67,5 @@ func Explain(err error) error {
 
 // Says reports whether output has one of parts.
 func Says(output string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(output, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(output, part) })
 }
