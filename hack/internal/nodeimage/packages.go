@@ -90,21 +90,25 @@ func (p pins) String() string {
 // compare says how what was installed differs from the lock.
 func (p pins) compare(installed pins) error {
 	var moved []string
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		switch have := installed[name]; have {
-		case p[name]:
-		case "":
-			moved = append(moved, fmt.Sprintf("%s=%s (no longer installed)", name, p[name]))
+	for _, name := range differing(p, installed) {
+		switch want, have := p[name], installed[name]; {
+		case have == "":
+			moved = append(moved, fmt.Sprintf("%s=%s (no longer installed)", name, want))
+		case want == "":
+			moved = append(moved, fmt.Sprintf("%s=%s (not pinned)", name, have))
 		default:
-			moved = append(moved, fmt.Sprintf("%s=%s (mirror has %s)", name, p[name], have))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(installed)) {
-		if p[name] == "" {
-			moved = append(moved, fmt.Sprintf("%s=%s (not pinned)", name, installed[name]))
+			moved = append(moved, fmt.Sprintf("%s=%s (mirror has %s)", name, want, have))
 		}
 	}
 	return movedError(moved)
+}
+
+// differing names the packages whose versions a and b do not agree on, or that only one has.
+func differing(a, b pins) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	maps.DeleteFunc(all, func(name, _ string) bool { return a[name] == b[name] })
+	return slices.Sorted(maps.Keys(all))
 }
 
 func movedError(moved []string) error {

@@ -1,15 +1,14 @@
 package nodeimage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -78,24 +77,10 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	if err := debootstrap(ctx, requested, scratch, step, func(installed pins) error { found = installed; return nil }); err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		if old[name] != found[name] {
-			changes = append(changes, fmt.Sprintf("%s %s -> %s", name, orNone(old[name]), found[name]))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(old)) {
-		if found[name] == "" {
-			changes = append(changes, fmt.Sprintf("%s %s -> none", name, old[name]))
-		}
+	for _, name := range differing(old, found) {
+		changes = append(changes, fmt.Sprintf("%s %s -> %s", name, cmp.Or(old[name], "none"), cmp.Or(found[name], "none")))
 	}
 	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
-}
-
-func orNone(version string) string {
-	if version == "" {
-		return "none"
-	}
-	return version
 }
 
 // specHook keeps the container runtime's default spec, which containerdSpec adds to.
@@ -118,7 +103,7 @@ func debootstrap(ctx context.Context, packages []string, out string, step *progr
 		return err
 	}
 	args := []string{
-		"--variant=apt", "--architectures=" + debianArch(), "--include=" + strings.Join(packages, ","),
+		"--variant=apt", "--include=" + strings.Join(packages, ","),
 		`--aptopt=APT::Install-Recommends "false"`,
 		"--customize-hook=" + specHook,
 		"--customize-hook=download /var/lib/dpkg/status " + filepath.Join(scratch, "status"),
@@ -146,14 +131,6 @@ func debootstrap(ctx context.Context, packages []string, out string, step *progr
 		return err
 	}
 	return os.Rename(beside, out)
-}
-
-// debianArch is Debian's name of this machine's architecture.
-func debianArch() string {
-	if runtime.GOARCH == "arm" {
-		return "armhf"
-	}
-	return runtime.GOARCH
 }
 
 // notFound is what apt says of a version that the mirrors do not have.
