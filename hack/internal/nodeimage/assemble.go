@@ -64,9 +64,9 @@ type container struct {
 }
 
 // exec runs a command in the container.
-func (c container) exec(ctx context.Context, stdin io.Reader, argv ...string) (string, error) {
+func (c container) exec(ctx context.Context, stdin io.Reader, argv ...string) error {
 	args := append([]string{"exec", "--interactive", c.name}, argv...)
-	return c.engine.Docker(ctx, args...).Stdin(stdin).Log(c.step.Log()).Output()
+	return c.engine.Docker(ctx, args...).Stdin(stdin).Log(c.step.Log()).Run()
 }
 
 // copy adds files to the container's root file system.
@@ -87,7 +87,7 @@ func (c container) copy(ctx context.Context, files []image.File) error {
 // importImages puts the images of archives into containerd's store, unpacked, and
 // leaves out the packed layers, as containerd does itself with discard_unpacked_layers.
 func (c container) importImages(ctx context.Context, archives []string) error {
-	if _, err := c.exec(ctx, strings.NewReader(startContainerd), "sh", "-eu"); err != nil {
+	if err := c.exec(ctx, strings.NewReader(startContainerd), "sh", "-eu"); err != nil {
 		return fmt.Errorf("starting containerd: %w", err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -104,7 +104,7 @@ func (c container) importImages(ctx context.Context, archives []string) error {
 				return err
 			}
 			defer f.Close()
-			if _, err := c.exec(gctx, f, "ctr", "--namespace=k8s.io", "images", "import", "--snapshotter=overlayfs", "-"); err != nil {
+			if err := c.exec(gctx, f, "ctr", "--namespace=k8s.io", "images", "import", "--snapshotter=overlayfs", "-"); err != nil {
 				return fmt.Errorf("importing %s: %w", archive, err)
 			}
 			return nil
@@ -113,7 +113,7 @@ func (c container) importImages(ctx context.Context, archives []string) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if _, err := c.exec(ctx, strings.NewReader(keepImages), "bash", "-eu"); err != nil {
+	if err := c.exec(ctx, strings.NewReader(keepImages), "bash", "-eu"); err != nil {
 		return fmt.Errorf("keeping containerd's images: %w", err)
 	}
 	return nil

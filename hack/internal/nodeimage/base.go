@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
@@ -30,10 +31,20 @@ var nodeConfig = v1.Config{
 	StopSignal: "SIGRTMIN+3",
 }
 
-// ownFiles are the files that podenv adds to kind's on every node.
+// ownFiles are the files that podenv adds to kind's: those of the folder files on every
+// node, those of the folder debian on nodes with Debian's containerd.
 //
-//go:embed files
+//go:embed files debian
 var ownFiles embed.FS
+
+// embedded returns those of ownFiles that are in a folder.
+func embedded(folder string) ([]image.File, error) {
+	own, err := fs.Sub(ownFiles, folder)
+	if err != nil {
+		return nil, err
+	}
+	return kindFilesIn(own)
+}
 
 // Base returns the reference of the root file system image: Debian, the series'
 // containerd and kind's base files, without anything of Kubernetes, so that it can be
@@ -61,7 +72,14 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, s series.Serie
 		return "", err
 	}
 	files = append(files, runtime...)
-	layer, err := image.NewLayer(func(w io.Writer) error { return baseTar(w, tar, files, leftOut) })
+	layer, err := image.NewLayer(func(w io.Writer) error {
+		raw, err := os.Open(tar)
+		if err != nil {
+			return err
+		}
+		defer raw.Close()
+		return writeBase(w, raw, files, leftOut)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -88,35 +106,18 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, s series.Serie
 	return ref, nil
 }
 
-func baseTar(w io.Writer, rootfs string, files []image.File, leftOut []string) error {
-	raw, err := os.Open(rootfs)
-	if err != nil {
-		return err
-	}
-	defer raw.Close()
-	return writeBase(w, raw, files, leftOut)
-}
-
 // baseFiles are the files that every base image has on top of Debian's.
 func baseFiles(ctx context.Context, l layout.Layout, s series.Series) ([]image.File, error) {
 	files, err := kindFiles(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	own, err := fs.Sub(ownFiles, "files")
+	added, err := embedded("files")
 	if err != nil {
 		return nil, err
 	}
-	added, err := kindFilesIn(own)
-	if err != nil {
-		return nil, err
-	}
-	config, err := containerdConfig(s, defaultPause)
-	if err != nil {
-		return nil, err
-	}
-	files = append(append(files, added...), image.File{Path: containerdConfigFile, Mode: 0o644, Data: config})
-	return append(files, services()...), nil
+	config := image.File{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(s, defaultPause)}
+	return slices.Concat(files, added, []image.File{config}, services()), nil
 }
 
 // services enables what a node runs, as `systemctl enable` would, and gives kind's

@@ -89,12 +89,8 @@ func nodeFiles(r *build.Result) ([]image.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := containerdConfig(r.Tree.Series, v.pauseImage())
-	if err != nil {
-		return nil, err
-	}
 	files := []image.File{
-		{Path: containerdConfigFile, Mode: 0o644, Data: config},
+		{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(r.Tree.Series, v.pauseImage())},
 		// kind reads the version from it
 		{Path: "/kind/version", Mode: 0o644, Data: []byte(r.Version)},
 	}

@@ -1,11 +1,10 @@
 package nodeimage
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"text/template"
+	"strings"
 
 	"podenv.dev/hack/internal/series"
 )
@@ -24,18 +23,12 @@ var containerd2Template string
 
 // containerdConfig is the configuration of the containerd that nodes of the series have,
 // with the release's pause image as the sandbox of pods.
-func containerdConfig(s series.Series, pause string) ([]byte, error) {
+func containerdConfig(s series.Series, pause string) []byte {
 	text := containerd1Template
 	if hasContainerd2(s) {
 		text = containerd2Template
 	}
-	t, err := template.New("config.toml").Option("missingkey=error").Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = t.Execute(&out, map[string]string{"Pause": pause, "BaseSpec": criBase})
-	return out.Bytes(), err
+	return []byte(strings.NewReplacer("PAUSE_IMAGE", pause, "BASE_SPEC", criBase).Replace(text))
 }
 
 // containerdSpec adds to the container runtime's default spec what kind's base image

@@ -31,10 +31,7 @@ func TestContainerdConfig(t *testing.T) {
 		{minors[0], 2, append(v1, "sandbox_image"), append(v1, "containerd", "snapshotter"), append(v1, "containerd", "runtimes", "runc"), append(v1, "restrict_oom_score_adj")},
 		{minors[1], 4, append(images2, "pinned_images", "sandbox"), append(images2, "snapshotter"), append(runtime2, "containerd", "runtimes", "runc"), append(runtime2, "restrict_oom_score_adj")},
 	} {
-		text, err := containerdConfig(tc.series, "registry.k8s.io/pause:3.9")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := containerdConfig(tc.series, "registry.k8s.io/pause:3.9")
 		config, err := toml.LoadBytes(text)
 		if err != nil {
 			t.Fatalf("the configuration of %s is not TOML: %v", tc.series.Name, err)
@@ -62,10 +59,7 @@ func TestContainerdConfig(t *testing.T) {
 func TestKindsEntrypointFindsWhatItEditsInContainerdsConfig(t *testing.T) {
 	entrypoint := kindFile(t, "/usr/local/bin/entrypoint")
 	for _, s := range minors {
-		config, err := containerdConfig(s, defaultPause)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := containerdConfig(s, defaultPause)
 		for _, line := range []string{`snapshotter = "overlayfs"`, "restrict_oom_score_adj = false"} {
 			if !strings.Contains(strings.ReplaceAll(string(entrypoint), `\"`, `"`), line) {
 				t.Errorf("kind's entrypoint does not edit %q any more", line)
@@ -80,10 +74,7 @@ func TestKindsEntrypointFindsWhatItEditsInContainerdsConfig(t *testing.T) {
 func TestKindBuildFindsThePauseImageInContainerdsConfig(t *testing.T) {
 	kinds := regexp.MustCompile(`sandbox_image\s+=\s+"([^\n]+)"`) // as kind has it
 	for _, s := range minors {
-		config, err := containerdConfig(s, defaultPause)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := containerdConfig(s, defaultPause)
 		if found := kinds.FindSubmatch(config); found == nil || string(found[1]) != defaultPause {
 			t.Errorf("in containerd's configuration on %s kind finds the pause image %q", s.Name, found)
 		}
@@ -120,10 +111,7 @@ func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			config, err := containerdConfig(minors[1], defaultPause)
-			if err != nil {
-				t.Fatal(err)
-			}
+			config := containerdConfig(minors[1], defaultPause)
 			for path, text := range map[string]string{
 				"proc/1/status":              "Name:\tsystemd\nCapEff:\t0000000000000000\nCapBnd:\t" + tc.capBnd + "\n",
 				"proc/1/uid_map":             tc.uidMap,
@@ -161,10 +149,7 @@ func TestContainerd2ManagesCgroupsItselfOnCgroupV1(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			config, err := containerdConfig(tc.series, defaultPause)
-			if err != nil {
-				t.Fatal(err)
-			}
+			config := containerdConfig(tc.series, defaultPause)
 			path := filepath.Join(root, "etc/containerd/config.toml")
 			writeFile(t, path, string(config))
 			// The node starts on the other kind of host first, and must find out again.

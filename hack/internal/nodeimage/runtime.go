@@ -2,9 +2,7 @@ package nodeimage
 
 import (
 	"context"
-	"embed"
 	"fmt"
-	"io/fs"
 	"path"
 	"path/filepath"
 
@@ -49,11 +47,6 @@ func containerdProgram(name, tags string) gobuild.Program {
 // containerd 2, as path.Match patterns.
 var debianRuntime = []string{"usr/bin/containerd*", "usr/bin/ctr", "usr/bin/runc", "usr/sbin/runc"}
 
-// debianRuntimeFiles go with Debian's containerd.
-//
-//go:embed debian
-var debianRuntimeFiles embed.FS
-
 // BuildPackages are the Debian packages that compile what nodes of the series run.
 func BuildPackages(s series.Series) []string {
 	if !hasContainerd2(s) {
@@ -69,11 +62,7 @@ func runtimeFiles(ctx context.Context, l layout.Layout, s series.Series, step *p
 		files, err = containerd2(ctx, l, step)
 		return files, debianRuntime, err
 	}
-	own, err := fs.Sub(debianRuntimeFiles, "debian")
-	if err != nil {
-		return nil, nil, err
-	}
-	files, err = kindFilesIn(own)
+	files, err = embedded("debian")
 	// kind's unit starts containerd from /usr/local.
 	for _, bin := range []string{"containerd", "containerd-shim-runc-v2"} {
 		files = append(files, image.File{Path: "/usr/local/bin/" + bin, Link: "/usr/bin/" + bin})
