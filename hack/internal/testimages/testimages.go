@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -41,28 +43,32 @@ const format = "2"
 // Build returns the docker-archives of the images, Busybox first. It packs those whose
 // parts have changed.
 func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
+	shell, err := busybox(ctx, l, step)
+	if err != nil {
+		return nil, fmt.Errorf("test image busybox: %w", err)
+	}
+	program := filepath.Join(l.Cache("programs"), "envdump")
+	if err := gobuild.Static(ctx, l, gobuild.Program{Package: "./test/images/envdump"}, program, step); err != nil {
+		return nil, fmt.Errorf("test image envdump: %w", err)
+	}
+	named := envdump(EnvdumpNamed, program, "nobody")
+	named.Files = append(named.Files, image.MinimalFiles()...)
 	cached := true
-	for _, test := range []struct {
-		name string
-		spec func(context.Context, layout.Layout, *progress.Step) (image.Spec, error)
-	}{
-		{"busybox", busybox},
-		{"envdump", envdump},
-		{"envdump-nonroot", envdumpAs(EnvdumpNonroot, "65532")},
-		{"envdump-group", envdumpAs(EnvdumpGroup, "1000:2000")},
-		{"envdump-named", envdumpAs(EnvdumpNamed, "nobody")},
+	for _, spec := range []image.Spec{
+		shell,
+		envdump(Envdump, program, ""),
+		envdump(EnvdumpNonroot, program, "65532"),
+		envdump(EnvdumpGroup, program, "1000:2000"),
+		named,
 	} {
-		spec, err := test.spec(ctx, l, step)
-		if err != nil {
-			return nil, fmt.Errorf("test image %s: %w", test.name, err)
-		}
+		name, _, _ := strings.Cut(path.Base(spec.Name), ":")
 		key, err := specKey(spec)
 		if err != nil {
-			return nil, fmt.Errorf("test image %s: %w", test.name, err)
+			return nil, fmt.Errorf("test image %s: %w", name, err)
 		}
-		out, packed, err := image.Keep(l.Cache("testimages"), test.name, key, func() (image.Spec, error) { return spec, nil })
+		out, packed, err := image.Keep(l.Cache("testimages"), name, key, func() (image.Spec, error) { return spec, nil })
 		if err != nil {
-			return nil, fmt.Errorf("test image %s: %w", test.name, err)
+			return nil, fmt.Errorf("test image %s: %w", name, err)
 		}
 		cached = cached && !packed
 		tars = append(tars, out)
@@ -71,6 +77,15 @@ func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []st
 		step.Cached("as packed before")
 	}
 	return tars, nil
+}
+
+// envdump is an image with program, that of test/images/envdump, which its user runs.
+func envdump(name, program, user string) image.Spec {
+	return image.Spec{
+		Name:   name,
+		Files:  []image.File{{Path: "/envdump", Mode: 0o755, Source: program}},
+		Config: v1.Config{Entrypoint: []string{"/envdump"}, Env: []string{"PATH=/"}, User: user},
+	}
 }
 
 // specKey hashes spec and the files that it takes from this machine.
@@ -88,29 +103,4 @@ func specKey(spec image.Spec) (string, error) {
 	}
 	text, err := json.Marshal(spec)
 	return digest.Of(format, string(text)), err
-}
-
-// envdump is the image of test/images/envdump.
-func envdump(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
-	program := filepath.Join(l.Cache("programs"), "envdump")
-	if err := gobuild.Static(ctx, l, gobuild.Program{Package: "./test/images/envdump"}, program, step); err != nil {
-		return image.Spec{}, err
-	}
-	return image.Spec{
-		Name:   Envdump,
-		Files:  []image.File{{Path: "/envdump", Mode: 0o755, Source: program}},
-		Config: v1.Config{Entrypoint: []string{"/envdump"}, Env: []string{"PATH=/"}},
-	}, nil
-}
-
-// envdumpAs is the image of envdump that its user runs.
-func envdumpAs(name, user string) func(context.Context, layout.Layout, *progress.Step) (image.Spec, error) {
-	return func(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
-		spec, err := envdump(ctx, l, step)
-		spec.Name, spec.Config.User = name, user
-		if name == EnvdumpNamed {
-			spec.Files = append(spec.Files, image.MinimalFiles()...)
-		}
-		return spec, err
-	}
 }
