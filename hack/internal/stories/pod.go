@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,23 +60,15 @@ func create(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		_, last = pods.Create(ctx, pod, metav1.CreateOptions{})
-		// A new cluster has no default service account for a moment.
-		return last == nil, unless(apierrors.IsForbidden(last) && strings.Contains(last.Error(), "serviceaccount"), last)
+		if apierrors.IsForbidden(last) && strings.Contains(last.Error(), "serviceaccount") {
+			return false, nil // A new cluster has no default service account for a moment.
+		}
+		return last == nil, last
 	})
 	if apierrors.IsInvalid(last) {
 		return fmt.Errorf("%w; is the gate EnvFiles on in the API server?", last)
 	}
-	if err != nil && last != nil {
-		return last
-	}
-	return err
-}
-
-func unless(condition bool, err error) error {
-	if condition {
-		return nil
-	}
-	return err
+	return cmp.Or(last, err)
 }
 
 func awaitEnd(ctx context.Context, pods typedv1.PodInterface, name string) error {

@@ -26,7 +26,6 @@ var podPresets = schema.GroupVersionResource{Group: "settings.k8s.io", Version: 
 type Injected struct {
 	Preset, Pod, Container string
 	Added                  []string // NAME=VALUE and mounts, as they stand in the created pod
-	Env                    []string // NAME=VALUE, what the container saw
 }
 
 // Preset runs the first example of the document "Pod Preset": it makes the PodPreset and
@@ -60,7 +59,6 @@ func Preset(ctx context.Context, client kubernetes.Interface, dynamic dynamic.In
 	if err != nil {
 		return nil, err
 	}
-	injected.Env = story.Env
 	for _, variable := range created.Spec.Containers[0].Env {
 		if !slices.Contains(story.Env, variable.Name+"="+variable.Value) {
 			return nil, fmt.Errorf("container %s of pod %s did not see %s of the PodPreset %s", injected.Container, pod.Name, variable.Name, injected.Preset)
