@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -50,9 +51,12 @@ func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
 
 // disks examines each file system once, for all that podenv puts there.
 func disks(all []place) []Finding {
-	var order []unix.Fsid
-	together := map[unix.Fsid]place{}
-	free := map[unix.Fsid]uint64{}
+	type disk struct {
+		place
+		id   unix.Fsid
+		free uint64
+	}
+	var found []disk
 	var findings []Finding
 	for _, p := range all {
 		var stat unix.Statfs_t
@@ -60,20 +64,17 @@ func disks(all []place) []Finding {
 			findings = append(findings, warn("disk", fmt.Sprintf("%s (%s): %v", p.name, p.path, err), "let this user read the folder, or run podenv as root"))
 			continue
 		}
-		first, ok := together[stat.Fsid]
-		if !ok {
-			order = append(order, stat.Fsid)
-			together[stat.Fsid] = p
-			free[stat.Fsid] = stat.Bavail * uint64(stat.Bsize) // what this user may still write
+		i := slices.IndexFunc(found, func(d disk) bool { return d.id == stat.Fsid })
+		if i < 0 {
+			found = append(found, disk{p, stat.Fsid, stat.Bavail * uint64(stat.Bsize)}) // what this user may still write
 			continue
 		}
-		first.name += ", " + p.name
-		first.wanted += p.wanted
-		first.needed += p.needed
-		together[stat.Fsid] = first
+		found[i].name += ", " + p.name
+		found[i].wanted += p.wanted
+		found[i].needed += p.needed
 	}
-	for _, id := range order {
-		findings = append(findings, space(together[id], free[id]))
+	for _, d := range found {
+		findings = append(findings, space(d.place, d.free))
 	}
 	return findings
 }

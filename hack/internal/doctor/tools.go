@@ -22,7 +22,6 @@ import (
 type tool struct {
 	name    string
 	pkg     string // its Debian package
-	args    []string
 	minimum string // semver, or empty where any will do
 	// installed: podenv installs the package where it is missing.
 	installed bool
@@ -31,10 +30,10 @@ type tool struct {
 // required are the tools besides Go. git 2.30 is the one of Debian 11: older ones lack
 // options of `git am` and `git worktree` that the source package relies on.
 var required = []tool{
-	{name: "git", pkg: "git", args: []string{"--version"}, minimum: "v2.30.0"},
-	{name: "make", pkg: "make", args: []string{"--version"}},
-	{name: "protoc", pkg: "protobuf-compiler", args: []string{"--version"}, minimum: "v3.12.0", installed: true},
-	{name: "mmdebstrap", pkg: "mmdebstrap", args: []string{"--version"}, installed: true},
+	{name: "git", pkg: "git", minimum: "v2.30.0"},
+	{name: "make", pkg: "make"},
+	{name: "protoc", pkg: "protobuf-compiler", minimum: "v3.12.0", installed: true},
+	{name: "mmdebstrap", pkg: "mmdebstrap", installed: true},
 }
 
 func tools(ctx context.Context, l layout.Layout) []Finding {
@@ -72,7 +71,7 @@ func (t tool) examine(ctx context.Context, mayInstall bool) Finding {
 		}
 		return fail(t.name, "not installed", remedy)
 	}
-	out, err := run.Command(ctx, t.name, t.args...).Output()
+	out, err := run.Command(ctx, t.name, "--version").Output()
 	if err != nil {
 		return fail(t.name, err.Error(), "mend it, or "+remedy)
 	}
