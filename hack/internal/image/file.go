@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -67,39 +68,31 @@ func withParents(files []File, have map[string]bool) (map[string]File, error) {
 
 func (f File) write(tw *tar.Writer, name string) error {
 	hdr := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: chmodBits(f.Mode), Size: int64(len(f.Data)), ModTime: Epoch}
+	var content io.Reader = bytes.NewReader(f.Data)
 	switch {
 	case f.Link != "":
 		hdr.Typeflag, hdr.Linkname, hdr.Mode = tar.TypeSymlink, f.Link, 0o777
 	case f.Mode.IsDir():
 		hdr.Typeflag, hdr.Name = tar.TypeDir, name+"/"
 	case f.Source != "":
-		return copySource(tw, hdr, f.Source)
+		source, err := os.Open(f.Source)
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		info, err := source.Stat()
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", f.Source)
+		}
+		hdr.Size, content = info.Size(), source
 	}
 	if err := tw.WriteHeader(hdr); err != nil {
 		return err
 	}
-	_, err := tw.Write(f.Data)
-	return err
-}
-
-func copySource(tw *tar.Writer, hdr *tar.Header, source string) error {
-	in, err := os.Open(source)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", source)
-	}
-	hdr.Size = info.Size()
-	if err := tw.WriteHeader(hdr); err != nil {
-		return err
-	}
-	_, err = io.Copy(tw, in)
+	_, err := io.Copy(tw, content)
 	return err
 }
 
