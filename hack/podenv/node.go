@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/kubectl/pkg/drain"
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/engine"
@@ -102,7 +103,7 @@ unknown gates, changed.`,
 }
 
 func newNodeDrain(a *app) *cobra.Command {
-	var o node.DrainOptions
+	var options drain.Helper
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Cordon a node and evict its pods, as kubectl drain does",
@@ -111,15 +112,15 @@ Ctrl-C, a node that took pods before takes pods again. podenv node uncordon ends
 		Example: `  podenv node drain podenv-worker --delete-emptydir-data --force`,
 		Args:    nodeArgs(1),
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
-			return node.Drain(ctx, c, args[0], o, a.reporter())
+			return node.Drain(ctx, c, args[0], options, a.reporter())
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.Force, "force", false, "also delete pods that no controller recreates")
-	flags.BoolVar(&o.DeleteEmptyDirData, "delete-emptydir-data", false, "also delete pods with emptyDir volumes, and what is in these")
-	flags.BoolVar(&o.IgnoreDaemonSets, "ignore-daemonsets", true, "leave pods of daemon sets, such as kube-proxy, where they are")
-	flags.IntVar(&o.GracePeriod, "grace-period", -1, "how many seconds a pod has to end; negative for the pod's own time")
-	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long it may take; 0 for ever")
+	flags.BoolVar(&options.Force, "force", false, "also delete pods that no controller recreates")
+	flags.BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also delete pods with emptyDir volumes, and what is in these")
+	flags.BoolVar(&options.IgnoreAllDaemonSets, "ignore-daemonsets", true, "leave pods of daemon sets, such as kube-proxy, where they are")
+	flags.IntVar(&options.GracePeriodSeconds, "grace-period", -1, "how many seconds a pod has to end; negative for the pod's own time")
+	flags.DurationVar(&options.Timeout, "timeout", 5*time.Minute, "how long it may take; 0 for ever")
 	return cmd
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -14,43 +13,26 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// DrainOptions are kubectl drain's, of the same names.
-type DrainOptions struct {
-	// Force also deletes pods that no controller recreates.
-	Force bool
-	// DeleteEmptyDirData also deletes pods with emptyDir volumes, and what is in these.
-	DeleteEmptyDirData bool
-	// IgnoreDaemonSets leaves pods of daemon sets where they are; without it one is an error.
-	IgnoreDaemonSets bool
-	// GracePeriod is how many seconds a pod has to end; negative for its own time.
-	GracePeriod int
-	// Timeout is how long it may take; 0 means for ever.
-	Timeout time.Duration
-}
-
 // Drain cordons a node and evicts its pods as kubectl drain does. If it cannot, or ctx
 // ends, a node that took pods before takes pods again; those that were evicted stay so.
-func Drain(ctx context.Context, c *cluster.Cluster, node string, o DrainOptions, r *progress.Reporter) error {
+// options has what kubectl drain's flags set.
+func Drain(ctx context.Context, c *cluster.Cluster, node string, options drain.Helper, r *progress.Reporter) error {
 	return schedule(ctx, c, node, "draining", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, step *progress.Step) error {
 		object, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		helper := &drain.Helper{
-			Ctx: ctx, Client: client, Out: step.Log(), ErrOut: step.Log(),
-			Force: o.Force, DeleteEmptyDirData: o.DeleteEmptyDirData, IgnoreAllDaemonSets: o.IgnoreDaemonSets,
-			GracePeriodSeconds: o.GracePeriod, Timeout: o.Timeout,
-		}
+		options.Ctx, options.Client, options.Out, options.ErrOut = ctx, client, step.Log(), step.Log()
 		wasCordoned := object.Spec.Unschedulable
 		if !wasCordoned {
 			if err := c.SaveChanges(ctx, changes.Cordon(node, true)); err != nil {
 				return err
 			}
 		}
-		err = drain.RunCordonOrUncordon(helper, object, true)
+		err = drain.RunCordonOrUncordon(&options, object, true)
 		if err == nil {
 			step.Now("evicting its pods")
-			err = drain.RunNodeDrain(helper, node)
+			err = drain.RunNodeDrain(&options, node)
 		}
 		if err == nil || wasCordoned {
 			return err

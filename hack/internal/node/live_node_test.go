@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/kubectl/pkg/drain"
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/hack/internal/progress"
@@ -113,7 +114,7 @@ func (l *live) restartComponents(t *testing.T) {
 
 func (l *live) drain(t *testing.T) {
 	status := func() string { return l.state(t, worker(), "kubelet").Status }
-	options := DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, GracePeriod: -1}
+	options := drain.Helper{IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, Force: true, GracePeriodSeconds: -1}
 	for range 2 {
 		if err := Drain(l.ctx, l.cluster, worker(), options, nil); err != nil {
 			t.Fatal(err)
@@ -126,7 +127,7 @@ func (l *live) drain(t *testing.T) {
 	if got := status(); got != "Ready" {
 		t.Errorf("after undo the node is %s", got)
 	}
-	options.IgnoreDaemonSets = false
+	options.IgnoreAllDaemonSets = false
 	err := Drain(l.ctx, l.cluster, worker(), options, nil)
 	if err == nil || !strings.Contains(err.Error(), "DaemonSet") || status() != "Ready" {
 		t.Errorf("a node with pods that cannot be evicted: %v, it is %s", err, status())
