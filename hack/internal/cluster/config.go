@@ -43,9 +43,6 @@ type Config struct {
 	// CgroupV1 has the kubelets run on a host with cgroup v1, too, which those of v1.35 and
 	// later refuse by default. Kubelets before v1.31 do not know the setting.
 	CgroupV1 bool
-	// Kubeconfig is the file that gets the cluster's context; empty for the file
-	// that kubectl would use.
-	Kubeconfig string
 	// Images are archives, as `docker save` writes them, that every node gets.
 	Images []string
 	// Recreate recreates a cluster that differs or does not serve even if something runs

@@ -94,17 +94,14 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 	return c, nil
 }
 
-// recordFor is the record of a cluster made from cfg.
+// recordFor is the record of a cluster made from cfg, with its context where kubectl looks.
 func (c *Cluster) recordFor(ctx context.Context, cfg *Config) (*record, error) {
 	id, err := c.docker.imageID(ctx, cfg.NodeImage)
 	if err != nil {
 		return nil, err
 	}
-	path := cfg.Kubeconfig
-	if path == "" {
-		path = clientcmd.NewDefaultPathOptions().GetDefaultFilename()
-	}
-	if path, err = filepath.Abs(path); err != nil {
+	kubeconfig, err := filepath.Abs(clientcmd.NewDefaultPathOptions().GetDefaultFilename())
+	if err != nil {
 		return nil, err
 	}
 	return &record{
@@ -114,7 +111,7 @@ func (c *Cluster) recordFor(ctx context.Context, cfg *Config) (*record, error) {
 		Workers:       cfg.Workers,
 		Gates:         maps.Clone(cfg.Gates),
 		Verbosity:     cfg.Verbosity,
-		Kubeconfig:    path,
+		Kubeconfig:    kubeconfig,
 		APIServerPort: cfg.APIServerPort,
 	}, nil
 }
