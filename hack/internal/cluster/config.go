@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
+	"podenv.dev/featuregates"
 )
 
 const (
@@ -89,13 +91,19 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	k.Networking.APIServerAddress = apiServerAddress
 	k.Networking.APIServerPort = int32(c.APIServerPort)
 	if c.Verbosity > 0 {
-		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, verbosityPatches(c.Verbosity)...)
+		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches,
+			fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(c.Verbosity)),
+			fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", c.Verbosity))
 	}
 	if c.CgroupV1 {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: KubeletConfiguration\nfailCgroupV1: false\n")
 	}
-	if c.Gates[podPreset] {
-		enablePodPreset(k)
+	if c.Gates[string(featuregates.PodPreset)] {
+		// The API server has switches for the API and the admission plugin beside the gate. A
+		// list of plugins takes the place of kubeadm's own, which is NodeRestriction.
+		k.RuntimeConfig["settings.k8s.io/v1alpha1"] = "true"
+		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches,
+			"kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    enable-admission-plugins: NodeRestriction,PodPreset\n")
 	}
 	if c.Gates[ValidatingAdmissionPolicy] {
 		k.RuntimeConfig["admissionregistration.k8s.io/v1beta1"] = "true"
@@ -134,11 +142,3 @@ scheduler:
   extraArgs:
     leader-elect: "false"
 `
-
-// verbosityPatches are merged into what kind gives kubeadm.
-func verbosityPatches(v int) []string {
-	return []string{
-		fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(v)),
-		fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", v),
-	}
-}
