@@ -24,10 +24,8 @@ func ExplainDisk(dir string, err error) error {
 	if unix.Statfs(Existing(dir), &stat) != nil || stat.Bavail*uint64(stat.Bsize) >= noRoom {
 		return err
 	}
-	return &Error{
-		Err:    fmt.Errorf("%w: %w", ErrNoDisk, err),
-		Remedy: fmt.Sprintf("the disk of %s is full: free some space, and run the same command again", filepath.Clean(dir)),
-	}
+	return New(fmt.Errorf("%w: %w", ErrNoDisk, err),
+		fmt.Sprintf("the disk of %s is full: free some space, and run the same command again", filepath.Clean(dir)))
 }
 
 // Existing is path or the nearest of its parents that exists.
