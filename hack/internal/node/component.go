@@ -129,15 +129,6 @@ func withoutChildren(list string) (pids []string) {
 	return pids
 }
 
-// running is the SHA-256 of the executable of the component's process.
-func (t *target) running(ctx context.Context) (string, error) {
-	pid, err := t.pid(ctx)
-	if err != nil {
-		return "", err
-	}
-	return t.sumProcess(ctx, pid)
-}
-
 // isBuild returns an error unless a process is of the build with the SHA-256 sum.
 func (t *target) isBuild(ctx context.Context, pid, sum string) error {
 	have, err := t.sumProcess(ctx, pid)

@@ -29,12 +29,12 @@ func (d *daemonSet) state(ctx context.Context) (s cluster.State, err error) {
 			s.Image, d.before = c.Image, c.Image
 		}
 	}
-	if s.SHA256, err = d.running(ctx); err != nil {
-		return s, nil //nolint:nilerr // one that is down is a reason to bring another
-	}
 	pid, err := d.pid(ctx)
+	if err == nil {
+		s.SHA256, err = d.sumProcess(ctx, pid)
+	}
 	if err != nil {
-		return s, err
+		return s, nil //nolint:nilerr // one that is down is a reason to bring another
 	}
 	out, err := d.exec(ctx, "/proc/"+pid+"/exe", "--version")
 	s.Version = printedVersion.FindString(out)

@@ -53,7 +53,11 @@ func (p *staticPod) state(ctx context.Context) (s cluster.State, err error) {
 	if s.Gates, err = podGates(p.before, p.name); err != nil {
 		return s, fmt.Errorf("%s: %w", p.manifest(), err)
 	}
-	if s.SHA256, err = p.running(ctx); err != nil {
+	pid, err := p.pid(ctx)
+	if err == nil {
+		s.SHA256, err = p.sumProcess(ctx, pid)
+	}
+	if err != nil {
 		return s, ctx.Err() // whatever is wrong shows when the change is made
 	}
 	if p.name != "etcd" {
