@@ -60,11 +60,5 @@ func aptProxies(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading apt's proxy: %w", err)
 	}
-	var proxies []string
-	for line := range strings.Lines(out) {
-		if line = strings.TrimSpace(line); line != "" {
-			proxies = append(proxies, line)
-		}
-	}
-	return proxies, nil
+	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' }), nil
 }
