@@ -15,7 +15,6 @@ import (
 
 	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -244,11 +243,7 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	if err != nil {
 		return err
 	}
-	e, err := engine.Ensure(ctx, b.app.layout, nil)
-	if err != nil {
-		return err
-	}
-	c, err := cluster.Find(ctx, b.app.layout, e, b.app.name)
+	c, err := b.app.cluster(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {
 		name := b.app.layout.Own("podenv-bench")
 		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: name, Workers: 1, Recreate: true}); err == nil {

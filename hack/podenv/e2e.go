@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/suite"
@@ -53,14 +51,11 @@ Exit status: 0 only where a spec ran and none failed.`,
 			}
 			step := a.reporter().Step("e2e " + o.Suite)
 			result, err := suite.Run(ctx, a.layout, o, step)
-			if err := step.End(err); err != nil {
-				if result.JUnit != "" {
-					fmt.Fprintf(a.out, "%sJUnit report: %s\n%s\n", result.Report, result.JUnit, result.Counts)
-				}
-				return err
+			err = step.End(err)
+			if result.JUnit != "" {
+				fmt.Fprintf(a.out, "%sJUnit report: %s\n%s\n", result.Report, result.JUnit, result.Counts)
 			}
-			fmt.Fprintf(a.out, "%sJUnit report: %s\n%s\n", result.Report, result.JUnit, result.Counts)
-			return nil
+			return err
 		},
 	}
 	a.nameFlag(cmd)
@@ -126,11 +121,7 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	if o.Newer, err = newerOf(a.layout, s, o.Newer); err != nil {
 		return err
 	}
-	e, err := engine.Ensure(ctx, a.layout, nil)
-	if err != nil {
-		return err
-	}
-	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	c, err := a.cluster(ctx)
 	if err != nil {
 		return err
 	}

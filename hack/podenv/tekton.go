@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
@@ -60,11 +59,7 @@ func (a *app) tekton(ctx context.Context, f tektonFlags) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.Ensure(ctx, a.layout, nil)
-	if err != nil {
-		return err
-	}
-	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	c, err := a.cluster(ctx)
 	if err != nil {
 		return err
 	}

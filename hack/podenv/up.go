@@ -13,7 +13,6 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/remedy"
@@ -176,11 +175,7 @@ func newDown(a *app) *cobra.Command {
 
 // down deletes the cluster; a cluster that does not exist is none left.
 func (a *app) down(ctx context.Context, step *progress.Step) error {
-	e, err := engine.Ensure(ctx, a.layout, nil)
-	if err != nil {
-		return err
-	}
-	c, err := cluster.Find(ctx, a.layout, e, a.name)
+	c, err := a.cluster(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {
 		step.Cached("there is none")
 		return nil
