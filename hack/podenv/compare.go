@@ -88,22 +88,22 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
 
 // compare runs suites on a patched and then on a stock cluster. The first run says how long
 // a spec may take in the second one.
-func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) (rows []compare.Row, err error) {
+func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) ([]compare.Row, error) {
 	name := a.name
-	var patched, stock map[string][]junit.Case
-	for _, on := range []struct {
-		suffix string
-		stock  bool
-		result *map[string][]junit.Case
-	}{{"-patched", false, &patched}, {"-stock", true, &stock}} {
-		a.name, a.stock = name+on.suffix, on.stock
-		if *on.result, err = a.runSuites(ctx, o, suites, keep); err != nil {
-			return nil, err
-		}
-		for _, cases := range patched {
-			o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
-		}
+	a.name = name + "-patched"
+	patched, err := a.runSuites(ctx, o, suites, keep)
+	if err != nil {
+		return nil, err
 	}
+	for _, cases := range patched {
+		o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
+	}
+	a.name, a.stock = name+"-stock", true
+	stock, err := a.runSuites(ctx, o, suites, keep)
+	if err != nil {
+		return nil, err
+	}
+	var rows []compare.Row
 	for _, name := range suites {
 		rows = append(rows, compare.Rows(name, stock[name], patched[name])...)
 	}
@@ -127,8 +127,7 @@ func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, k
 	}
 	if !keep {
 		defer func() { // also after Ctrl-C
-			step := p.Reporter.Step("down " + a.name)
-			err = errors.Join(err, step.End(a.down(context.WithoutCancel(ctx), step)))
+			err = errors.Join(err, a.down(context.WithoutCancel(ctx), p.Reporter))
 		}()
 	}
 	r, _, err := a.up(ctx, p, want)

@@ -50,15 +50,25 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			if verified {
 				return a.prove(cmd.Context(), "^TestSeries$", "series", "-podenv.only=series")
 			}
-			reports, err := a.seriesReports(cmd.Context())
+			all, err := a.allSeries()
 			if err != nil {
 				return err
+			}
+			var reports []report.Report
+			for _, s := range all {
+				r, err := report.Of(cmd.Context(), a.layout, s)
+				if err != nil {
+					return err
+				}
+				reports = append(reports, r)
 			}
 			if err := write(a.out, reports); err != nil {
 				return err
 			}
-			if err := a.printAllIncomplete(); err != nil {
-				return err
+			for _, s := range all {
+				if err := a.printIncomplete(s); err != nil {
+					return err
+				}
 			}
 			if err := series.CheckNewFiles(a.layout); err != nil {
 				fmt.Fprintln(a.errs, "podenv:", err)
@@ -84,55 +94,30 @@ func (a *app) printIncomplete(s series.Series) error {
 	return err
 }
 
-// printAllIncomplete says it of all series.
-func (a *app) printAllIncomplete() error {
-	names, err := series.All(a.layout)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		s, err := series.Load(a.layout, name)
-		if err != nil {
-			return err
-		}
-		if err := a.printIncomplete(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *app) seriesReports(ctx context.Context) ([]report.Report, error) {
+// allSeries loads every series of patches/.
+func (a *app) allSeries() ([]series.Series, error) {
 	names, err := series.All(a.layout)
 	if err != nil {
 		return nil, err
 	}
-	var reports []report.Report
+	var all []series.Series
 	for _, name := range names {
 		s, err := series.Load(a.layout, name)
 		if err != nil {
 			return nil, err
 		}
-		r, err := report.Of(ctx, a.layout, s)
-		if err != nil {
-			return nil, err
-		}
-		reports = append(reports, r)
+		all = append(all, s)
 	}
-	return reports, nil
+	return all, nil
 }
 
 // printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.
 func (a *app) printTrees(ctx context.Context) error {
-	names, err := series.All(a.layout)
+	all, err := a.allSeries()
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		s, err := series.Load(a.layout, name)
-		if err != nil {
-			return err
-		}
+	for _, s := range all {
 		status, err := source.Describe(ctx, a.layout, s, false)
 		if errors.Is(err, source.ErrNoTree) {
 			fmt.Fprintf(a.errs, "podenv: %v\n", err)
@@ -141,7 +126,7 @@ func (a *app) printTrees(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "%s\t%s\t%s\n", name, status.Patched, status.Generated)
+		fmt.Fprintf(a.out, "%s\t%s\t%s\n", s.Name, status.Patched, status.Generated)
 	}
 	return nil
 }

@@ -164,9 +164,7 @@ func newDown(a *app) *cobra.Command {
   podenv down --name other`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.reporter()
-			step := r.Step("down " + a.name)
-			return step.End(a.down(cmd.Context(), step))
+			return a.down(cmd.Context(), a.reporter())
 		},
 	}
 	a.nameFlag(cmd)
@@ -174,16 +172,17 @@ func newDown(a *app) *cobra.Command {
 }
 
 // down deletes the cluster; a cluster that does not exist is none left.
-func (a *app) down(ctx context.Context, step *progress.Step) error {
+func (a *app) down(ctx context.Context, r *progress.Reporter) error {
+	step := r.Step("down " + a.name)
 	c, err := a.cluster(ctx)
-	if errors.Is(err, cluster.ErrNotFound) {
+	switch {
+	case err == nil:
+		err = c.Delete(ctx, step)
+	case errors.Is(err, cluster.ErrNotFound):
 		step.Cached("there is none")
-		return nil
+		err = nil
 	}
-	if err != nil {
-		return err
-	}
-	return c.Delete(ctx, step)
+	return step.End(err)
 }
 
 // kubectl is the path of the kubectl that was built for the series, or empty.
