@@ -48,11 +48,10 @@ the targets.`,
 			if !list {
 				return a.prove(cmd.Context(), "^TestFuzz$", "fuzz", flags...)
 			}
-			p, err := a.proofs(cmd.Context())
-			if err != nil {
+			if err := a.compileProofs(cmd.Context()); err != nil {
 				return err
 			}
-			return p.command(cmd.Context(), append(flags, "-podenv.fuzz-list")).Run()
+			return a.proofCommand(cmd.Context(), append(flags, "-podenv.fuzz-list")).Run()
 		},
 	}
 	flags := cmd.Flags()

@@ -4,37 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
 
-	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
 
-// proofs runs the tests of hack/proof.
-type proofs struct {
-	layout    layout.Layout
-	out, errs io.Writer
-	flags     []string // of every run
-}
+// proofTool is the path of a program that compileProofs makes.
+func (a *app) proofTool(name string) string { return filepath.Join(a.layout.Cache("proof"), name) }
 
-func (p *proofs) tool(name string) string { return filepath.Join(p.layout.Cache("proof"), name) }
-
-// compile makes the tests and gotestsum; the Go cache knows what has not changed.
-func (p *proofs) compile(ctx context.Context, step *progress.Step) error {
+// compileProofs makes the tests of hack/proof and gotestsum; the Go cache knows what has not
+// changed.
+func (a *app) compileProofs(ctx context.Context) error {
+	if _, err := a.pipeline(); err != nil { // a series that does not exist
+		return err
+	}
+	step := a.reporter().Step("compiling the proofs")
 	for _, args := range [][]string{
-		{"test", "-c", "-o", p.tool("proof.test"), "./hack/proof"},
-		{"build", "-o", p.tool("gotestsum"), "gotest.tools/gotestsum"},
+		{"test", "-c", "-o", a.proofTool("proof.test"), "./hack/proof"},
+		{"build", "-o", a.proofTool("gotestsum"), "gotest.tools/gotestsum"},
 	} {
-		if err := run.Command(ctx, "go", args...).Dir(p.layout.Root).Log(step.Log()).Run(); err != nil {
-			return err
+		if err := run.Command(ctx, "go", args...).Dir(a.layout.Root).Log(step.Log()).Run(); err != nil {
+			return step.End(err)
 		}
 	}
-	return nil
+	return step.End(nil)
+}
+
+// prove runs the tests of hack/proof that pattern selects, with flags. They show their
+// progress themselves; gotestsum writes the JUnit report called name and the summary.
+func (a *app) prove(ctx context.Context, pattern, name string, flags ...string) error {
+	if err := a.compileProofs(ctx); err != nil {
+		return err
+	}
+	return a.runProofs(ctx, filepath.Join(a.layout.JUnit(), name+".xml"), append(flags, "-test.run="+pattern))
 }
 
 // lastLine is what CI reads.
@@ -43,28 +48,29 @@ const lastLine = `sh -c 'echo "$((TESTS_TOTAL - TESTS_FAILED - TESTS_SKIPPED)) p
 // cleanUp is how long the tests have after Ctrl-C to delete their clusters.
 const cleanUp = 3 * time.Minute
 
-// command prepares the tests. Ctrl-C is for podenv, which passes it on to them once.
-func (p *proofs) command(ctx context.Context, flags []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.tool("proof.test"), append(flags, p.flags...)...)
+// proofCommand prepares the tests. Ctrl-C is for podenv, which passes it on to them once.
+func (a *app) proofCommand(ctx context.Context, flags []string) *exec.Cmd {
+	flags = append(flags, "-podenv.series="+a.series, fmt.Sprintf("-podenv.plain=%t", a.plain))
+	cmd := exec.CommandContext(ctx, a.proofTool("proof.test"), flags...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = cleanUp
-	cmd.Dir, cmd.Stdout, cmd.Stderr = p.layout.Root, p.out, p.errs
+	cmd.Dir, cmd.Stdout, cmd.Stderr = a.layout.Root, a.out, a.errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
 
-// run runs the tests and has gotestsum read what they print on standard output. Their progress
+// runProofs runs the tests and has gotestsum read what they print on standard output. Their progress
 // goes to standard error.
-func (p *proofs) run(ctx context.Context, report string, flags []string) error {
-	tests := p.command(ctx, append(flags, "-test.v=test2json", "-test.paniconexit0", "-test.timeout=0", "-test.parallel=8"))
+func (a *app) runProofs(ctx context.Context, report string, flags []string) error {
+	tests := a.proofCommand(ctx, append(flags, "-test.v=test2json", "-test.paniconexit0", "-test.timeout=0", "-test.parallel=8"))
 	tests.Stdout = nil
 	results, err := tests.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	sum := exec.Command(p.tool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report,
+	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report,
 		"--post-run-command="+lastLine, "--", "go", "tool", "test2json", "-t", "-p", "podenv.dev/hack/proof")
-	sum.Dir, sum.Stdin, sum.Stdout, sum.Stderr = p.layout.Root, results, p.out, p.errs
+	sum.Dir, sum.Stdin, sum.Stdout, sum.Stderr = a.layout.Root, results, a.out, a.errs
 	sum.SysProcAttr = tests.SysProcAttr
 	if err := sum.Start(); err != nil {
 		return fmt.Errorf("starting gotestsum: %w", err)

@@ -17,11 +17,12 @@ import (
 
 // TestProofs runs tests that stand in for those of hack/proof.
 func TestProofs(t *testing.T) {
-	p := &proofs{layout: layout.Layout{Root: t.TempDir()}}
-	goTool(t, "../..", "build", "-o", p.tool("gotestsum"), "gotest.tools/gotestsum")
+	a := &app{layout: layout.Layout{Root: t.TempDir()}}
+	goTool(t, "../..", "build", "-o", a.proofTool("gotestsum"), "gotest.tools/gotestsum")
 	module := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.21\n", "a_test.go": `package a
-import ("os"; "os/signal"; "syscall"; "testing")
+import ("flag"; "os"; "os/signal"; "syscall"; "testing")
+func init() { flag.String("podenv.series", "", ""); flag.Bool("podenv.plain", false, "") }
 func TestGood(t *testing.T) { t.Run("part", func(t *testing.T) {}) }
 func TestLater(t *testing.T) { t.Skip("not now") }
 func TestBad(t *testing.T) { t.Error("too bad") }
@@ -42,7 +43,7 @@ func TestWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	goTool(t, module, "test", "-c", "-o", p.tool("proof.test"), ".")
+	goTool(t, module, "test", "-c", "-o", a.proofTool("proof.test"), ".")
 	for name, test := range map[string]struct {
 		run, last string
 		counts    junit.Counts
@@ -56,9 +57,9 @@ func TestWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			p.out, p.errs = &out, &errs
+			a.out, a.errs = &out, &errs
 			report := filepath.Join(t.TempDir(), "junit.xml")
-			if err := p.run(t.Context(), report, []string{"-test.run=" + test.run}); !errors.Is(err, test.err) {
+			if err := a.runProofs(t.Context(), report, []string{"-test.run=" + test.run}); !errors.Is(err, test.err) {
 				t.Errorf("error %v, want %v", err, test.err)
 			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -75,11 +76,11 @@ func TestWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var out, errs bytes.Buffer
-		p.out, p.errs = &out, writer(func(b []byte) {
+		a.out, a.errs = &out, writer(func(b []byte) {
 			errs.Write(b)
 			cancel()
 		})
-		if err := p.run(ctx, filepath.Join(t.TempDir(), "junit.xml"), []string{"-test.run=Waits"}); !errors.Is(err, context.Canceled) {
+		if err := a.runProofs(ctx, filepath.Join(t.TempDir(), "junit.xml"), []string{"-test.run=Waits"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that of the context", err)
 		}
 		if !strings.Contains(errs.String(), "waits and cleans up") {

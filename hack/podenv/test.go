@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -73,24 +71,4 @@ func checkGroups(groups []string) error {
 		}
 	}
 	return nil
-}
-
-// prove runs the tests of hack/proof that pattern selects, with flags. They show their
-// progress themselves; gotestsum writes the JUnit report called name and the summary.
-func (a *app) prove(ctx context.Context, pattern, name string, flags ...string) error {
-	p, err := a.proofs(ctx)
-	if err != nil {
-		return err
-	}
-	return p.run(ctx, filepath.Join(a.layout.JUnit(), name+".xml"), append(flags, "-test.run="+pattern))
-}
-
-// proofs compiles the tests of hack/proof for the series asked for.
-func (a *app) proofs(ctx context.Context) (*proofs, error) {
-	if _, err := a.pipeline(); err != nil { // a series that does not exist
-		return nil, err
-	}
-	p := &proofs{layout: a.layout, out: a.out, errs: a.errs, flags: []string{"-podenv.series=" + a.series, fmt.Sprintf("-podenv.plain=%t", a.plain)}}
-	step := a.reporter().Step("compiling the proofs")
-	return p, step.End(p.compile(ctx, step))
 }
