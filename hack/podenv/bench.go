@@ -62,7 +62,12 @@ it with benchstat, which also compares two such files.`,
 			if err := b.check(); err != nil {
 				return err
 			}
-			return b.run(cmd.Context())
+			for _, name := range b.only {
+				if err := b.group(cmd.Context(), name); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	a.nameFlag(cmd)
@@ -86,14 +91,8 @@ type benchRun struct {
 
 // check finds what is wrong with the flags.
 func (b *benchRun) check() error {
-	groups := []string{"admission", "cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}
-	if len(b.only) == 0 {
-		return &usageError{fmt.Errorf("--only '': choose of %s", strings.Join(groups, ", "))}
-	}
-	for _, name := range b.only {
-		if !slices.Contains(groups, name) {
-			return &usageError{fmt.Errorf("--only %q: choose of %s", name, strings.Join(groups, ", "))}
-		}
+	if err := checkGroups(b.only, []string{"admission", "cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}); err != nil {
+		return err
 	}
 	switch {
 	case !slices.Contains([]string{"table", "csv"}, b.format):
@@ -108,21 +107,12 @@ func (b *benchRun) check() error {
 	return nil
 }
 
-// run measures the groups and prints each as it is done.
-func (b *benchRun) run(ctx context.Context) error {
-	for _, name := range b.only {
-		if err := b.group(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // file is where a group's numbers go.
 func (b *benchRun) file(group string) string {
 	return filepath.Join(b.app.layout.Output(), "bench", group+".txt")
 }
 
+// group measures one group and prints it.
 func (b *benchRun) group(ctx context.Context, name string) (err error) {
 	columns := "/by"
 	switch name {

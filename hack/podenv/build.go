@@ -75,10 +75,14 @@ The paths of the binaries are printed.`,
 }
 
 // componentArgs takes names of components only.
-func componentArgs(cmd *cobra.Command, args []string) error {
-	for _, arg := range args {
-		if !slices.Contains(build.Components, arg) {
-			return &usageError{fmt.Errorf("unknown component %q: choose of %s", arg, strings.Join(build.Components, ", "))}
+func componentArgs(_ *cobra.Command, args []string) error {
+	return checkComponents(build.Components, args...)
+}
+
+func checkComponents(known []string, names ...string) error {
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return &usageError{fmt.Errorf("unknown component %q: choose of %s", name, strings.Join(known, ", "))}
 		}
 	}
 	return nil

@@ -204,7 +204,7 @@ applies. Other gates stay as they are.`,
 			if _, err := node.ParseGateChanges(args[2:]); err != nil {
 				return &usageError{err}
 			}
-			return componentArg(args[1])
+			return checkComponents(node.Components, args[1])
 		},
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			gates, err := node.ParseGateChanges(args[2:])
@@ -274,16 +274,8 @@ func nodeArgs(n int, more ...string) cobra.PositionalArgs {
 			return &usageError{fmt.Errorf("%s takes %s, got %q: see %[1]s --help", cmd.CommandPath(), what, args)}
 		}
 		if n == 2 {
-			return componentArg(args[1], more...)
+			return checkComponents(slices.Concat(node.Components, more), args[1])
 		}
 		return nil
 	}
-}
-
-func componentArg(name string, more ...string) error {
-	all := append(slices.Clone(node.Components), more...)
-	if !slices.Contains(all, name) {
-		return &usageError{fmt.Errorf("unknown component %q: choose of %s", name, strings.Join(all, ", "))}
-	}
-	return nil
 }

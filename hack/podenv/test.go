@@ -42,7 +42,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
   podenv test --only e2e,upgrade --full    # all suites, and all of them`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkGroups(only); err != nil {
+			if err := checkGroups(only, proof.Groups); err != nil {
 				return err
 			}
 			podenv, err := os.Executable()
@@ -59,15 +59,14 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 	return cmd
 }
 
-// checkGroups refuses groups that no check is in.
-func checkGroups(groups []string) error {
-	have := strings.Join(proof.Groups, ", ")
-	if len(groups) == 0 {
-		return &usageError{fmt.Errorf("--only '': no group: choose of %s", have)}
+// checkGroups refuses an --only that is empty or has a group that does not exist.
+func checkGroups(only, groups []string) error {
+	if len(only) == 0 {
+		return &usageError{fmt.Errorf("--only '': no group: choose of %s", strings.Join(groups, ", "))}
 	}
-	for _, g := range groups {
-		if !slices.Contains(proof.Groups, g) {
-			return &usageError{fmt.Errorf("--only %q: no such group: choose of %s", g, have)}
+	for _, name := range only {
+		if !slices.Contains(groups, name) {
+			return &usageError{fmt.Errorf("--only %q: no such group: choose of %s", name, strings.Join(groups, ", "))}
 		}
 	}
 	return nil
