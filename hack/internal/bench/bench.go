@@ -4,7 +4,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -16,27 +15,20 @@ import (
 // processors, and by unit, in base units: "sec/op", "B/s".
 type Medians map[[2]string]float64
 
-// Read reads files in the Go benchmark format.
-func Read(files ...string) (Medians, error) {
+// Read reads a file in the Go benchmark format.
+func Read(path string) (Medians, error) {
 	samples := map[[2]string][]float64{}
-	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		reader := benchfmt.NewReader(f, file)
-		for reader.Scan() {
-			if result, ok := reader.Result().(*benchfmt.Result); ok {
-				for _, v := range result.Values {
-					key := [2]string{nameOf(result.Name), v.Unit}
-					samples[key] = append(samples[key], v.Value)
-				}
+	file := benchfmt.Files{Paths: []string{path}}
+	for file.Scan() {
+		if result, ok := file.Result().(*benchfmt.Result); ok {
+			for _, v := range result.Values {
+				key := [2]string{nameOf(result.Name), v.Unit}
+				samples[key] = append(samples[key], v.Value)
 			}
 		}
-		f.Close()
-		if err := reader.Err(); err != nil {
-			return nil, err
-		}
+	}
+	if err := file.Err(); err != nil {
+		return nil, err
 	}
 	medians := Medians{}
 	for key, values := range samples {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -90,13 +91,7 @@ func worstExpansion(m Medians) []Goal {
 	worst := slices.MinFunc(goals, func(a, b Goal) int {
 		x, _ := a.Reached(m)
 		y, _ := b.Reached(m)
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return strings.Compare(a.What, b.What)
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.What, b.What))
 	})
 	worst.What += ", the worst of upstream's cases"
 	return []Goal{worst}
