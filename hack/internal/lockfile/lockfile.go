@@ -30,17 +30,11 @@ func Lock(ctx context.Context, path, holder string, step *progress.Step) (unlock
 		return unlock, err
 	}
 	step.Now("waiting for another podenv %s", holder)
-	tick := time.NewTicker(retry)
-	defer tick.Stop()
-	for errors.Is(err, ErrHeld) {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for another podenv %s: %w", holder, ctx.Err())
-		case <-tick.C:
-			unlock, err = TryLock(path)
-		}
+	f := flock.New(path)
+	if _, err := f.TryLockContext(ctx, retry); err != nil {
+		return nil, fmt.Errorf("waiting for another podenv %s: %w", holder, err)
 	}
-	return unlock, err
+	return unlocker(f), nil
 }
 
 // TryLock is Lock without waiting: ErrHeld is in the chain of its error.
@@ -56,5 +50,8 @@ func TryLock(path string) (unlock func(), err error) {
 	if !taken {
 		return nil, fmt.Errorf("lock %s: %w", path, ErrHeld)
 	}
-	return func() { _ = f.Close() }, nil // closing is unlocking, as the end of the process is
+	return unlocker(f), nil
 }
+
+// unlocker closes the file, which unlocks it, as the end of the process does.
+func unlocker(f *flock.Flock) func() { return func() { _ = f.Close() } }
