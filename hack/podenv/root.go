@@ -112,10 +112,7 @@ func (a *app) stockFlag(cmd *cobra.Command) {
 
 // reporter shows progress on standard error, so that output can be piped.
 func (a *app) reporter() *progress.Reporter {
-	if f, ok := a.errs.(*os.File); ok {
-		return progress.To(f, a.plain, a.layout.Logs())
-	}
-	return progress.New(a.errs, false, 0, a.layout.Logs())
+	return progress.To(a.errs, a.plain, a.layout.Logs())
 }
 
 // pipeline returns the steps for the series asked for.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,15 +48,15 @@ func New(w io.Writer, live bool, width int, logs string) *Reporter {
 	return &Reporter{w: w, live: live, width: width, logs: logs}
 }
 
-// To returns a Reporter that writes to f, with lines that live if f is a terminal and plain is
+// To returns a Reporter that writes to w, with lines that live if w is a terminal and plain is
 // not set, and keeps the steps' logs in the folder logs.
-func To(f *os.File, plain bool, logs string) *Reporter {
-	live := !plain && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
-	width := 0
-	if live {
-		width, _, _ = term.GetSize(int(f.Fd()))
+func To(w io.Writer, plain bool, logs string) *Reporter {
+	f, isFile := w.(*os.File)
+	if plain || !isFile || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
+		return New(w, false, 0, logs)
 	}
-	return New(f, live, width, logs)
+	width, _, _ := term.GetSize(int(f.Fd()))
+	return New(w, true, width, logs)
 }
 
 // Step is one step of long work. The methods of a nil Step do nothing, so that a
@@ -80,7 +81,7 @@ func (r *Reporter) Step(name string) *Step {
 	s := &Step{r: r, name: name, start: time.Now(), said: time.Now()}
 	if err := os.MkdirAll(r.logs, 0o755); err == nil {
 		// Without a log the step still runs: a full disk is for the step to report.
-		s.log = createLog(filepath.Join(r.logs, slug(name)))
+		s.log = createLog(filepath.Join(r.logs, slug.Replace(name)))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,14 +121,8 @@ func createLog(base string) *os.File {
 	return nil
 }
 
-func slug(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c == ' ' || c == '/' || c == ':' {
-			return '-'
-		}
-		return c
-	}, name)
-}
+// slug makes a file name of a step's name.
+var slug = strings.NewReplacer(" ", "-", "/", "-", ":", "-")
 
 // Now says what the step is doing at this moment.
 func (s *Step) Now(format string, args ...any) {
@@ -200,14 +195,8 @@ func (s *Step) End(err error) error {
 
 // finish takes s out of the active steps and prints its last line.
 func (r *Reporter) finish(s *Step, took time.Duration, err error) {
-	for i, other := range r.active {
-		if other == s {
-			r.active = append(r.active[:i], r.active[i+1:]...)
-			break
-		}
-	}
-	mark := "ok"
-	note := elapsed(took)
+	r.active = slices.DeleteFunc(r.active, func(other *Step) bool { return other == s })
+	mark, note := "ok", elapsed(took)
 	switch {
 	case errors.Is(err, context.Canceled):
 		mark = "stop"
