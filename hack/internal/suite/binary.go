@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -20,9 +19,6 @@ func build(ctx context.Context, l layout.Layout, name, dir string, step *progres
 		return "", fmt.Errorf("no suite %q in test/e2e", name)
 	}
 	cache := l.Cache("e2e")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
 	unlock, err := lockfile.Lock(ctx, filepath.Join(cache, name+".lock"), "that compiles the suite "+name, step)
 	if err != nil {
 		return "", err
@@ -33,22 +29,5 @@ func build(ctx context.Context, l layout.Layout, name, dir string, step *progres
 	if err := run.Command(ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", built, "./test/e2e/"+name).Dir(l.Root).Log(step.Log()).Run(); err != nil {
 		return "", fmt.Errorf("compiling test/e2e/%s: %w", name, err)
 	}
-	return filepath.Join(dir, name+".test"), copyFile(filepath.Join(dir, name+".test"), built)
-}
-
-func copyFile(to, from string) error {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(target, source); err != nil {
-		target.Close() //nolint:errcheck // the copy has failed already
-		return err
-	}
-	return target.Close()
+	return filepath.Join(dir, name+".test"), run.Command(ctx, "cp", built, dir).Run()
 }

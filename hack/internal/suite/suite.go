@@ -31,7 +31,7 @@ var (
 
 // Options say what to run, and where.
 type Options struct {
-	Suite        string        // folder below test/e2e; "envfiles" if empty
+	Suite        string        // folder below test/e2e
 	Kubeconfig   string        // file
 	Context      string        // of the kubeconfig; its current one if empty
 	Focus        string        // regular expression of spec names; all if empty
@@ -103,21 +103,15 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	return conclude(o, cases, runErr)
 }
 
-// Names returns the suites of test/e2e.
-func Names(l layout.Layout) ([]string, error) {
+// Validate returns an error for the first option that no run can have.
+func (o Options) Validate(l layout.Layout) error {
 	files, err := filepath.Glob(filepath.Join(l.Root, "test", "e2e", "*", "e2e_test.go"))
+	if err != nil {
+		return err
+	}
 	var names []string
 	for _, file := range files {
 		names = append(names, filepath.Base(filepath.Dir(file)))
-	}
-	return names, err
-}
-
-// Validate returns an error for the first option that no run can have.
-func (o Options) Validate(l layout.Layout) error {
-	names, err := Names(l)
-	if err != nil {
-		return err
 	}
 	if !slices.Contains(names, o.Suite) {
 		return fmt.Errorf("--suite %q: choose one of %s", o.Suite, strings.Join(names, ", "))
@@ -141,9 +135,6 @@ func (o Options) Validate(l layout.Layout) error {
 
 // complete fills in what o leaves open.
 func (o Options) complete(l layout.Layout) (Options, error) {
-	if o.Suite == "" {
-		o.Suite = "envfiles"
-	}
 	if o.Procs <= 0 {
 		o.Procs = 4
 	}
