@@ -6,7 +6,6 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/featuregates"
@@ -47,9 +46,7 @@ func RequireUnlocked(gate string) {
 // the form VAR='VALUE', and not VAR=VALUE.
 func QuotesEnvFiles() bool {
 	ginkgo.GinkgoHelper()
-	info, err := newClient().Discovery().ServerVersion()
-	framework.ExpectNoError(err, "read the version of the API server")
-	quoted, err := featuregates.QuotesEnvFiles(info.GitVersion)
+	quoted, err := featuregates.QuotesEnvFiles(serverVersion())
 	framework.ExpectNoError(err)
 	return quoted
 }
@@ -57,9 +54,7 @@ func QuotesEnvFiles() bool {
 // AtLeast reports whether the release of the API server is of minor ("v1.35") or a newer one.
 func AtLeast(minor string) bool {
 	ginkgo.GinkgoHelper()
-	info, err := newClient().Discovery().ServerVersion()
-	framework.ExpectNoError(err, "read the version of the API server")
-	release, err := version.ParseGeneric(info.GitVersion)
+	release, err := version.ParseGeneric(serverVersion())
 	framework.ExpectNoError(err)
 	return release.AtLeast(version.MustParseGeneric(minor))
 }
@@ -92,25 +87,32 @@ func quoteValues(text string) string {
 
 func gateOfThisRelease(gate string) featuregates.State {
 	ginkgo.GinkgoHelper()
-	state, err := gateOfRelease(newClient().Discovery(), gate)
-	framework.ExpectNoError(err)
+	release := serverVersion()
+	state, known := StateIn(release, gate)
+	if !known {
+		framework.Failf("featuregates has no gate %s for %s", gate, release)
+	}
 	return state
 }
 
-// gateOfRelease returns what gate is in the release that the API server says that it is.
-func gateOfRelease(server discovery.ServerVersionInterface, gate string) (featuregates.State, error) {
-	info, err := server.ServerVersion()
-	if err != nil {
-		return featuregates.State{}, fmt.Errorf("read the version of the API server: %w", err)
-	}
-	states, err := featuregates.In(info.GitVersion)
-	if err != nil {
-		return featuregates.State{}, err
-	}
-	for _, state := range states {
-		if string(state.Name) == gate {
-			return state, nil
+// StateIn returns what a gate is in a patched release ("v1.33" or "v1.33.13"), and whether it
+// has the gate.
+func StateIn(release, gate string) (featuregates.State, bool) {
+	states, err := featuregates.In(release)
+	if err == nil {
+		for _, state := range states {
+			if string(state.Name) == gate {
+				return state, true
+			}
 		}
 	}
-	return featuregates.State{}, fmt.Errorf("featuregates has no gate %s for %s", gate, info.GitVersion)
+	return featuregates.State{}, false
+}
+
+// serverVersion is the release that the API server says that it is.
+func serverVersion() string {
+	ginkgo.GinkgoHelper()
+	info, err := newClient().Discovery().ServerVersion()
+	framework.ExpectNoError(err, "read the version of the API server")
+	return info.GitVersion
 }

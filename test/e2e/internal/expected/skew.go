@@ -2,7 +2,6 @@ package expected
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"podenv.dev/featuregates"
@@ -36,7 +35,7 @@ func (r Runs) String() string {
 
 // Gate is what the component should say of a gate.
 func (r Runs) Gate(name string) components.GateState {
-	gate, known := stateOf(name, r.Minor)
+	gate, known := components.StateIn(r.Minor, name)
 	if !known || r.Build == Stock && gate.Carried {
 		return components.GateUnknown
 	}
@@ -45,19 +44,6 @@ func (r Runs) Gate(name string) components.GateState {
 		on = r.On
 	}
 	return map[bool]components.GateState{true: components.GateOn, false: components.GateOff}[on]
-}
-
-// stateOf returns what a gate is in a patched release of minor.
-func stateOf(name, minor string) (gate featuregates.State, known bool) {
-	states, err := featuregates.In(minor)
-	if err != nil {
-		return gate, false
-	}
-	at := slices.IndexFunc(states, func(s featuregates.State) bool { return string(s.Name) == name })
-	if at < 0 {
-		return gate, false
-	}
-	return states[at], true
 }
 
 // What can happen to a pod.
@@ -94,7 +80,7 @@ type Cell struct{ APIServer, Kubelet Runs }
 // release that has the field from upstream, with the gate off.
 func (c Cell) wantEnvFile() Outcome {
 	given := map[components.GateState]string{components.GateUnknown: Empty, components.GateOff: NotSet, components.GateOn: Value}[c.Kubelet.Gate(EnvFiles)]
-	if gate, known := stateOf(EnvFiles, c.Kubelet.Minor); given == NotSet && known && !gate.Carried {
+	if gate, known := components.StateIn(c.Kubelet.Minor, EnvFiles); given == NotSet && known && !gate.Carried {
 		given = Empty
 	}
 	switch c.APIServer.Gate(EnvFiles) {
