@@ -7,7 +7,6 @@
 package expected
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,13 +71,12 @@ func (c Checker) Check(written []Writing, runs []Run) error {
 	for _, w := range written {
 		ofPod[w.Pod] = append(ofPod[w.Pod], w)
 	}
-	type container struct{ pod, name string }
-	last := map[container]*Run{}
+	last := map[[2]string]*Run{} // by pod and container
 	var wrong []error
 	for _, run := range runs {
 		written := ofPod[run.Pod]
 		err := c.checkRun(written, run)
-		which := container{run.Pod, run.Container}
+		which := [2]string{run.Pod, run.Container}
 		if err == nil {
 			err = checkOrder(written, last[which], run)
 		}
@@ -206,10 +204,13 @@ func checkOrder(written []Writing, before *Run, run Run) error {
 
 // There is a generation that the file of a pod has at a time, if not a later one.
 func There(written []Writing, pod string, at time.Time) int {
-	newest := slices.MaxFunc(append([]Writing{{}}, slices.DeleteFunc(slices.Clone(written), func(w Writing) bool {
-		return w.Pod != pod || w.Announced.After(at.Add(-slack))
-	})...), func(a, b Writing) int { return cmp.Compare(a.Generation, b.Generation) })
-	return newest.Generation - 1
+	newest := 0
+	for _, w := range written {
+		if w.Pod == pod && !w.Announced.After(at.Add(-slack)) {
+			newest = max(newest, w.Generation)
+		}
+	}
+	return newest - 1
 }
 
 // Generation is the generation that a run took values of; from a stock kubelet it took none.

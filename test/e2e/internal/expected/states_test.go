@@ -25,7 +25,7 @@ func waits(reason string) v1.ContainerState {
 // workloadWith are the workload's pods as they should be on a patched kubelet, but for one
 // container.
 func workloadWith(container string, state v1.ContainerState) (all []v1.Pod) {
-	states := map[string]v1.ContainerState{setup: ended, Init: ended, probed: waits("CrashLoopBackOff"), incomplete: waits(pods.ConfigError), ender(0): ended}
+	states := map[string]v1.ContainerState{setup: ended, Init: ended, probed: waits("CrashLoopBackOff"), incomplete: waits(pods.ConfigError), "ends-0": ended}
 	states[container] = state
 	for _, d := range Workload("node") {
 		for i := range *d.Spec.Replicas {
@@ -51,8 +51,8 @@ func TestCheckStates(t *testing.T) {
 		want      string // in the error; empty: none
 	}{
 		"all is as it should be":                       {Regular, running, []Build{Patched}, ""},
-		"what ends, ends":                              {ender(0), ended, []Build{Patched}, ""},
-		"what ends waits for its next start":           {ender(0), waits("CrashLoopBackOff"), []Build{Patched}, ""},
+		"what ends, ends":                              {"ends-0", ended, []Build{Patched}, ""},
+		"what ends waits for its next start":           {"ends-0", waits("CrashLoopBackOff"), []Build{Patched}, ""},
 		"what lacks a key runs on a stock kubelet":     {incomplete, running, []Build{Stock}, ""},
 		"what lacks a key runs since a stock kubelet":  {incomplete, running, []Build{Patched, Stock}, ""},
 		"what lacks a key waits, and may run":          {incomplete, waits(pods.ConfigError), []Build{Patched, Stock}, ""},
@@ -61,8 +61,8 @@ func TestCheckStates(t *testing.T) {
 		"what lacks a key waits with a wrong reason":   {incomplete, waits("CreateContainerError"), []Build{Patched}, "waiting: CreateContainerError"},
 		"what goes on has ended":                       {Sidecar, ended, []Build{Patched}, "container sidecar of pod goes-on-0 is terminated"},
 		"what goes on waits with its own right reason": {Regular, waits(pods.ConfigError), []Build{Patched}, "container regular"},
-		"what ends has failed":                         {ender(0), failed, []Build{Patched}, "terminated with 1"},
-		"what ends is refused":                         {ender(0), waits(pods.ConfigError), []Build{Patched}, "container ends-0"},
+		"what ends has failed":                         {"ends-0", failed, []Build{Patched}, "terminated with 1"},
+		"what ends is refused":                         {"ends-0", waits(pods.ConfigError), []Build{Patched}, "container ends-0"},
 		"an init container has failed":                 {Init, failed, []Build{Patched}, "container init"},
 		"an init container has not run":                {Init, waits("PodInitializing"), []Build{Patched}, "container init"},
 		"the writer waits":                             {Writer, waits("CrashLoopBackOff"), []Build{Patched}, "container writer"},

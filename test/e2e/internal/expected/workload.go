@@ -2,6 +2,7 @@ package expected
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -58,7 +59,7 @@ func Workload(node string) []*appsv1.Deployment {
 	restarts := []v1.Container{consumer(Init), sidecar(fails(serves(probed, ":8081")))}
 	var ends []v1.Container
 	for i := range enders {
-		ends = append(ends, consumer(ender(i)))
+		ends = append(ends, consumer(fmt.Sprintf("ends-%d", i)))
 	}
 	return []*appsv1.Deployment{
 		deployment("goes-on", node, 1, goesOn, serves(Regular, ":8080")),
@@ -67,18 +68,17 @@ func Workload(node string) []*appsv1.Deployment {
 	}
 }
 
-func ender(i int) string { return fmt.Sprintf("ends-%d", i) }
-
 // EnvOfContainers is what the containers of the workload ask for.
 func EnvOfContainers() map[string][]v1.EnvVar {
 	asked := map[string][]v1.EnvVar{}
-	for _, name := range []string{Init, probed, Sidecar, Regular} {
-		asked[name] = consumer(name).Env
+	for _, d := range Workload("") {
+		spec := d.Spec.Template.Spec
+		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+			if len(c.Env) > 0 {
+				asked[c.Name] = c.Env
+			}
+		}
 	}
-	for i := range enders {
-		asked[ender(i)] = consumer(ender(i)).Env
-	}
-	asked[incomplete] = consumer(incomplete).Env
 	return asked
 }
 
