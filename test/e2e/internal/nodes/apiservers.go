@@ -153,21 +153,18 @@ func (p *APIServerPair) server(name string, port int) APIServer {
 // expect waits until s serves, with the gates as they should be.
 func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string, want components.GateState) {
 	ginkgo.GinkgoHelper()
-	gomega.Eventually(ctx, func(ctx context.Context) error { return s.ready(ctx) }).
-		WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed(), s.Name)
+	gomega.Eventually(ctx, func(ctx context.Context) error {
+		answer, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, answer)
+		}
+		return nil
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed(), s.Name)
 	for _, name := range names {
 		state, err := components.GateOfAPIServer(ctx, s.Client, name)
 		framework.ExpectNoError(err)
 		gomega.Expect(state).To(gomega.Equal(want), "the gate %s of %s", name, s.Name)
 	}
-}
-
-func (s APIServer) ready(ctx context.Context) error {
-	answer, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-	if err != nil {
-		return fmt.Errorf("%s is not ready: %w: %s", s.Name, err, answer)
-	}
-	return nil
 }
 
 // Requests is how many requests with these labels of apiserver_request_total the server

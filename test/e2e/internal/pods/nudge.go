@@ -2,7 +2,7 @@ package pods
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -16,10 +16,7 @@ import (
 // same; specs only need not wait for it. It has no effect on a mirror pod.
 func Nudge(ctx context.Context, f *framework.Framework, pod string) {
 	ginkgo.GinkgoHelper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
-		"podenv.dev/nudged": time.Now().Format(time.RFC3339Nano),
-	}}})
-	framework.ExpectNoError(err)
-	_, err = f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"podenv.dev/nudged":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
 	framework.ExpectNoError(err, "annotate pod %s", pod)
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 )
@@ -133,12 +134,7 @@ func Await(ctx context.Context, f *framework.Framework, name, what string, done 
 // Status returns the status of the container called name, of whatever kind, or an
 // empty one if the pod has none yet.
 func Status(pod *v1.Pod, name string) v1.ContainerStatus {
-	for _, status := range allStatuses(pod) {
-		if status.Name == name {
-			return status
-		}
-	}
-	return v1.ContainerStatus{}
+	return podutil.GetExistingContainerStatus(allStatuses(pod), name)
 }
 
 func allStatuses(pod *v1.Pod) []v1.ContainerStatus {
