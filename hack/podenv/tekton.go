@@ -143,20 +143,15 @@ func (a *app) runTektonExamples(ctx context.Context, client *runs.Client, p *pip
 
 // tektonPipeline returns the steps for the series of Tekton asked for, or the newest.
 func (a *app) tektonPipeline() (*pipeline.Pipeline, error) {
-	name := a.series
-	if !series.IsTekton(name) {
+	if !series.IsTekton(a.series) {
 		all, err := series.All(a.layout)
 		if err != nil {
 			return nil, err
 		}
-		name = all[len(all)-1]
+		a.series = all[len(all)-1]
 	}
-	s, err := series.Load(a.layout, name)
-	if err != nil {
-		return nil, err
-	}
-	if !s.IsTekton() {
+	if !series.IsTekton(a.series) {
 		return nil, errors.New("patches/tekton has no series: make one with `podenv rebase`")
 	}
-	return &pipeline.Pipeline{Layout: a.layout, Series: s, Reporter: a.reporter(), Stock: a.stock}, nil
+	return a.pipeline()
 }
