@@ -2,16 +2,12 @@
 package layout
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"podenv.dev/hack/internal/digest"
 )
-
-// ErrNoRepository is returned by Find outside of a podenv repository.
-var ErrNoRepository = errors.New("not inside a podenv repository")
 
 // Layout names the folders of one podenv repository.
 type Layout struct {
@@ -30,7 +26,7 @@ func Find(dir string) (Layout, error) {
 			return Layout{Root: at}, nil
 		}
 		if at == filepath.Dir(at) {
-			return Layout{}, fmt.Errorf("%w: %s has no parent with go.mod and patches/; run podenv from its checkout", ErrNoRepository, abs)
+			return Layout{}, fmt.Errorf("not inside a podenv repository: %s has no parent with go.mod and patches/; run podenv from its checkout", abs)
 		}
 	}
 }
