@@ -49,19 +49,13 @@ func another(manifest string, port int, change func(pod *v1.Pod, c *v1.Container
 	// From v1.34 on kubeadm declares the port, which the node has once only.
 	c.Ports = nil
 
-	flags, changed := c.Command[:0:0], false
-	for _, flag := range c.Command {
-		if strings.HasPrefix(flag, portFlag) {
-			flag, changed = fmt.Sprint(portFlag, port), true
-		}
-		flags = append(flags, flag)
-	}
-	if !changed {
+	flag := slices.IndexFunc(c.Command, func(flag string) bool { return strings.HasPrefix(flag, portFlag) })
+	if flag < 0 {
 		return "", fmt.Errorf("%s has no flag %s", first, portFlag)
 	}
+	c.Command[flag] = fmt.Sprint(portFlag, port)
 	// The two have one address, under which the Service kubernetes knows the first one.
-	flags = append(flags, "--endpoint-reconciler-type=none")
-	c.Command = flags
+	c.Command = append(c.Command, "--endpoint-reconciler-type=none")
 	change(&pod, c)
 	for _, probe := range []*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		if probe != nil && probe.HTTPGet != nil {
