@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -70,7 +71,7 @@ inputs have not changed costs nothing.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.series, "series", envOr("SERIES", defaultSeries), "the Kubernetes minor whose patches to use; SERIES sets the default")
+	flags.StringVar(&a.series, "series", cmp.Or(os.Getenv("SERIES"), defaultSeries), "the Kubernetes minor whose patches to use; SERIES sets the default")
 	flags.BoolVar(&a.plain, "plain", false, "print plain lines, as without a terminal")
 
 	root.AddCommand(
@@ -82,13 +83,6 @@ inputs have not changed costs nothing.`,
 		newFuzz(a), newAudit(a), newNode(a), newClean(a),
 	)
 	return root
-}
-
-func envOr(name, fallback string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return fallback
 }
 
 // prepare checks what all verbs share.
