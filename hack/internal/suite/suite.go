@@ -164,32 +164,19 @@ func (o Options) report() string { return strings.TrimSuffix(o.JUnit, ".xml") + 
 // ginkgo returns the arguments of `go` that run the specs in binary.
 func (o Options) ginkgo(binary string) []string {
 	args := []string{"tool", "ginkgo", "run", "--no-color", "-v",
-		fmt.Sprintf("--procs=%d", o.Procs), "--timeout=" + o.Timeout.String()}
+		fmt.Sprintf("--procs=%d", o.Procs), "--timeout=" + o.Timeout.String(), "--label-filter=" + o.LabelFilter}
 	if o.Focus != "" {
 		args = append(args, "--focus="+o.Focus)
 	}
-	if o.LabelFilter != "" {
-		args = append(args, "--label-filter="+o.LabelFilter)
-	}
-	args = append(args, binary, "--", "--kubeconfig="+o.Kubeconfig, "--podenv.junit="+o.JUnit)
-	if o.Context != "" {
-		args = append(args, "--context="+o.Context)
-	}
+	args = append(args, binary, "--", "--kubeconfig="+o.Kubeconfig, "--context="+o.Context, "--podenv.junit="+o.JUnit,
+		"--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster, "--podenv.minor="+o.Minor,
+		"--podenv.older="+strings.Join(o.Older, ","), "--podenv.newer="+strings.Join(o.Newer, ","), fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)),
+		"--podenv.spec-timeout="+o.SpecTimeout.String(), "--podenv.require-gates="+strings.Join(o.RequireGates, ","))
 	if o.Kubectl != "" {
 		args = append(args, "--podenv.kubectl="+o.Kubectl)
 	}
-	if o.Podenv != "" {
-		args = append(args, "--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster,
-			"--podenv.minor="+o.Minor, "--podenv.older="+strings.Join(o.Older, ","), "--podenv.newer="+strings.Join(o.Newer, ","), fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)))
-	}
-	if o.SpecTimeout > 0 {
-		args = append(args, "--podenv.spec-timeout="+o.SpecTimeout.String())
-	}
 	if o.Starts > 0 {
 		args = append(args, fmt.Sprintf("--podenv.starts=%d", o.Starts))
-	}
-	if len(o.RequireGates) > 0 {
-		args = append(args, "--podenv.require-gates="+strings.Join(o.RequireGates, ","))
 	}
 	return args
 }
