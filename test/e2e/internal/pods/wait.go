@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -129,6 +130,16 @@ func Await(ctx context.Context, f *framework.Framework, name, what string, done 
 			}, nil
 		}))
 	return last
+}
+
+// Nudge makes the kubelet look at the pod now, as it does after every change of a pod,
+// rather than at the end of its back-off of ten seconds and more. What it finds is the
+// same; specs only need not wait for it. It has no effect on a mirror pod.
+func Nudge(ctx context.Context, f *framework.Framework, pod string) {
+	ginkgo.GinkgoHelper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"podenv.dev/nudged":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	framework.ExpectNoError(err, "annotate pod %s", pod)
 }
 
 // Status returns the status of the container called name, of whatever kind, or an
