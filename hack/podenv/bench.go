@@ -170,7 +170,7 @@ func (b *benchRun) inModule(ctx context.Context, name, pattern, duration string)
 	if err != nil {
 		return err
 	}
-	return b.measure(ctx, name, b.app.layout.Root, "./test/bench", pattern, duration, "beside: "+strings.ReplaceAll(beside, "\n", " "))
+	return b.measure(ctx, name, filepath.Join(b.app.layout.Root, "test", "bench"), pattern, duration, "beside: "+strings.ReplaceAll(beside, "\n", " "))
 }
 
 // inTree runs benchmarks that the patches add to a package.
@@ -183,14 +183,14 @@ func (b *benchRun) inTree(ctx context.Context, name, pkg, pattern string) error 
 	if err != nil {
 		return err
 	}
-	return b.measure(ctx, name, tree.Dir, "k8s.io/kubernetes/"+pkg, pattern, "200ms", "series: "+p.Series.Name,
+	return b.measure(ctx, name, filepath.Join(tree.Dir, pkg), pattern, "200ms", "series: "+p.Series.Name,
 		"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0")
 }
 
-// measure compiles the tests of a package once and runs the benchmarks that pattern selects,
-// all of them each time, so that what a host does beside hits all alike. benchstat shows note,
-// a line KEY: VALUE, above its tables.
-func (b *benchRun) measure(ctx context.Context, name, dir, pkg, pattern, duration, note string, env ...string) error {
+// measure compiles the tests of the package in dir once and runs the benchmarks that pattern
+// selects, all of them each time, so that what a host does beside hits all alike. benchstat
+// shows note, a line KEY: VALUE, above its tables.
+func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, note string, env ...string) error {
 	step := b.app.reporter().Step("bench " + name)
 	return step.End(func() error {
 		scratch, err := os.MkdirTemp("", "podenv-bench-")
@@ -199,13 +199,8 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pkg, pattern, duratio
 		}
 		defer os.RemoveAll(scratch)
 		binary := filepath.Join(scratch, "bench.test")
-		step.Now("compiling the tests of %s", pkg)
-		if err := run.Command(ctx, "go", "test", "-c", "-o", binary, pkg).Dir(dir).Env(env...).Log(step.Log()).Run(); err != nil {
-			return err
-		}
-		// Tests expect to run where their sources are.
-		where, err := run.Command(ctx, "go", "list", "-f={{.Dir}}", pkg).Dir(dir).Env(env...).Output()
-		if err != nil {
+		step.Now("compiling the tests of %s", dir)
+		if err := run.Command(ctx, "go", "test", "-c", "-o", binary).Dir(dir).Env(env...).Log(step.Log()).Run(); err != nil {
 			return err
 		}
 		var all strings.Builder
@@ -213,7 +208,7 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pkg, pattern, duratio
 		for i := range b.count {
 			step.Now("run %d of %d", i+1, b.count)
 			out, err := run.Command(ctx, binary, "-test.run=^$", "-test.bench="+pattern, "-test.benchmem",
-				"-test.benchtime="+duration, "-test.timeout=30m").Dir(where).Log(step.Log()).Output()
+				"-test.benchtime="+duration, "-test.timeout=30m").Dir(dir).Log(step.Log()).Output()
 			if err != nil {
 				return err
 			}
