@@ -53,7 +53,7 @@ type APIServerPair struct {
 // Both are the two.
 func (p *APIServerPair) Both() []APIServer { return []APIServer{p.On, p.Off} }
 
-// Start runs a second API server, with the gates called off off, on a cluster with one
+// StartSecondAPIServer runs a second API server, with the gates called off off, on a cluster with one
 // control plane whose API server has them on. Connections go to the first one until
 // Balance is called. When the container, or the spec, that calls it ends, so does the
 // second server, and the cluster is checked to be well.
