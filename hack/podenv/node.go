@@ -190,6 +190,7 @@ swap makes it. --build is one of:
 }
 
 func newNodeGate(a *app) *cobra.Command {
+	var changes map[string]*bool
 	return &cobra.Command{
 		Use:   "gate NODE COMPONENT GATE=true|GATE=false|GATE-...",
 		Short: "Set feature gates of a component of a node",
@@ -197,21 +198,17 @@ func newNodeGate(a *app) *cobra.Command {
 applies. Other gates stay as they are.`,
 		Example: `  podenv node gate podenv-worker kubelet EnvFiles=false
   podenv node gate podenv-control-plane kube-apiserver EnvFiles=true VariableExpansionEvents-`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) < 3 {
 				return &usageError{fmt.Errorf("%s takes a node, a component and gates, got %q: see %[1]s --help", cmd.CommandPath(), args)}
 			}
-			if _, err := node.ParseGateChanges(args[2:]); err != nil {
+			if changes, err = node.ParseGateChanges(args[2:]); err != nil {
 				return &usageError{err}
 			}
 			return checkComponents(node.Components, args[1])
 		},
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
-			gates, err := node.ParseGateChanges(args[2:])
-			if err != nil {
-				return err
-			}
-			changed, err := node.SetGates(ctx, c, args[0], args[1], gates, a.reporter())
+			changed, err := node.SetGates(ctx, c, args[0], args[1], changes, a.reporter())
 			if err != nil {
 				return err
 			}
