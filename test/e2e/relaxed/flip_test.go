@@ -131,7 +131,7 @@ func findAPIServer(ctx context.Context, f *framework.Framework) apiServer {
 		ginkgo.Skip(fmt.Sprintf("%d nodes are control planes", len(list.Items)))
 	}
 	server := apiServer{nodes.OpenShell(ctx, f, list.Items[0].Name)}
-	if _, err := server.shell.TryRun(ctx, "grep -q "+gate+"=true "+manifest); err != nil {
+	if _, err := server.shell.TryRun(ctx, "", "grep -q "+gate+"=true "+manifest); err != nil {
 		ginkgo.Skip("no " + manifest + " that turns the gate on")
 	}
 	server.shell.Run(ctx, "cp "+manifest+" "+stored)

@@ -150,7 +150,7 @@ func results(ctx context.Context, shell nodes.Shell) []map[string]string {
 	ginkgo.GinkgoHelper()
 	var text string
 	gomega.Eventually(ctx, func(ctx context.Context) (err error) {
-		text, err = shell.TryRun(ctx, "tail -n 30 "+dir+"/kubelet.log >&2; cat "+dir+"/result")
+		text, err = shell.TryRun(ctx, "", "tail -n 30 "+dir+"/kubelet.log >&2; cat "+dir+"/result")
 		return err
 	}).WithTimeout(patience).WithPolling(time.Second).Should(gomega.Succeed(), "read the results of the standalone kubelet")
 	var runs []map[string]string

@@ -71,17 +71,13 @@ func (s Shell) Run(ctx context.Context, script string) string {
 // RunWith is Run for a script that reads stdin, which no component logs.
 func (s Shell) RunWith(ctx context.Context, stdin, script string) string {
 	ginkgo.GinkgoHelper()
-	out, err := s.tryRun(ctx, stdin, script)
+	out, err := s.TryRun(ctx, stdin, script)
 	framework.ExpectNoError(err, "on node %s: %s", s.node, script)
 	return out
 }
 
-// TryRun is Run where the shell, or the script, may fail.
-func (s Shell) TryRun(ctx context.Context, script string) (string, error) {
-	return s.tryRun(ctx, "", script)
-}
-
-func (s Shell) tryRun(ctx context.Context, stdin, script string) (string, error) {
+// TryRun is RunWith where the shell, or the script, may fail.
+func (s Shell) TryRun(ctx context.Context, stdin, script string) (string, error) {
 	return pods.TryExec(ctx, s.f, s.pod(), container, stdin,
 		"nsenter", "-t", "1", "-m", "-u", "-i", "-n", "-p", "--", "sh", "-ec", script)
 }
