@@ -129,10 +129,8 @@ func resultOf(test junit.Case) error {
 	if test.Skipped != nil {
 		return skipped(test.Skipped.Message)
 	}
-	for _, m := range []*junit.Message{test.Failure, test.Error} {
-		if m != nil {
-			return errors.New(m.Message + "\n" + m.Text)
-		}
+	if m := test.Problem(); m != nil {
+		return errors.New(m.Message + "\n" + m.Text)
 	}
 	return nil
 }

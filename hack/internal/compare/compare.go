@@ -64,7 +64,7 @@ func Rows(suite string, stock, patched []junit.Case) []Row {
 }
 
 func result(test junit.Case) (State, string) {
-	switch why := cmp.Or(test.Failure, test.Error); {
+	switch why := test.Problem(); {
 	case why != nil:
 		return Failed, why.Gist()
 	case test.Skipped != nil:

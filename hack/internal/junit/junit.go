@@ -33,6 +33,9 @@ type Case struct {
 	Skipped   *Message `xml:"skipped"`
 }
 
+// Problem is why the test failed; nil if it did not.
+func (c Case) Problem() *Message { return cmp.Or(c.Failure, c.Error) }
+
 // Message says why a test failed or was skipped.
 type Message struct {
 	Message string `xml:"message,attr"`
@@ -100,7 +103,7 @@ func Count(cases []Case) Counts {
 	var c Counts
 	for _, test := range cases {
 		switch {
-		case test.Failure != nil || test.Error != nil:
+		case test.Problem() != nil:
 			c.Failed++
 		case test.Skipped != nil:
 			c.Skipped++

@@ -54,9 +54,8 @@ type Options struct {
 // Result is what came of a run.
 type Result struct {
 	junit.Counts
-	JUnit  string   // the file with the results, and the report of each failure
-	Report string   // what the suite has to show beside them, in Markdown; often nothing
-	Failed []string // names of the specs that failed
+	JUnit  string // the file with the results, and the report of each failure
+	Report string // what the suite has to show beside them, in Markdown; often nothing
 }
 
 // Run runs a suite. The step's log gets the whole output. The Result holds also where
@@ -192,15 +191,12 @@ func conclude(o Options, cases []junit.Case, runErr error) (Result, error) {
 	result.Report = string(report)
 	var why strings.Builder
 	for _, test := range cases {
-		for _, failure := range []*junit.Message{test.Failure, test.Error} {
-			if failure != nil {
-				result.Failed = append(result.Failed, test.Name)
-				fmt.Fprintf(&why, "\n  %s\n    %s", test.Name, failure.Gist())
-			}
+		if failure := test.Problem(); failure != nil {
+			fmt.Fprintf(&why, "\n  %s\n    %s", test.Name, failure.Gist())
 		}
 	}
 	switch {
-	case len(result.Failed) > 0:
+	case result.Failed > 0:
 		return result, fmt.Errorf("%w: %s:%s\n  events, descriptions and kubelet logs are in %s", ErrFailed, result.Counts, why.String(), o.JUnit)
 	case runErr != nil:
 		return result, fmt.Errorf("%w: no spec failed, but %w", ErrFailed, runErr)
