@@ -4,15 +4,14 @@ package policies
 
 import (
 	"context"
-	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/kubernetes/test/e2e/framework"
 )
@@ -23,12 +22,10 @@ func Version(f *framework.Framework) schema.GroupVersion {
 	ginkgo.GinkgoHelper()
 	for _, version := range []string{"v1", "v1beta1"} {
 		in := schema.GroupVersion{Group: admissionv1.GroupName, Version: version}
-		list, err := f.ClientSet.Discovery().ServerResourcesForGroupVersion(in.String())
-		if err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }) {
+		served, err := discovery.IsResourceEnabled(f.ClientSet.Discovery(), in.WithResource("validatingadmissionpolicies"))
+		framework.ExpectNoError(err)
+		if served {
 			return in
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			framework.ExpectNoError(err)
 		}
 	}
 	ginkgo.Skip("the API server does not serve ValidatingAdmissionPolicy")
