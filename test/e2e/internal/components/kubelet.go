@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	nodeutil "k8s.io/kubernetes/pkg/util/node"
 )
 
 // KubeletConfig decodes the configuration that the kubelet of node runs with, a
@@ -61,10 +61,8 @@ func KubeletHealth(ctx context.Context, client kubernetes.Interface, node string
 	if err != nil {
 		return err
 	}
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == v1.NodeReady && condition.Status == v1.ConditionTrue {
-			return nil
-		}
+	if !nodeutil.IsNodeReady(object) {
+		return fmt.Errorf("node %s is not ready: %v", node, object.Status.Conditions)
 	}
-	return fmt.Errorf("node %s is not ready: %v", node, object.Status.Conditions)
+	return nil
 }
