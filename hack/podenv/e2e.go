@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -131,8 +132,9 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	if o.Podenv, err = os.Executable(); err != nil {
 		return err
 	}
-	if o.Kubectl == "" {
-		o.Kubectl = a.kubectl()
+	built := filepath.Join(a.layout.Build(a.series), "bin", "kubectl")
+	if _, err := os.Stat(built); err == nil {
+		o.Kubectl = cmp.Or(o.Kubectl, built)
 	}
 	return nil
 }

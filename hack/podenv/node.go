@@ -45,7 +45,7 @@ keep the cluster, run podenv node undo first.`,
 			return nil
 		},
 	}
-	cmd.PersistentFlags().StringVar(&a.name, "name", defaultCluster, "the cluster's name")
+	cmd.PersistentFlags().StringVar(&a.name, "name", cluster.DefaultName, "the cluster's name")
 	cmd.AddCommand(newNodeList(a), newNodeDrain(a), newNodeUncordon(a), newNodeSwap(a), newNodeGate(a), newNodeRestart(a), newNodeUndo(a))
 	return cmd
 }

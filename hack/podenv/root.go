@@ -29,10 +29,7 @@ type app struct {
 	layout layout.Layout
 }
 
-const (
-	defaultSeries  = "v1.33"
-	defaultCluster = cluster.DefaultName
-)
+const defaultSeries = "v1.33"
 
 // clusterName is what kind takes.
 var clusterName = regexp.MustCompile(`^[a-z0-9.-]+$`)
@@ -96,7 +93,7 @@ func (a *app) prepare() (err error) {
 
 // nameFlag gives a verb the flag that says which cluster it is about.
 func (a *app) nameFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.name, "name", defaultCluster, "the cluster's name")
+	cmd.Flags().StringVar(&a.name, "name", cluster.DefaultName, "the cluster's name")
 }
 
 // stockFlag gives a verb the flag that leaves the patches out.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -145,7 +144,7 @@ func (a *app) whatNext(r *pipeline.Result, c *cluster.Cluster) {
 		kubectl = rel
 	}
 	down := "make down"
-	if a.name != defaultCluster {
+	if a.name != cluster.DefaultName {
 		down += " NAME=" + a.name
 	}
 	kubectl += " --context " + c.Context()
@@ -183,13 +182,4 @@ func (a *app) down(ctx context.Context, r *progress.Reporter) error {
 		err = nil
 	}
 	return step.End(err)
-}
-
-// kubectl is the path of the kubectl that was built for the series, or empty.
-func (a *app) kubectl() string {
-	path := filepath.Join(a.layout.Build(a.series), "bin", "kubectl")
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
 }
