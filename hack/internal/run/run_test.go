@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,5 +115,16 @@ func TestQuote(t *testing.T) {
 		if got := Quote(in); got != want {
 			t.Errorf("Quote(%q) = %s, want %s", in, got, want)
 		}
+	}
+}
+
+func TestEachLineKeepsWhatHasNoEndYet(t *testing.T) {
+	var lines []string
+	var rest []byte
+	for _, piece := range []string{"", "on", "e\ntwo\n\nthr", "ee", "\nfour"} {
+		rest = EachLine(append(rest, piece...), func(line string) { lines = append(lines, line) })
+	}
+	if want := []string{"one", "two", "", "three"}; !slices.Equal(lines, want) || string(rest) != "four" {
+		t.Errorf("got %q and %q, want %q and %q", lines, rest, want, "four")
 	}
 }
