@@ -13,7 +13,6 @@ import (
 // applyConfigurations makes client-go's apply configurations from the types and the
 // schemas that the command schema prints. All are made at once: some files list them all.
 func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schema string) (outputs, error) {
-	defer p.log.start("apply configurations")()
 	models, err := p.command(ctx, v, schema).Log(io.Discard).Output()
 	if err != nil {
 		return nil, fmt.Errorf("generating apply configurations: %w", err)
@@ -22,26 +21,12 @@ func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schema stri
 	if err := os.WriteFile(schemaFile, []byte(models), 0o644); err != nil {
 		return nil, err
 	}
-	before, err := listGo(v, applyConfigurations)
-	if err != nil {
-		return nil, err
-	}
-	if err := v.remove(before...); err != nil {
-		return nil, err
-	}
-	args := append(p.outputFolder(v, applyConfigurations), "--openapi-schema="+schemaFile)
 	types, err := externalTypes(v)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.generator(ctx, v, "applyconfiguration-gen", append(args, p.inputs(types...)...)...).Run(); err != nil {
-		return nil, fmt.Errorf("generating apply configurations: %w", err)
-	}
-	after, err := listGo(v, applyConfigurations)
-	if err != nil {
-		return nil, err
-	}
-	return v.collect(append(before, after...)...)
+	args := append([]string{"--openapi-schema=" + schemaFile}, p.inputs(types...)...)
+	return p.clientFolder(ctx, v, "applyconfiguration-gen", applyConfigurations, applyConfigurations, args)
 }
 
 // externalTypes lists the packages that have apply configurations.
