@@ -42,7 +42,7 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	if err := copyGogo(ctx, p.tree, gogo); err != nil {
 		return nil, err
 	}
-	machinery, others := p.protobufPackages(packages, marker)
+	apimachinery, others := p.protobufPackages(packages, marker)
 	generator, err := p.goToProtobuf(ctx, v)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	err = generator(
 		"--proto-import="+gogo,
 		"--proto-import="+v.path("third_party/protobuf"),
-		"--apimachinery-packages="+strings.Join(machinery, ","),
+		"--apimachinery-packages="+strings.Join(apimachinery, ","),
 		"--packages="+strings.Join(others, ","),
 	).Run()
 	if err != nil {
@@ -86,19 +86,19 @@ func (p *pipeline) goToProtobuf(ctx context.Context, v *view) (func(args ...stri
 
 // protobufPackages are go-to-protobuf's two lists. A leading "-" marks packages that
 // others refer to and that are not generated.
-func (p *pipeline) protobufPackages(packages []*goPackage, marker string) (machinery, others []string) {
+func (p *pipeline) protobufPackages(packages []*goPackage, marker string) (apimachinery, others []string) {
 	wanted := map[string]bool{}
 	for _, pkg := range packages {
 		wanted[pkg.path] = true
 	}
 	isMachinery := map[string]bool{}
-	for _, listed := range p.machinery {
+	for _, listed := range machinery {
 		name := strings.TrimLeft(listed, "+-")
 		isMachinery[name] = true
 		if !wanted[name] {
 			listed = "-" + name
 		}
-		machinery = append(machinery, listed)
+		apimachinery = append(apimachinery, listed)
 	}
 	imported := p.types.importedBy(wanted)
 	for _, pkg := range p.marked(marker, func(pkg *goPackage) bool { return imported[pkg.path] && !isMachinery[pkg.path] }) {
@@ -108,7 +108,7 @@ func (p *pipeline) protobufPackages(packages []*goPackage, marker string) (machi
 			others = append(others, "-"+pkg.path)
 		}
 	}
-	return machinery, others
+	return apimachinery, others
 }
 
 // checkTags fails if the generator wrote protobuf tags into the types: they are part of

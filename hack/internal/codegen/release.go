@@ -30,9 +30,6 @@ type kubernetes struct {
 	// modelNames says that openapi-gen writes modelNamesName into packages that have the
 	// modelPackage marker, and takes those packages too.
 	modelNames bool
-	// machinery are the packages that every protobuf definition may refer to, as
-	// go-to-protobuf's --apimachinery-packages names them.
-	machinery []string
 	// specGates are the feature gates of the API server that publishes
 	// api/openapi-spec.
 	specGates string
@@ -78,7 +75,6 @@ var minors = map[string]*kubernetes{
 		toolsVersion:      "v0.26.0",
 		gopath:            true,
 		packageGenerators: with(packageGenerators, map[string][]string{"conversion-gen": {"--extra-dirs"}}),
-		machinery:         machinery,
 		specGates:         "AllAlpha=true,OpenAPIEnums=false",
 	},
 	"v1.30": {
@@ -86,21 +82,18 @@ var minors = map[string]*kubernetes{
 		toolsVersion:      "v0.26.0",
 		packageGenerators: packageGenerators,
 		unpluralized:      []string{"ResourceClaimParameters", "ResourceClassParameters"},
-		machinery:         machinery,
 		specGates:         "AllAlpha=true,OpenAPIEnums=false,ConsistentListFromCache=false",
 	},
 	"v1.31": {
 		tools:             tools(),
 		toolsVersion:      "v0.26.0",
 		packageGenerators: packageGenerators,
-		machinery:         machinery,
 		specGates:         "AllAlpha=true,OpenAPIEnums=false,ConsistentListFromCache=false",
 	},
 	"v1.32": {
 		tools:             tools(),
 		packageGenerators: packageGenerators,
 		clientFlags:       []string{"--prefers-protobuf"},
-		machinery:         machinery,
 		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false,ConsistentListFromCache=false",
 	},
 	"v1.33": v133,
@@ -111,7 +104,6 @@ var minors = map[string]*kubernetes{
 		packageGenerators: append(slices.Clone(packageGenerators), validationGen),
 		clientFlags:       []string{"--prefers-protobuf"},
 		modelNames:        true,
-		machinery:         machinery,
 		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 	},
 	"v1.36": {
@@ -120,7 +112,6 @@ var minors = map[string]*kubernetes{
 		packageGenerators: unboundedGenerators(),
 		clientFlags:       []string{"--prefers-protobuf"},
 		modelNames:        true,
-		machinery:         machinery,
 		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 	},
 	"v1.37": {
@@ -129,7 +120,6 @@ var minors = map[string]*kubernetes{
 		packageGenerators: lintedGenerators(),
 		clientFlags:       []string{"--prefers-protobuf"},
 		modelNames:        true,
-		machinery:         machinery,
 		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 	},
 }
@@ -139,7 +129,6 @@ var v133 = &kubernetes{
 	tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
 	packageGenerators: append(slices.Clone(packageGenerators), validationGen),
 	clientFlags:       []string{"--prefers-protobuf"},
-	machinery:         machinery,
 	specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 }
 
@@ -234,6 +223,8 @@ func lintedGenerators() []packageGenerator {
 	return generators
 }
 
+// machinery are the packages that every protobuf definition may refer to, as
+// go-to-protobuf's --apimachinery-packages names them.
 var machinery = []string{
 	"+k8s.io/apimachinery/pkg/util/intstr",
 	"+k8s.io/apimachinery/pkg/api/resource",
