@@ -34,7 +34,7 @@ func TestGenerateWritesTheFilesOfAffectedPackages(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
 	editPodSpec(t, tree)
-	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set, nil); err != nil {
+	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -51,7 +51,7 @@ func TestGenerateRunsNothingWithoutAChangeOfAPITypes(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
 	write(t, tree, map[string]string{kubelet: "package kubelet\n"})
-	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set, nil); err != nil {
+	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	if set.runs != 0 {
@@ -77,7 +77,7 @@ func TestGenerateOfAnUnknownMinorFailsWhereAPITypesChange(t *testing.T) {
 func TestGenerateOfAllRunsWithoutAChange(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
-	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir(), All: true}, set, nil); err != nil {
+	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir(), All: true}, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Fields(git(t, tree, "diff", "--name-only")); set.runs != 1 || len(got) != 3 {
@@ -91,11 +91,11 @@ func TestGenerateGivesStaleFilesBackToTheRelease(t *testing.T) {
 	set := &fakeSet{}
 	editPodSpec(t, tree)
 	write(t, tree, map[string]string{"staging/src/k8s.io/api/rbac/v1/zz_generated.defaults.go": "package v1\n"})
-	if err := generate(context.Background(), o, set, nil); err != nil {
+	if err := generate(context.Background(), o, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	git(t, tree, "checkout", "--quiet", "--", coreTypes)
-	if err := generate(context.Background(), o, set, nil); err != nil {
+	if err := generate(context.Background(), o, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := git(t, tree, "status", "--porcelain"); got != "" {
@@ -107,7 +107,7 @@ func TestGenerateLeavesFilesAloneThatAreTheSame(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	o := Options{Tree: tree, Work: t.TempDir()}
 	editPodSpec(t, tree)
-	if err := generate(context.Background(), o, &fakeSet{}, nil); err != nil {
+	if err := generate(context.Background(), o, (&fakeSet{}).generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -115,7 +115,7 @@ func TestGenerateLeavesFilesAloneThatAreTheSame(t *testing.T) {
 	if err := os.Chtimes(file, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := generate(context.Background(), o, &fakeSet{}, nil); err != nil {
+	if err := generate(context.Background(), o, (&fakeSet{}).generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(file)
@@ -128,7 +128,7 @@ func TestGenerateLeavesTheTreeAloneAfterAnError(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	editPodSpec(t, tree)
 	failure := errors.New("no generator today")
-	err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, &fakeSet{err: failure}, nil)
+	err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, (&fakeSet{err: failure}).generate, nil)
 	if !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
 	}
