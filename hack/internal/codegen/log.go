@@ -1,13 +1,11 @@
 package codegen
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
 
 	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/run"
 )
 
 // logger shows which generators are at work, several at once, on one step.
@@ -17,12 +15,6 @@ type logger struct {
 	mu      sync.Mutex
 	working []string
 }
-
-func newLogger(step *progress.Step) *logger {
-	return &logger{step: step}
-}
-
-func (l *logger) now(format string, args ...any) { l.step.Now(format, args...) }
 
 // start shows that what is being made, until the returned function is called.
 func (l *logger) start(what string) (done func()) {
@@ -43,9 +35,4 @@ func (l *logger) update(change func()) {
 	if len(l.working) > 0 {
 		l.step.Now("generating %s", strings.Join(l.working, ", "))
 	}
-}
-
-// command is a command whose output goes to the step's log.
-func (l *logger) command(ctx context.Context, name string, args ...string) *run.Cmd {
-	return run.Command(ctx, name, args...).Log(l.step.Log())
 }

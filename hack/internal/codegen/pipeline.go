@@ -27,8 +27,7 @@ type pipeline struct {
 
 // generate runs the generators side by side, each as soon as what it reads is there.
 func (k *kubernetes) generate(ctx context.Context, o Options, r *reach, step *progress.Step) (outputs, error) {
-	log := newLogger(step)
-	tools, err := buildTools(ctx, o, k, log)
+	tools, err := buildTools(ctx, o, k, step)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +36,9 @@ func (k *kubernetes) generate(ctx context.Context, o Options, r *reach, step *pr
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	p := &pipeline{kubernetes: k, reach: r, tools: tools, log: log, tree: o.Tree, work: work}
+	p := &pipeline{kubernetes: k, reach: r, tools: tools, log: &logger{step: step}, tree: o.Tree, work: work}
 	if k.gopath {
-		log.now("linking what the API packages import")
+		step.Now("linking what the API packages import")
 		if err := linkDependencies(ctx, o.Tree, p.dependencies(), sortedKeys(r.packages)); err != nil {
 			return nil, err
 		}
@@ -184,5 +183,5 @@ func (p *pipeline) command(ctx context.Context, v *view, name string, args ...st
 			name = tool
 		}
 	}
-	return p.log.command(ctx, name, args...).Env(p.tools.env...).Dir(v.dir)
+	return run.Command(ctx, name, args...).Log(p.log.step.Log()).Env(p.tools.env...).Dir(v.dir)
 }

@@ -121,7 +121,7 @@ func TestPipelineBuildsTheGeneratorsOnce(t *testing.T) {
 	o := Options{Tree: tree, Release: "v1.33.13", Work: t.TempDir()}
 	build := func() *toolbox {
 		t.Helper()
-		tools, err := buildTools(context.Background(), o, fakeKubernetes(), newLogger(nil))
+		tools, err := buildTools(context.Background(), o, fakeKubernetes(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

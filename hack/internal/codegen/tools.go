@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -25,7 +26,7 @@ type toolbox struct {
 var goEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0", "LC_ALL=C"}
 
 // buildTools builds the commands of k in o.Tree, once per content of their sources.
-func buildTools(ctx context.Context, o Options, k *kubernetes, log *logger) (*toolbox, error) {
+func buildTools(ctx context.Context, o Options, k *kubernetes, step *progress.Step) (*toolbox, error) {
 	goRoot, err := run.Command(ctx, "go", "env", "GOROOT", "GOVERSION").Env(goEnv...).Dir(o.Tree).Output()
 	if err != nil {
 		return nil, err
@@ -42,12 +43,12 @@ func buildTools(ctx context.Context, o Options, k *kubernetes, log *logger) (*to
 	if _, err := os.Stat(t.dir); err == nil {
 		return t, nil
 	}
-	return t, t.build(ctx, o, k, log)
+	return t, t.build(ctx, o, k, step)
 }
 
 // build makes t.dir, beside it first and then renamed.
-func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, log *logger) error {
-	log.now("building the generators")
+func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, step *progress.Step) error {
+	step.Now("building the generators")
 	if err := os.MkdirAll(filepath.Dir(t.dir), 0o755); err != nil {
 		return err
 	}
@@ -58,13 +59,13 @@ func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, log *logg
 	defer os.RemoveAll(beside)
 	args := []string{"build", "-o", filepath.Join(beside, "bin") + "/"}
 	if k.toolsVersion != "" {
-		modFile, err := withTools(ctx, o.Tree, beside, k.toolsVersion, log)
+		modFile, err := withTools(ctx, o.Tree, beside, k.toolsVersion, step)
 		if err != nil {
 			return fmt.Errorf("getting %s %s for the generators of %s: %w", toolsModule, k.toolsVersion, o.Release, err)
 		}
 		args = append(args, "-modfile="+modFile)
 	}
-	if err := log.command(ctx, "go", append(args, k.tools...)...).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
+	if err := run.Command(ctx, "go", append(args, k.tools...)...).Log(step.Log()).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
 		return fmt.Errorf("building the generators of %s: %w", o.Release, err)
 	}
 	if err := os.Chmod(beside, 0o755); err != nil {
@@ -81,15 +82,15 @@ const toolsModule = "golang.org/x/tools"
 
 // withTools makes, in dir, a go.mod that is tree's with version of toolsModule, and a go.sum
 // with what goimports needs.
-func withTools(ctx context.Context, tree, dir, version string, log *logger) (modFile string, err error) {
+func withTools(ctx context.Context, tree, dir, version string, step *progress.Step) (modFile string, err error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		if err := copyFile(filepath.Join(tree, name), filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
 	}
 	modFile = filepath.Join(dir, "go.mod")
-	return modFile, log.command(ctx, "go", "get", "-modfile="+modFile, toolsModule+"/cmd/goimports@"+version).
-		Env(goEnv...).Env("GOFLAGS=").Dir(tree).Run()
+	return modFile, run.Command(ctx, "go", "get", "-modfile="+modFile, toolsModule+"/cmd/goimports@"+version).
+		Log(step.Log()).Env(goEnv...).Env("GOFLAGS=").Dir(tree).Run()
 }
 
 // toolsKey is a hash of what the commands are built from.
