@@ -25,8 +25,10 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "codegen %s %s %t\n", outputVersion, o.Release, o.All)
-	for _, source := range openAPISpecSources() {
-		fmt.Fprintf(h, "%s %x\n", source.name, sha256.Sum256(source.data))
+	sources, _ := openAPISpec.ReadDir("openapispec") // embedded: cannot fail
+	for _, source := range sources {
+		data, _ := openAPISpec.ReadFile("openapispec/" + source.Name())
+		fmt.Fprintf(h, "%s %x\n", source.Name(), sha256.Sum256(data))
 	}
 	for _, file := range c.paths() {
 		if data, ok := c.after[file]; ok {

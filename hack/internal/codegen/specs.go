@@ -18,38 +18,19 @@ import (
 //go:embed openapispec/main.go openapispec/schemas.go openapispec/spec.go
 var openAPISpec embed.FS
 
-type source struct {
-	name string
-	data []byte
-}
-
-// openAPISpecSources are the files of the command.
-func openAPISpecSources() []source {
-	entries, _ := openAPISpec.ReadDir("openapispec") // embedded: cannot fail
-	var sources []source
-	for _, entry := range entries {
-		data, _ := openAPISpec.ReadFile("openapispec/" + entry.Name())
-		sources = append(sources, source{entry.Name(), data})
-	}
-	return sources
-}
-
 // fromSchemas makes what follows from the OpenAPI definitions, which v has.
 func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
-	const spec = "cmd/podenv-openapispec"
-	for _, s := range openAPISpecSources() {
-		if err := v.put(outputs{path.Join(spec, s.name): s.data}); err != nil {
-			return nil, err
-		}
+	if err := os.CopyFS(v.path("cmd"), openAPISpec); err != nil {
+		return nil, err
 	}
 	done := p.log.start("OpenAPI schemas")
 	bin := filepath.Join(p.work, "bin") + "/"
-	err := p.command(ctx, v, "go", "build", "-tags=podenv_tree", "-o", bin, "./"+spec, "./pkg/generated/openapi/cmd/models-schema").Run()
+	err := p.command(ctx, v, "go", "build", "-tags=podenv_tree", "-o", bin, "./cmd/openapispec", "./pkg/generated/openapi/cmd/models-schema").Run()
 	done()
 	if err != nil {
 		return nil, fmt.Errorf("compiling the OpenAPI definitions: %w", err)
 	}
-	made, err := p.specs(ctx, v, bin+path.Base(spec))
+	made, err := p.specs(ctx, v, bin+"openapispec")
 	if err != nil {
 		return nil, err
 	}
