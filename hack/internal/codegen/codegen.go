@@ -85,11 +85,12 @@ func (o *Options) makeAbsolute() (err error) {
 // the generators no longer make.
 type outputs map[string][]byte
 
-// write puts the files into the tree and leaves those alone that are the same, so that
-// the Go build cache need not look at them again.
-func (out outputs) write(tree string) error {
+// write puts the files into a tree or a view, and leaves those alone that are the same, so
+// that the Go build cache need not look at them again. Each is there all the time, old or
+// new: something may be compiled in the view.
+func (out outputs) write(dir string) error {
 	for path, data := range out {
-		if err := writeIfChanged(filepath.Join(tree, path), data); err != nil {
+		if err := writeIfChanged(filepath.Join(dir, path), data); err != nil {
 			return fmt.Errorf("writing a generated file: %w", err)
 		}
 	}

@@ -145,7 +145,7 @@ func (c *collected) add(files outputs, err error) error {
 	if err := c.keep(files, err); err != nil {
 		return err
 	}
-	return c.view.put(files)
+	return files.write(c.view.dir)
 }
 
 // keep keeps files that no other generator reads.

@@ -118,17 +118,6 @@ func (v *view) collect(files ...string) (outputs, error) {
 	return out, nil
 }
 
-// put gives the view generated files. Each is there all the time, old or new: something may
-// be compiled in the view.
-func (v *view) put(files outputs) error {
-	for file, data := range files {
-		if err := writeIfChanged(v.path(file), data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeIfChanged makes file contain data, or be gone if data is nil.
 func writeIfChanged(file string, data []byte) error {
 	if data == nil {

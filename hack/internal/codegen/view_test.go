@@ -24,7 +24,7 @@ func TestViewIsolatesTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := v.put(outputs{rbacTypes: []byte("package v1\n"), appsTypes: nil}); err != nil {
+	if err := (outputs{rbacTypes: []byte("package v1\n"), appsTypes: nil}).write(v.dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := git(t, tree, "status", "--porcelain"); got != "" {
@@ -51,7 +51,7 @@ func TestViewKeepsAFileThatIsGeneratedTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.put(outputs{rbacTypes: []byte(read(t, v.dir, rbacTypes))}); err != nil {
+	if err := (outputs{rbacTypes: []byte(read(t, v.dir, rbacTypes))}).write(v.dir); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(v.path(rbacTypes)); err != nil || !os.SameFile(before, after) {
@@ -92,7 +92,7 @@ func TestCheckTagsNamesTheLineThatLacksItsTag(t *testing.T) {
 	if err := v.checkTags(packages); err != nil {
 		t.Fatalf("sources that the generator left alone: %v", err)
 	}
-	if err := v.put(outputs{rbacTypes: []byte("package v1\n\ntype Role struct{} // tagged\n")}); err != nil {
+	if err := (outputs{rbacTypes: []byte("package v1\n\ntype Role struct{} // tagged\n")}).write(v.dir); err != nil {
 		t.Fatal(err)
 	}
 	err = v.checkTags(packages)
