@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,13 +36,10 @@ type change struct {
 }
 
 func findChange(ctx context.Context, o Options) (*change, error) {
-	repo, err := openRepository(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+	repo := &repository{dir: o.Tree, base: o.Base}
 	paths, err := repo.changed(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("looking for changes in %s: %w; assemble it with `podenv tree`", o.Tree, err)
 	}
 	c := &change{repo: repo, after: map[string][]byte{}, everything: o.All}
 	var sources []string
@@ -73,12 +71,7 @@ func findChange(ctx context.Context, o Options) (*change, error) {
 }
 
 func isGeneratorSource(file string) bool {
-	for _, source := range generatorSources {
-		if strings.HasPrefix(file, source) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(generatorSources, func(source string) bool { return strings.HasPrefix(file, source) })
 }
 
 // marker asks for a generator, in a comment of its own.

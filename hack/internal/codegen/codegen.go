@@ -17,7 +17,7 @@ type Options struct {
 	// Release is the tag that the tree stands on, as in "v1.33.13".
 	Release string
 	// Base is the tree's commit of the pristine release: what changed since decides
-	// what is generated. Empty for the root commit of HEAD.
+	// what is generated.
 	Base string
 	// Work keeps the built generators. It is safe to delete.
 	Work string

@@ -34,7 +34,7 @@ func TestGenerateWritesTheFilesOfAffectedPackages(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
 	editPodSpec(t, tree)
-	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set.generate, nil); err != nil {
+	if err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir()}, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -51,7 +51,7 @@ func TestGenerateRunsNothingWithoutAChangeOfAPITypes(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
 	write(t, tree, map[string]string{kubelet: "package kubelet\n"})
-	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, set.generate, nil); err != nil {
+	if err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir()}, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	if set.runs != 0 {
@@ -62,7 +62,7 @@ func TestGenerateRunsNothingWithoutAChangeOfAPITypes(t *testing.T) {
 // A series of a minor whose generators are not known can have patches that need none.
 func TestGenerateOfAnUnknownMinorFailsWhereAPITypesChange(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
-	o := Options{Tree: tree, Work: t.TempDir(), Release: "v1.99.1"}
+	o := Options{Tree: tree, Base: released, Work: t.TempDir(), Release: "v1.99.1"}
 	write(t, tree, map[string]string{kubelet: "package kubelet\n"})
 	if err := Generate(t.Context(), o, nil); err != nil {
 		t.Errorf("a change that needs no generator: %v", err)
@@ -77,7 +77,7 @@ func TestGenerateOfAnUnknownMinorFailsWhereAPITypesChange(t *testing.T) {
 func TestGenerateOfAllRunsWithoutAChange(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
-	if err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir(), All: true}, set.generate, nil); err != nil {
+	if err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir(), All: true}, set.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Fields(git(t, tree, "diff", "--name-only")); set.runs != 1 || len(got) != 3 {
@@ -87,7 +87,7 @@ func TestGenerateOfAllRunsWithoutAChange(t *testing.T) {
 
 func TestGenerateGivesStaleFilesBackToTheRelease(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
-	o := Options{Tree: tree, Work: t.TempDir()}
+	o := Options{Tree: tree, Base: released, Work: t.TempDir()}
 	set := &fakeSet{}
 	editPodSpec(t, tree)
 	write(t, tree, map[string]string{"staging/src/k8s.io/api/rbac/v1/zz_generated.defaults.go": "package v1\n"})
@@ -105,7 +105,7 @@ func TestGenerateGivesStaleFilesBackToTheRelease(t *testing.T) {
 
 func TestGenerateLeavesFilesAloneThatAreTheSame(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
-	o := Options{Tree: tree, Work: t.TempDir()}
+	o := Options{Tree: tree, Base: released, Work: t.TempDir()}
 	editPodSpec(t, tree)
 	if err := generate(context.Background(), o, (&fakeSet{}).generate, nil); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestGenerateLeavesTheTreeAloneAfterAnError(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	editPodSpec(t, tree)
 	failure := errors.New("no generator today")
-	err := generate(context.Background(), Options{Tree: tree, Work: t.TempDir()}, (&fakeSet{err: failure}).generate, nil)
+	err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir()}, (&fakeSet{err: failure}).generate, nil)
 	if !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
 	}

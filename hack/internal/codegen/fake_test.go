@@ -9,6 +9,9 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
+// released is the commit of the release in a fakeTree.
+const released = "released"
+
 // fakeTree makes a git repository with files and commits them as the release.
 func fakeTree(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -16,6 +19,7 @@ func fakeTree(t *testing.T, files map[string]string) string {
 	git(t, dir, "init", "--quiet", "--initial-branch=main")
 	write(t, dir, files)
 	commit(t, dir, "release")
+	git(t, dir, "tag", released)
 	return dir
 }
 

@@ -16,20 +16,6 @@ type repository struct {
 	base string // commit of the release
 }
 
-func openRepository(ctx context.Context, o Options) (*repository, error) {
-	r := &repository{dir: o.Tree, base: o.Base}
-	if r.base != "" {
-		return r, nil
-	}
-	roots, err := r.git(ctx, "rev-list", "--max-parents=0", "HEAD")
-	if err != nil {
-		return nil, fmt.Errorf("finding the release's commit in %s: %w; assemble it with `podenv tree`", o.Tree, err)
-	}
-	lines := strings.Fields(roots)
-	r.base = lines[len(lines)-1]
-	return r, nil
-}
-
 func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	return run.Command(ctx, "git", append([]string{"-C", r.dir}, args...)...).Output()
 }

@@ -30,7 +30,7 @@ func TestInputsKey(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tree := fakeTree(t, fakeRelease())
-			o := Options{Tree: tree, Release: "v1.33.13"}
+			o := Options{Tree: tree, Base: released, Release: "v1.33.13"}
 			before := mustKey(t, o)
 			write(t, tree, tt.edit)
 			uncommitted := mustKey(t, o)
@@ -50,7 +50,7 @@ func TestInputsKey(t *testing.T) {
 
 func TestInputsKeyDiffersBetweenReleases(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
-	if mustKey(t, Options{Tree: tree, Release: "v1.33.13"}) == mustKey(t, Options{Tree: tree, Release: "v1.32.13"}) {
+	if mustKey(t, Options{Tree: tree, Base: released, Release: "v1.33.13"}) == mustKey(t, Options{Tree: tree, Base: released, Release: "v1.32.13"}) {
 		t.Error("two releases have the same key")
 	}
 }
@@ -59,12 +59,12 @@ func TestInputsKeyCountsFromTheGivenBase(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	write(t, tree, map[string]string{rbacTypes: "package v1\n\ntype Role struct{ Rules int }\n"})
 	commit(t, tree, "release of another kind")
-	stock := mustKey(t, Options{Tree: fakeTree(t, fakeRelease())})
+	stock := mustKey(t, Options{Tree: fakeTree(t, fakeRelease()), Base: released})
 	if got := mustKey(t, Options{Tree: tree, Base: git(t, tree, "rev-parse", "HEAD")}); got != stock {
 		t.Error("what the base has counts as a change")
 	}
-	if got := mustKey(t, Options{Tree: tree}); got == stock {
-		t.Error("without a base, what follows the root commit does not count as a change")
+	if got := mustKey(t, Options{Tree: tree, Base: released}); got == stock {
+		t.Error("what follows the base does not count as a change")
 	}
 }
 
@@ -78,7 +78,7 @@ func mustKey(t *testing.T, o Options) string {
 }
 
 func TestInputsKeyOfAFolderThatIsNoTree(t *testing.T) {
-	_, err := InputsKey(context.Background(), Options{Tree: t.TempDir()})
+	_, err := InputsKey(context.Background(), Options{Tree: t.TempDir(), Base: released})
 	if err == nil || !strings.Contains(err.Error(), "podenv tree") {
 		t.Errorf("got %v, want an error that says to run `podenv tree`", err)
 	}

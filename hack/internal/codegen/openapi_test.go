@@ -17,7 +17,7 @@ func TestOpenAPIPackages(t *testing.T) {
 		"staging/src/k8s.io/logs/v1/doc.go":       model,
 		"staging/src/k8s.io/logs/v1/types.go":     types,
 	})
-	r, err := reachOf(t, Options{Tree: tree, All: true})
+	r, err := reachOf(t, Options{Tree: tree, Base: released, All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func fakeKubernetes(flags ...string) *kubernetes {
 
 func TestPipelineRunsTheTreesOwnGenerators(t *testing.T) {
 	tree := pipelineTree(t)
-	o := Options{Tree: tree, Release: "v1.33.13", Work: t.TempDir()}
+	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
 	if err := generate(context.Background(), o, fakeKubernetes().generate, nil); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestAGeneratorOfAllPackagesRunsForThoseThatAChangeDoesNotReach(t *testing.T
 	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
 	k := fakeKubernetes()
 	k.packageGenerators[0].allPackages = true
-	if err := generate(context.Background(), Options{Tree: tree, Release: "v1.37.1", Work: t.TempDir()}, k.generate, nil); err != nil {
+	if err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.37.1", Work: t.TempDir()}, k.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	const unreached = "staging/src/k8s.io/fake/rbac/v1/zz_generated.deepcopy.go"
@@ -118,7 +118,7 @@ func TestAGeneratorOfAllPackagesRunsForThoseThatAChangeDoesNotReach(t *testing.T
 
 func TestPipelineBuildsTheGeneratorsOnce(t *testing.T) {
 	tree := pipelineTree(t)
-	o := Options{Tree: tree, Release: "v1.33.13", Work: t.TempDir()}
+	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	build := func() *toolbox {
 		t.Helper()
 		tools, err := buildTools(context.Background(), o, fakeKubernetes(), nil)
@@ -149,7 +149,7 @@ func TestPipelineErrorHasTheGeneratorsOutputAndTheLog(t *testing.T) {
 	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
 	logs := t.TempDir()
 	step := progress.New(&strings.Builder{}, false, 0, logs).Step("generate")
-	o := Options{Tree: tree, Release: "v1.33.13", Work: t.TempDir()}
+	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	err := step.End(generate(context.Background(), o, fakeKubernetes("--fail=no such type").generate, step))
 	var failed *run.Error
 	if !errors.As(err, &failed) {
@@ -174,7 +174,7 @@ func TestPipelineErrorOfAGeneratorThatDoesNotCompile(t *testing.T) {
 		fakeTypes:              "package v1\n\ntype Pod struct{ Name string }\n",
 		"cmd/fake-gen/main.go": "package main\n\nfunc main() { undefined() }\n",
 	})
-	o := Options{Tree: tree, Release: "v1.33.13", Work: t.TempDir()}
+	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	err := generate(context.Background(), o, fakeKubernetes().generate, nil)
 	if err == nil || !strings.Contains(err.Error(), "building the generators of v1.33.13") || !strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("got %v, want the compiler's error", err)
@@ -187,7 +187,7 @@ func TestPipelineErrorOfAGeneratorThatDoesNotCompile(t *testing.T) {
 func TestPipelineErrorOfAFolderThatIsNoTree(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	editPodSpec(t, tree)
-	err := generate(context.Background(), Options{Tree: tree, Release: "v1.33.13", Work: t.TempDir()}, fakeKubernetes().generate, nil)
+	err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}, fakeKubernetes().generate, nil)
 	if err == nil || !strings.Contains(err.Error(), "an assembled tree") {
 		t.Errorf("got %v, want an error that asks for an assembled tree", err)
 	}

@@ -60,7 +60,7 @@ func TestReach(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tree := conversionTree(t)
 			write(t, tree, tt.edit)
-			r, err := reachOf(t, Options{Tree: tree})
+			r, err := reachOf(t, Options{Tree: tree, Base: released})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestReach(t *testing.T) {
 func TestReachOfAGeneratorIsEverything(t *testing.T) {
 	tree := conversionTree(t)
 	write(t, tree, map[string]string{boilerplate: "// new\n"})
-	r, err := reachOf(t, Options{Tree: tree})
+	r, err := reachOf(t, Options{Tree: tree, Base: released})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestReachOfClients(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tree := conversionTree(t)
 			write(t, tree, map[string]string{rbacTypes: tt.types})
-			r, err := reachOf(t, Options{Tree: tree})
+			r, err := reachOf(t, Options{Tree: tree, Base: released})
 			if err != nil {
 				t.Fatal(err)
 			}

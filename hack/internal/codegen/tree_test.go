@@ -22,15 +22,12 @@ func realTree(t *testing.T) Options {
 	if release == "" {
 		release = "v1.33.13"
 	}
-	repo, err := openRepository(context.Background(), Options{Tree: tree})
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := git(t, tree, "rev-list", "--max-parents=0", "HEAD")
 	dir := filepath.Join(t.TempDir(), "tree")
 	git(t, tree, "clone", "--quiet", "--shared", "--no-checkout", tree, dir)
 	git(t, dir, "config", "core.autocrlf", "false")
-	git(t, dir, "checkout", "--quiet", "--detach", repo.base)
-	return Options{Tree: dir, Release: release, Base: repo.base, Work: t.TempDir()}
+	git(t, dir, "checkout", "--quiet", "--detach", base)
+	return Options{Tree: dir, Release: release, Base: base, Work: t.TempDir()}
 }
 
 func TestAllGeneratorsLeaveTheReleaseAsItIs(t *testing.T) {
