@@ -25,11 +25,11 @@ const kubernetes = "k8s.io/kubernetes"
 // moduleZip is a module of the release in the Go module cache, its content checked.
 type moduleZip struct {
 	module.Version
-	zip   string // path of the archive
-	info  string // path of the JSON that has the version's time
-	goMod string // path of its go.mod
+	Zip   string // path of the archive
+	Info  string // path of the JSON that has the version's time
+	GoMod string // path of its go.mod
 
-	sum, goModSum string // as go.sum has them
+	Sum, GoModSum string // as go.sum has them
 }
 
 // downloadModules gets the modules that the series pins into the Go module cache, and
@@ -83,7 +83,10 @@ func download(ctx context.Context, dir string, modules []module.Version) ([]modu
 func readDownloads(out string) ([]moduleZip, error) {
 	var zips []moduleZip
 	for d := json.NewDecoder(strings.NewReader(out)); ; {
-		var m struct{ Path, Version, Zip, Info, GoMod, Sum, GoModSum, Error string }
+		var m struct {
+			moduleZip
+			Error string
+		}
 		err := d.Decode(&m)
 		if errors.Is(err, io.EOF) {
 			return zips, nil
@@ -91,11 +94,10 @@ func readDownloads(out string) ([]moduleZip, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the output of go mod download: %w", err)
 		}
-		version := module.Version{Path: m.Path, Version: m.Version}
 		if m.Error != "" {
-			return nil, downloadError(version, m.Error)
+			return nil, downloadError(m.Version, m.Error)
 		}
-		zips = append(zips, moduleZip{Version: version, zip: m.Zip, info: m.Info, goMod: m.GoMod, sum: m.Sum, goModSum: m.GoModSum})
+		zips = append(zips, m.moduleZip)
 	}
 }
 
@@ -111,7 +113,7 @@ func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]st
 		})
 	}
 	for _, z := range zips {
-		got, err := dirhash.HashZip(z.zip, hash)
+		got, err := dirhash.HashZip(z.Zip, hash)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -119,7 +121,7 @@ func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]st
 			return checksumError(z.String(), err)
 		}
 		if got != sums[z.Version] {
-			return checksumError(z.String(), fmt.Errorf("%s has %s, go.sum %s", z.zip, got, sums[z.Version]))
+			return checksumError(z.String(), fmt.Errorf("%s has %s, go.sum %s", z.Zip, got, sums[z.Version]))
 		}
 	}
 	return nil

@@ -150,7 +150,7 @@ func TestCheckOfArchivesEndsWithTheContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := module.Version{Path: "k8s.io/api", Version: "v0.33.13"}
-	zips, sums := []moduleZip{{Version: m, zip: path}}, map[module.Version]string{m: sum}
+	zips, sums := []moduleZip{{Version: m, Zip: path}}, map[module.Version]string{m: sum}
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := checkZips(ctx, zips, sums); err != nil {
 		t.Errorf("before it ends: %v", err)

@@ -99,11 +99,11 @@ func pins(ctx context.Context, s series.Series, scratch string) (goMod, goSum []
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := os.ReadFile(main[0].goMod)
+	data, err := os.ReadFile(main[0].GoMod)
 	if err != nil {
 		return nil, nil, err
 	}
-	released, err := modfile.Parse(main[0].goMod, data, nil)
+	released, err := modfile.Parse(main[0].GoMod, data, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -142,7 +142,7 @@ func formatPins(folder string, language *modfile.Go, zips []moduleZip) (goMod, g
 	var sums bytes.Buffer
 	for _, z := range zips {
 		f.AddNewRequire(z.Path, z.Version.Version, false)
-		fmt.Fprintf(&sums, "%[1]s %[2]s %[3]s\n%[1]s %[2]s/go.mod %[4]s\n", z.Path, z.Version.Version, z.sum, z.goModSum)
+		fmt.Fprintf(&sums, "%[1]s %[2]s %[3]s\n%[1]s %[2]s/go.mod %[4]s\n", z.Path, z.Version.Version, z.Sum, z.GoModSum)
 	}
 	f.Cleanup()
 	text, err := f.Format()

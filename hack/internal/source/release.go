@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +95,7 @@ func releaseDate(s series.Series, zips []moduleZip) (time.Time, error) {
 		if z.Path != s.Module() {
 			continue
 		}
-		data, err := os.ReadFile(z.info)
+		data, err := os.ReadFile(z.Info)
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -118,7 +119,7 @@ func streamRelease(w io.Writer, s series.Series, zips []moduleZip, date time.Tim
 	edit := newModuleEdit(s, zips)
 	for _, z := range zips {
 		if err := streamModule(b, z, edit); err != nil {
-			return fmt.Errorf("reading %s: %w", z.zip, err)
+			return fmt.Errorf("reading %s: %w", z.Zip, err)
 		}
 	}
 	fmt.Fprint(b, "done\n")
@@ -126,7 +127,7 @@ func streamRelease(w io.Writer, s series.Series, zips []moduleZip, date time.Tim
 }
 
 func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
-	archive, err := zip.OpenReader(z.zip)
+	archive, err := zip.OpenReader(z.Zip)
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
 			// make go look for them there.
 			continue
 		}
-		content, err := readZipped(f)
+		content, err := fs.ReadFile(archive, f.Name)
 		if err != nil {
 			return err
 		}
@@ -156,18 +157,6 @@ func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
 		}
 	}
 	return nil
-}
-
-func readZipped(f *zip.File) ([]byte, error) {
-	r, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var buf bytes.Buffer
-	buf.Grow(int(f.UncompressedSize64))
-	_, err = buf.ReadFrom(r)
-	return buf.Bytes(), err
 }
 
 // fileMode is a file's mode as git writes it. Modules carry no modes: what a kernel
