@@ -173,7 +173,7 @@ func (a *assembly) conflict(ctx context.Context) (*ConflictError, error) {
 	patch := a.in.patches[done]
 	c := &ConflictError{
 		Series: a.series.Name, Release: a.series.Release, Patch: patch.name(),
-		Reason: "git am refuses it", Dir: a.tree.dir, Key: a.key, Merge: a.tree.canMerge(ctx, patch),
+		Reason: "git am refuses it", Dir: a.tree.dir, Key: a.key, Merge: a.tree.canMerge(ctx),
 	}
 	var said bytes.Buffer
 	// It fails, as it did a moment ago: all that it prints is wanted, not only its end.
@@ -220,30 +220,11 @@ func findHunk(patch []byte, file string, start int) (header string, line int) {
 	return "", 0
 }
 
-// canMerge reports whether git can merge the patch 3-way: the repository has the files
-// that the patch was made from, and the patch applies to those. It does not where a
-// person edited its old lines by hand.
-func (r repo) canMerge(ctx context.Context, patch patchFile) bool {
-	var index strings.Builder
-	for _, f := range patch.files {
-		if f.IsNew {
-			continue
-		}
-		if _, err := r.quiet(ctx, "cat-file", "-e", f.OldOIDPrefix); f.OldOIDPrefix == "" || err != nil {
-			return false
-		}
-		fmt.Fprintf(&index, "100644 %s\t%s\n", f.OldOIDPrefix, f.OldName)
-	}
-	scratch, err := os.MkdirTemp(r.gitPath(), "podenv-index-")
-	if err != nil {
-		return false
-	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // it is in the tree's repository
-	env := "GIT_INDEX_FILE=" + filepath.Join(scratch, "index")
-	if err := r.cmd(ctx, "update-index", "--index-info").Env(env).Stdin(strings.NewReader(index.String())).Run(); err != nil {
-		return false
-	}
-	return r.cmd(ctx, "apply", "--check", "--cached", "--whitespace=nowarn", ".git/rebase-apply/patch").Env(env).Run() == nil
+// canMerge reports whether git can merge the patch at which it stopped 3-way. It cannot where
+// the repository lacks the files that the patch was made from, or a person edited the patch's
+// old lines by hand.
+func (r repo) canMerge(ctx context.Context) bool {
+	return r.git(ctx, "apply", "--check", "--3way", "--whitespace=nowarn", ".git/rebase-apply/patch") == nil
 }
 
 // stopped is the conflict or other operation that keeps a tree from being read, if any.
