@@ -35,27 +35,27 @@ func (s Series) NewFileFolder(path string) string {
 }
 
 // SplitMessage cuts the trailers that name new files out of a patch as the series has it. It
-// returns the patch without them, the paths that they name, and where in rest they were.
-func SplitMessage(patch []byte) (rest []byte, newFiles []string, at int) {
-	at = messageEnd(patch)
-	last := bytes.LastIndex(bytes.TrimRight(patch[:at], "\n"), []byte("\n\n"))
+// returns the patch without them, and the paths that they name.
+func SplitMessage(patch []byte) (rest []byte, newFiles []string) {
+	end := messageEnd(patch)
+	last := bytes.LastIndex(bytes.TrimRight(patch[:end], "\n"), []byte("\n\n"))
 	if last < 0 {
-		return patch, nil, at
+		return patch, nil
 	}
 	start := last + len("\n\n")
-	for line := range strings.Lines(string(patch[start:at])) {
+	for line := range strings.Lines(string(patch[start:end])) {
 		path, ok := strings.CutPrefix(line, newFileTrailer)
 		switch {
 		case ok:
 			newFiles = append(newFiles, strings.TrimSpace(path))
 		case strings.TrimSpace(line) != "":
-			return patch, nil, at
+			return patch, nil
 		}
 	}
 	if len(newFiles) == 0 {
-		return patch, nil, at
+		return patch, nil
 	}
-	return slices.Concat(patch[:start], patch[at:]), newFiles, start
+	return slices.Concat(patch[:start], patch[end:]), newFiles
 }
 
 // JoinMessage is the inverse of SplitMessage.
@@ -201,7 +201,7 @@ func (s Series) NewFiles() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, files, _ := SplitMessage(data)
+		_, files := SplitMessage(data)
 		paths = append(paths, files...)
 	}
 	return paths, nil

@@ -82,7 +82,7 @@ func newPatch(path string, stored []byte, s series.Series, header series.Boilerp
 		return patchFile{}, fmt.Errorf("it holds %d mails of git format-patch, not one", n)
 	}
 	p := patchFile{path: path, stored: stored}
-	_, names, _ := series.SplitMessage(stored)
+	_, names := series.SplitMessage(stored)
 	for _, name := range names {
 		f, err := readStored(s.NewFileFolder(name), name, header)
 		if err != nil {
@@ -123,7 +123,7 @@ func expand(stored []byte, files []newFile) []byte {
 	if len(files) == 0 {
 		return stored
 	}
-	message, _, _ := series.SplitMessage(stored)
+	message, _ := series.SplitMessage(stored)
 	head, sections := cutSections(message)
 	for _, f := range files {
 		sections = append(sections, section{f.path, f.section()})

@@ -48,7 +48,7 @@ func (r *Report) countPatches(s series.Series) error {
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", filepath.Base(path), err)
 		}
-		_, names, _ := series.SplitMessage(data)
+		_, names := series.SplitMessage(data)
 		if err := r.NewFiles.count(s, names); err != nil {
 			return err
 		}
