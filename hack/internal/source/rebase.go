@@ -167,14 +167,14 @@ func (r *rebase) sourceTree(ctx context.Context) (*Tree, error) {
 
 // begin makes the repository of the rebase, unless there is nothing to carry.
 func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error) {
+	if r.in, err = readInputs(r.layout, r.series, false); err != nil {
+		return false, err
+	}
 	if err := r.refuseEdits(ctx); err != nil {
 		return false, err
 	}
 	from, err := readPatches(r.from)
 	if err != nil {
-		return false, err
-	}
-	if r.in, err = readInputs(r.layout, r.series, false); err != nil {
 		return false, err
 	}
 	earlier, err := readCarried(r.series)
@@ -185,14 +185,14 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 	if err != nil {
 		return false, err
 	}
-	now := carriedFrom(r.from, from)
+	now := carriedOf(from)
 	for i := range from {
 		if from[i], err = newPatch(from[i].path, from[i].stored, r.series, header); err != nil {
 			return false, fmt.Errorf("carrying %s to %s: %w", from[i].name(), r.series.Name, err)
 		}
 	}
-	patches := plan(from, r.in.patches, earlier)
-	if isDone(patches, r.in.patches) && slices.Equal(earlier.patches, now.patches) {
+	patches := plan(r.from.Name, from, r.in.patches, earlier)
+	if isDone(patches, r.in.patches) && slices.Equal(earlier, now) {
 		r.step.Cached("nothing to carry")
 		return false, nil
 	}
@@ -218,7 +218,7 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 	if err := writeState(r.tree.dir, r.state); err != nil {
 		return false, err
 	}
-	r.rebased, err = newRebaseState(r.tree.dir, r.from, patches, now, r.state.last())
+	r.rebased, err = newRebaseState(r.tree.dir, r.from.Name, patches, now, r.state.last())
 	return true, err
 }
 
@@ -226,13 +226,8 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 // in it, would then not be made from.
 func (r *rebase) refuseEdits(ctx context.Context) error {
 	a := newAssembly(r.layout, r.series, Options{}, r.step)
-	a.gen = r.gen
-	var err error
-	if a.in, err = readInputs(r.layout, r.series, false); err != nil {
-		return err
-	}
-	a.key = a.in.key()
-	_, err = a.find(ctx)
+	a.key = r.in.key()
+	_, err := a.find(ctx)
 	return err
 }
 
@@ -254,7 +249,7 @@ func (r *rebase) finish(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return written, err
 	}
-	news, err := writeCarried(r.series, carried{from: r.rebased.From, patches: r.rebased.Carried})
+	news, err := writeCarried(r.series, r.rebased.From, r.rebased.Carried)
 	if err != nil {
 		return written, err
 	}

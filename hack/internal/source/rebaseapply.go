@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"podenv.dev/hack/internal/series"
 )
 
 // rebaseState is what a rebase remembers, in its repository. The patches are kept there too:
@@ -17,8 +15,8 @@ import (
 type rebaseState struct {
 	From string `json:"from"`
 	// Carried is what patches/<minor>/carried will say.
-	Carried []carriedPatch `json:"carried"`
-	Patches []rebaseStep   `json:"patches"`
+	Carried carried      `json:"carried"`
+	Patches []rebaseStep `json:"patches"`
 	// Done is what was done with the first of Patches.
 	Done []Rebased `json:"done,omitempty"`
 	// Head is the commit of the last patch that is done.
@@ -33,35 +31,32 @@ type rebaseStep struct {
 	// File is the patch's file in the repository, and Name what it is called.
 	File string `json:"file"`
 	Name string `json:"name"`
-	// Series is where it comes from.
+	// Series is where it is carried from; empty for one that the series had.
 	Series string `json:"series"`
-	// Message replaces the patch's own, unless it is empty.
+	// Message replaces that of a patch which the series had, where the one that it was
+	// carried from says something else now. Empty: it stays.
 	Message string `json:"message,omitempty"`
 	// Before is the patch's file in the series that is written, from an earlier carry.
 	Before string `json:"before,omitempty"`
-	// Adapted says that the user adapted that one.
+	// Adapted says that Before changes something else than the patch did then: the user
+	// adapted it.
 	Adapted bool `json:"adapted,omitempty"`
 }
 
 func rebaseFolder(dir string) string { return filepath.Join(dir, ".git", "podenv", "rebase") }
 
-func newRebaseState(dir string, from series.Series, patches []planned, c carried, head string) (*rebaseState, error) {
-	st := &rebaseState{From: from.Name, Carried: c.patches, Head: head}
+func newRebaseState(dir, from string, patches []planned, c carried, head string) (*rebaseState, error) {
+	st := &rebaseState{From: from, Carried: c, Head: head}
 	if err := os.MkdirAll(rebaseFolder(dir), 0o755); err != nil {
 		return nil, err
 	}
 	for i, p := range patches {
-		s := rebaseStep{
-			Title: p.header.Title, Name: p.name(), Message: p.message, Before: p.before, Adapted: p.adapted,
-			File: filepath.Join(rebaseFolder(dir), fmt.Sprintf("%04d.patch", i+1)),
-		}
-		if p.carry {
-			s.Series = from.Name
-		}
-		if err := os.WriteFile(s.File, p.content, 0o644); err != nil {
+		step := p.rebaseStep
+		step.File = filepath.Join(rebaseFolder(dir), fmt.Sprintf("%04d.patch", i+1))
+		if err := os.WriteFile(step.File, p.content, 0o644); err != nil {
 			return nil, err
 		}
-		st.Patches = append(st.Patches, s)
+		st.Patches = append(st.Patches, step)
 	}
 	return st, st.write(dir)
 }

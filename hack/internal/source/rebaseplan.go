@@ -20,27 +20,21 @@ import (
 // planned is a patch that a rebase applies.
 type planned struct {
 	patchFile
-	// carry is set for a patch of the other series; the rest are the series' own, as
-	// they were.
-	carry bool
-	// message replaces that of an own patch, where that of the patch which it was
-	// carried from has changed. Empty: it stays.
-	message string
-	// before is the name of the patch file that an earlier carry of the same patch gave.
-	before string
-	// adapted says that the earlier carry changes something else than the patch did then:
-	// the user adapted it.
-	adapted bool
+	rebaseStep
 }
 
-// plan joins the patches that series from has with those that the series to has already
-// into what to is to have:
+func newPlanned(p patchFile) planned {
+	return planned{p, rebaseStep{Title: p.header.Title, Name: p.name()}}
+}
+
+// plan joins from, the patches of the series called name, with to, those that another series
+// has already, into what that one is to have:
 //
 //   - a patch of from that says the same as when it was carried last is to's own, with all
 //     that was adapted then; where to has none, someone left it out on purpose;
 //   - any other patch of from is carried;
 //   - a patch that from never had stays behind the one that it follows.
-func plan(from, to []patchFile, earlier carried) []planned {
+func plan(name string, from, to []patchFile, earlier carried) []planned {
 	unused := slices.Clone(to)
 	take := func(title string) (patchFile, bool) {
 		at := slices.IndexFunc(unused, func(p patchFile) bool { return p.header.Title == title })
@@ -55,24 +49,29 @@ func plan(from, to []patchFile, earlier carried) []planned {
 	for _, p := range from {
 		own, has := take(p.header.Title)
 		last, wasCarried := earlier.of(p.header.Title)
+		unchanged := wasCarried && last.Changes == changesHash(p)
 		switch {
-		case wasCarried && last.Changes == changesHash(p) && !has:
-		case wasCarried && last.Changes == changesHash(p):
-			kept := planned{patchFile: own}
+		case unchanged && has:
+			kept := newPlanned(own)
 			if last.Message != messageHash(p) {
-				kept.message = p.header.Message()
+				kept.Message = p.header.Message()
 			}
 			result = append(result, kept)
-		default:
-			adapted := has && wasCarried && changesHash(own) != last.Changes
-			result = append(result, planned{patchFile: p, carry: true, before: own.nameIfAny(), adapted: adapted})
+		case !unchanged:
+			carry := newPlanned(p)
+			carry.Series = name
+			if has {
+				carry.Before = own.name()
+				carry.Adapted = wasCarried && changesHash(own) != last.Changes
+			}
+			result = append(result, carry)
 		}
 	}
 	for _, p := range unused {
 		if _, gone := earlier.of(p.header.Title); gone {
 			continue // from has it no longer
 		}
-		result = slices.Insert(result, after(result, to, p), planned{patchFile: p})
+		result = slices.Insert(result, after(result, to, p), newPlanned(p))
 	}
 	return result
 }
@@ -93,7 +92,7 @@ func after(result []planned, to []patchFile, p patchFile) int {
 // isDone reports whether the series to is as planned.
 func isDone(plan []planned, to []patchFile) bool {
 	return slices.EqualFunc(plan, to, func(p planned, q patchFile) bool {
-		return !p.carry && p.message == "" && p.path == q.path
+		return p.Series == "" && p.Message == "" && p.path == q.path
 	})
 }
 
@@ -125,27 +124,17 @@ func changesHash(p patchFile) string {
 
 func messageHash(p patchFile) string { return digest.Of("message", p.header.Message())[:16] }
 
-func (p patchFile) nameIfAny() string {
-	if p.path == "" {
-		return ""
-	}
-	return p.name()
-}
-
 // carriedName is the file, beside the patches of a series, that says from which patches of
 // another series they were carried.
 const carriedName = "carried"
 
 // carried is what the patches of another series were when they were carried last.
-type carried struct {
-	from    string // the other series; empty where none was carried from
-	patches []carriedPatch
-}
+type carried []carriedPatch
 
 type carriedPatch struct{ Title, Changes, Message string }
 
 func (c carried) of(title string) (carriedPatch, bool) {
-	for _, p := range c.patches {
+	for _, p := range c {
 		if p.Title == title {
 			return p, true
 		}
@@ -153,24 +142,24 @@ func (c carried) of(title string) (carriedPatch, bool) {
 	return carriedPatch{}, false
 }
 
-// carriedFrom says what is carried by a rebase from the series with patches.
-func carriedFrom(from series.Series, patches []patchFile) carried {
-	c := carried{from: from.Name}
+// carriedOf says what is carried by a rebase from the series with patches.
+func carriedOf(patches []patchFile) carried {
+	var c carried
 	for _, p := range patches {
-		c.patches = append(c.patches, carriedPatch{Title: p.header.Title, Changes: changesHash(p), Message: messageHash(p)})
+		c = append(c, carriedPatch{Title: p.header.Title, Changes: changesHash(p), Message: messageHash(p)})
 	}
 	return c
 }
 
 // format returns the file's content: after the comment, the other series, and a line for
 // each of its patches.
-func (c carried) format() []byte {
+func (c carried) format(from string) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Written by `podenv rebase`: the patches of another series that are carried here,\n" +
 		"# with hashes of what each changed and said. One that is still the same is not\n" +
 		"# carried again.\n")
-	fmt.Fprintf(&b, "from %s\n", c.from)
-	for _, p := range c.patches {
+	fmt.Fprintf(&b, "from %s\n", from)
+	for _, p := range c {
 		fmt.Fprintf(&b, "%s %s %s\n", p.Changes, p.Message, p.Title)
 	}
 	return b.Bytes()
@@ -182,33 +171,32 @@ func readCarried(s series.Series) (carried, error) {
 	path := filepath.Join(s.Dir, carriedName)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return carried{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return carried{}, err
+		return nil, err
 	}
 	var c carried
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimRight(line, "\r\n")
 		fields := strings.SplitN(line, " ", 3)
 		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case len(fields) == 2 && fields[0] == "from":
-			c.from = fields[1]
+		case line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "from "):
 		case len(fields) == 3:
-			c.patches = append(c.patches, carriedPatch{Changes: fields[0], Message: fields[1], Title: fields[2]})
+			c = append(c, carriedPatch{Changes: fields[0], Message: fields[1], Title: fields[2]})
 		default:
-			return carried{}, fmt.Errorf("%s: cannot read the line %q: restore the file with git, or delete it to carry every patch again", path, line)
+			return nil, fmt.Errorf("%s: cannot read the line %q: restore the file with git, or delete it to carry every patch again", path, line)
 		}
 	}
 	return c, nil
 }
 
-// writeCarried writes what was carried to s, and reports whether that is news.
-func writeCarried(s series.Series, c carried) (changed bool, err error) {
-	path := filepath.Join(s.Dir, carriedName)
-	if sameContent(path, c.format()) {
+// writeCarried writes what was carried to s from another series, and reports whether that is
+// news.
+func writeCarried(s series.Series, from string, c carried) (changed bool, err error) {
+	path, text := filepath.Join(s.Dir, carriedName), c.format(from)
+	if sameContent(path, text) {
 		return false, nil
 	}
-	return true, renameio.WriteFile(path, c.format(), 0o644)
+	return true, renameio.WriteFile(path, text, 0o644)
 }
