@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
@@ -76,7 +77,10 @@ func (a *assembly) run(ctx context.Context) (*Tree, error) {
 	return a.result(), nil
 }
 
-func (a *assembly) result() *Tree { return newTree(a.tree.dir, a.series, a.options.Stock, a.state) }
+func (a *assembly) result() *Tree {
+	key := digest.Of("key", a.state.Key, a.state.Generated)
+	return &Tree{Dir: a.tree.dir, Series: a.series, Stock: a.options.Stock, Key: key}
+}
 
 // lock keeps a second podenv out of the tree.
 func (a *assembly) lock(ctx context.Context) (unlock func(), err error) {

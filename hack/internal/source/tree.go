@@ -17,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
@@ -146,30 +145,34 @@ func Assemble(ctx context.Context, l layout.Layout, s series.Series, o Options, 
 // that changes the tree, with a line of r that says so. Without a tree, or with one that is
 // not finished, the error is ErrNoTree.
 func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *progress.Reporter) (*Tree, error) {
-	unlock, err := newAssembly(l, s, Options{Stock: stock}, nil).lockShown(ctx, r)
+	a := newAssembly(l, s, Options{Stock: stock}, nil)
+	unlock, err := a.lockShown(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	dir, name := l.Tree(treeName(s, stock)), treeName(s, stock)
-	st, err := readState(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w of %s: run %s", ErrNoTree, name, treeCommand(s, stock))
-	case err != nil:
+	if err := a.readTree(); err != nil {
 		return nil, err
 	}
-	if err := (repo{dir: dir}).stopped(st); err != nil {
+	if err := a.tree.stopped(a.state); err != nil {
 		return nil, err
 	}
-	if st.Key == "" {
-		return nil, fmt.Errorf("%w of %s, only a half of one: run %s", ErrNoTree, name, treeCommand(s, stock))
+	if a.state.Key == "" {
+		return nil, a.noTree(", only a half of one")
 	}
-	return newTree(dir, s, stock, st), nil
+	return a.result(), nil
 }
 
-func newTree(dir string, s series.Series, stock bool, st *state) *Tree {
-	return &Tree{Dir: dir, Series: s, Stock: stock, Key: digest.Of("key", st.Key, st.Generated)}
+// readTree reads the state of a tree that must be there.
+func (a *assembly) readTree() (err error) {
+	if a.state, err = readState(a.tree.dir); errors.Is(err, os.ErrNotExist) {
+		return a.noTree("")
+	}
+	return err
+}
+
+func (a *assembly) noTree(half string) error {
+	return fmt.Errorf("%w of %s%s: run %s", ErrNoTree, treeName(a.series, a.options.Stock), half, treeCommand(a.series, a.options.Stock))
 }
 
 // treeCommand is what the user types to get the tree.
@@ -179,6 +182,13 @@ func treeCommand(s series.Series, stock bool) string {
 		line += " --stock"
 	}
 	return line + "`"
+}
+
+// CheckUnedited returns an error, with ErrEdited in its chain where the tree has edits, if
+// the tree of s must not be deleted. A series that patches/ no longer has needs only a name.
+func CheckUnedited(ctx context.Context, l layout.Layout, s series.Series, stock bool) error {
+	_, err := newAssembly(l, s, Options{Stock: stock}, nil).find(ctx)
+	return err
 }
 
 // Status is what a tree holds.
@@ -218,25 +228,21 @@ func Describe(ctx context.Context, l layout.Layout, s series.Series, stock bool)
 }
 
 func (a *assembly) describe(ctx context.Context) (*Status, error) {
-	st, err := readState(a.tree.dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w of %s: run %s", ErrNoTree, treeName(a.series, a.options.Stock), treeCommand(a.series, a.options.Stock))
-	}
-	if err != nil {
+	if err := a.readTree(); err != nil {
 		return nil, err
 	}
 	in, err := readInputs(a.layout, a.series, a.options.Stock)
 	if err != nil {
 		return nil, err
 	}
-	status := &Status{Dir: a.tree.dir, UpToDate: st.Key == in.key(), Stopped: a.tree.stopped(st)}
+	status := &Status{Dir: a.tree.dir, UpToDate: a.state.Key == in.key(), Stopped: a.tree.stopped(a.state)}
 	if status.Dirty, err = a.tree.dirty(ctx); err != nil {
 		return nil, err
 	}
 	if status.Saved, err = a.tree.lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs); err != nil {
 		return nil, err
 	}
-	if status.Patched, status.Generated, err = a.tree.treeHashes(ctx, st); err != nil {
+	if status.Patched, status.Generated, err = a.tree.treeHashes(ctx, a.state); err != nil {
 		return nil, err
 	}
 	history, err := a.tree.history(ctx)
@@ -249,7 +255,7 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 			status.Release = subject
 			continue
 		}
-		status.Commits = append(status.Commits, Commit{ID: c.id, Subject: subject, Kind: string(c.kind), InSeries: st.made(c.id)})
+		status.Commits = append(status.Commits, Commit{ID: c.id, Subject: subject, Kind: string(c.kind), InSeries: a.state.made(c.id)})
 	}
 	return status, nil
 }

@@ -108,25 +108,20 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 
 // readCommitted reads the state of a tree whose commits say all.
 func (a *assembly) readCommitted(ctx context.Context) error {
-	st, err := readState(a.tree.dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w of %s: run %s", ErrNoTree, a.series.Name, treeCommand(a.series, false))
-	}
-	if err != nil {
+	if err := a.readTree(); err != nil {
 		return err
 	}
-	a.state = st
-	if st.Busy {
-		return fmt.Errorf("%w of %s, only a half of one: run %s", ErrNoTree, a.series.Name, treeCommand(a.series, false))
+	if a.state.Busy {
+		return a.noTree(", only a half of one")
 	}
-	if err := a.tree.stopped(st); err != nil {
+	if err := a.tree.stopped(a.state); err != nil {
 		return err
 	}
 	dirty, err := a.tree.dirty(ctx)
 	if err == nil && len(dirty) > 0 {
 		dir := run.Quote(a.tree.dir)
 		err = fmt.Errorf("%w: %s; commit them with `git -C %s add --all && git -C %[3]s commit`, or as part of an earlier patch with `git -C %[3]s commit --fixup=<commit>` and `git -C %[3]s rebase --interactive --autosquash %[4]s`",
-			ErrUncommitted, some(dirty), dir, st.Steps[0].Commit[:12])
+			ErrUncommitted, some(dirty), dir, a.state.Steps[0].Commit[:12])
 	}
 	return err
 }
