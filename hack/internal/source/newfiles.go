@@ -45,8 +45,8 @@ func (f *newFile) hash() string {
 func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error) {
 	var files []newFile
 	for _, root := range series.ModuleFolders {
-		err := filepath.WalkDir(filepath.Join(l.Root, root), func(path string, d fs.DirEntry, err error) error {
-			if os.IsNotExist(err) && path == filepath.Join(l.Root, root) {
+		err := fs.WalkDir(os.DirFS(l.Root), root, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, os.ErrNotExist) && path == root {
 				return nil
 			}
 			if err != nil {
@@ -55,12 +55,11 @@ func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error)
 			if d.IsDir() || editorLeaving(d.Name()) {
 				return nil
 			}
-			f, err := readNewFile(l.Root, path, d)
-			if err != nil {
+			f, err := readStored(l.Root, path, header)
+			if err != nil || f == nil {
 				return err
 			}
-			f.content = header.Add(f.path, f.content)
-			files = append(files, f)
+			files = append(files, *f)
 			return f.checkImports()
 		})
 		if err != nil {
@@ -74,26 +73,6 @@ func editorLeaving(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~")
 }
 
-func readNewFile(root, path string, d fs.DirEntry) (newFile, error) {
-	rel, err := filepath.Rel(root, path)
-	if err != nil {
-		return newFile{}, err
-	}
-	if !d.Type().IsRegular() {
-		return newFile{}, fmt.Errorf("%s is not a regular file: only those go into a tree", rel)
-	}
-	info, err := d.Info()
-	if err != nil {
-		return newFile{}, err
-	}
-	f := newFile{path: filepath.ToSlash(rel), mode: "100644"}
-	if info.Mode()&0o100 != 0 {
-		f.mode = "100755"
-	}
-	f.content, err = os.ReadFile(path)
-	return f, err
-}
-
 // readIfThere reads the file at path under root; nil is a file that is not there.
 func readIfThere(root, path string) (*newFile, error) {
 	full := filepath.Join(root, filepath.FromSlash(path))
@@ -104,8 +83,15 @@ func readIfThere(root, path string) (*newFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := readNewFile(root, full, fs.FileInfoToDirEntry(info))
-	return &f, err
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file: only those go into a tree", path)
+	}
+	f := &newFile{path: path, mode: "100644"}
+	if info.Mode()&0o100 != 0 {
+		f.mode = "100755"
+	}
+	f.content, err = os.ReadFile(full)
+	return f, err
 }
 
 // readStored is readIfThere for a folder of this repository: it returns the file as a tree has it,

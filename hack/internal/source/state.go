@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -56,12 +57,7 @@ func (s *state) last() string { return s.Steps[len(s.Steps)-1].Commit }
 
 // made reports whether assembly made commit.
 func (s *state) made(commit string) bool {
-	for _, step := range s.Steps {
-		if step.Commit == commit {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Steps, func(step stateStep) bool { return step.Commit == commit })
 }
 
 // known reports whether dropping commit loses nothing.
