@@ -28,17 +28,9 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(beside)
-	paths := map[string]string{"index": "", "objects": ""}
-	for name := range paths {
-		p, err := git(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", name).Output()
-		if err != nil {
-			return "", fmt.Errorf("reading the tree %s; run `podenv tree` to put it together: %w", dir, err)
-		}
-		paths[name] = p
-	}
 	index := filepath.Join(beside, "index")
-	if err := copyFile(paths["index"], index); err != nil {
-		return "", err
+	if err := copyFile(filepath.Join(dir, ".git", "index"), index); err != nil {
+		return "", fmt.Errorf("reading the tree %s; run `podenv tree` to put it together: %w", dir, err)
 	}
 	objects := filepath.Join(beside, "objects")
 	if err := os.Mkdir(objects, 0o755); err != nil {
@@ -47,7 +39,7 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	env := []string{
 		"GIT_INDEX_FILE=" + index,
 		"GIT_OBJECT_DIRECTORY=" + objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + paths["objects"],
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(dir, ".git", "objects"),
 	}
 	if err := git(ctx, dir, "add", "--all").Env(env...).Run(); err != nil {
 		return "", err
