@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -60,9 +59,9 @@ The paths of the binaries are printed.`,
 			if err := p.Images(cmd.Context(), r); err != nil || !tarball {
 				return err
 			}
-			out := filepath.Join(r.Dir, build.ServerTarballName)
 			step := p.Reporter.Step("server tarball")
-			if err := step.End(build.ServerTarball(cmd.Context(), a.layout, r, out, step)); err != nil {
+			out, err := build.ServerTarball(r, step)
+			if err := step.End(err); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.out, out)

@@ -3,7 +3,6 @@ package proof
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"podenv.dev/hack/internal/build"
@@ -58,8 +57,7 @@ func needStock(c *check) {
 
 // tarball is the path of the server tarball.
 var tarball = &fixture[string]{name: "server tarball", make: func(ctx context.Context) (string, error) {
-	path := filepath.Join(built.value.Build.Dir, build.ServerTarballName)
-	return path, build.ServerTarball(ctx, repo, built.value.Build, path, nil)
+	return build.ServerTarball(built.value.Build, nil)
 }}
 
 func needTarball(c *check) {

@@ -2,7 +2,6 @@ package build
 
 import (
 	"archive/tar"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,54 +12,48 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"podenv.dev/hack/internal/image"
-	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
 
-// ServerTarballName is what a Kubernetes release calls its server tarball.
-const ServerTarballName = "kubernetes-server-linux-" + runtime.GOARCH + ".tar.gz"
-
-// ServerTarball writes r as the server tarball of a Kubernetes release to the file out:
-// what `kind build node-image --type file` takes, for one.
-// r must have every component and image.
-func ServerTarball(ctx context.Context, _ layout.Layout, r *Result, out string, step *progress.Step) error {
+// ServerTarball writes r as the server tarball of a Kubernetes release, with its name, into
+// r.Dir: what `kind build node-image --type file` takes, for one. r must have every
+// component and image.
+func ServerTarball(r *Result, step *progress.Step) (file string, err error) {
 	if err := os.MkdirAll(filepath.Join(r.Dir, "work"), 0o755); err != nil {
-		return err
+		return "", err
 	}
 	scratch, err := os.MkdirTemp(filepath.Join(r.Dir, "work"), "server-")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer os.RemoveAll(scratch)
 	step.Now("naming the images as a release does")
 	files, err := serverFiles(r, scratch)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
-	pending, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	file = filepath.Join(r.Dir, "kubernetes-server-linux-"+runtime.GOARCH+".tar.gz")
+	pending, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o644))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer pending.Cleanup() //nolint:errcheck // a no-op once the file has its name
 	zw, err := gzip.NewWriterLevel(pending, gzip.BestSpeed)
 	if err != nil {
-		return err
+		return "", err
 	}
 	tw := tar.NewWriter(zw)
-	step.Now("packing %s", filepath.Base(out))
+	step.Now("packing %s", filepath.Base(file))
 	if err := image.WriteFiles(tw, files, nil); err != nil {
-		return fmt.Errorf("server tarball: %w", err)
+		return "", fmt.Errorf("server tarball: %w", err)
 	}
 	if err := tw.Close(); err != nil {
-		return err
+		return "", err
 	}
 	if err := zw.Close(); err != nil {
-		return err
+		return "", err
 	}
-	return pending.CloseAtomicallyReplace()
+	return file, pending.CloseAtomicallyReplace()
 }
 
 // serverFiles lists what the tarball holds. The images' archives go to scratch.
