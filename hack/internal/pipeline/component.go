@@ -10,7 +10,6 @@ import (
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/node"
-	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 )
@@ -81,9 +80,7 @@ func (p *Pipeline) executable(ctx context.Context, path, component string) (node
 	if err != nil || !slices.Contains(build.ImageComponents, component) {
 		return b, err
 	}
-	err = p.step("component image", func(s *progress.Step) error {
-		b.Image, err = build.ComponentImage(ctx, p.Layout, component, b.Version, path, s)
-		return err
-	})
-	return b, err
+	s, end := p.step("component image")
+	b.Image, err = build.ComponentImage(ctx, p.Layout, component, b.Version, path, s)
+	return b, end(err)
 }

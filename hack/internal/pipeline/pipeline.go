@@ -48,63 +48,56 @@ type Result struct {
 	TestImages []string // archives of the images that test pods run
 }
 
-// step runs one step with a line of its own.
-func (p *Pipeline) step(name string, f func(*progress.Step) error) error {
-	s := p.Reporter.Step(name)
-	if err := s.End(f(s)); err != nil {
-		return remedy.ExplainDisk(p.Layout.Output(), fmt.Errorf("%s: %w", name, err))
+// step starts a step with a line of its own; end ends it with the error that it had.
+func (p *Pipeline) step(name string) (s *progress.Step, end func(error) error) {
+	s = p.Reporter.Step(name)
+	return s, func(err error) error {
+		if err := s.End(err); err != nil {
+			return remedy.ExplainDisk(p.Layout.Output(), fmt.Errorf("%s: %w", name, err))
+		}
+		return nil
 	}
-	return nil
 }
 
 // Packages installs the Debian packages that the steps need.
 func (p *Pipeline) Packages(ctx context.Context, more ...string) error {
-	return p.step("packages", func(s *progress.Step) error {
-		return debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages(p.Series))...)
-	})
+	s, end := p.step("packages")
+	return end(debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages(p.Series))...))
 }
 
 // Engine sees to a container engine that runs privileged containers.
-func (p *Pipeline) Engine(ctx context.Context) (e *engine.Engine, err error) {
-	err = p.step("container engine", func(s *progress.Step) error {
-		e, err = engine.Ensure(ctx, p.Layout, s)
-		return err
-	})
-	return e, err
+func (p *Pipeline) Engine(ctx context.Context) (*engine.Engine, error) {
+	s, end := p.step("container engine")
+	e, err := engine.Ensure(ctx, p.Layout, s)
+	return e, end(err)
 }
 
 // Tree assembles the source.
-func (p *Pipeline) Tree(ctx context.Context, o source.Options) (t *source.Tree, err error) {
+func (p *Pipeline) Tree(ctx context.Context, o source.Options) (*source.Tree, error) {
 	o.Stock = o.Stock || p.Stock
-	err = p.step("source tree", func(s *progress.Step) error {
-		t, err = source.Assemble(ctx, p.Layout, p.Series, o, s)
-		return err
-	})
-	return t, err
+	s, end := p.step("source tree")
+	t, err := source.Assemble(ctx, p.Layout, p.Series, o, s)
+	return t, end(err)
 }
 
 // Binaries compiles components of the tree t.
-func (p *Pipeline) Binaries(ctx context.Context, t *source.Tree, components []string) (r *build.Result, err error) {
-	err = p.step("go build", func(s *progress.Step) error {
-		r, err = build.Binaries(ctx, p.Layout, t, components, s)
-		return err
-	})
-	return r, err
+func (p *Pipeline) Binaries(ctx context.Context, t *source.Tree, components []string) (*build.Result, error) {
+	s, end := p.step("go build")
+	r, err := build.Binaries(ctx, p.Layout, t, components, s)
+	return r, end(err)
 }
 
 // Images packs the binaries of r into images.
 func (p *Pipeline) Images(ctx context.Context, r *build.Result) error {
-	return p.step("component images", func(s *progress.Step) error {
-		return build.Images(ctx, p.Layout, r, s)
-	})
+	s, end := p.step("component images")
+	return end(build.Images(ctx, p.Layout, r, s))
 }
 
 // supportImages makes the images of etcd, CoreDNS and the like that t asks for.
 func (p *Pipeline) supportImages(ctx context.Context, t *source.Tree) error {
-	return p.step("support images", func(s *progress.Step) error {
-		_, err := nodeimage.SupportImages(ctx, p.Layout, p.Series, t.Dir, s)
-		return err
-	})
+	s, end := p.step("support images")
+	_, err := nodeimage.SupportImages(ctx, p.Layout, p.Series, t.Dir, s)
+	return end(err)
 }
 
 // NodeImage goes all the way to the node image and the images of test pods. The
@@ -131,37 +124,31 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 		return p.Images(gctx, r.Build)
 	})
 	g.Go(func() error {
-		return p.step("root file system", func(s *progress.Step) error {
-			_, err := nodeimage.Base(gctx, p.Layout, r.Engine, p.Series, s)
-			return err
-		})
+		s, end := p.step("root file system")
+		_, err := nodeimage.Base(gctx, p.Layout, r.Engine, p.Series, s)
+		return end(err)
 	})
-	g.Go(func() error {
-		return p.step("test images", func(s *progress.Step) (err error) {
-			r.TestImages, err = testimages.Build(gctx, p.Layout, s)
-			return err
-		})
+	g.Go(func() (err error) {
+		s, end := p.step("test images")
+		r.TestImages, err = testimages.Build(gctx, p.Layout, s)
+		return end(err)
 	})
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	err = p.step("node image", func(s *progress.Step) error {
-		r.Image, err = nodeimage.Build(ctx, p.Layout, r.Engine, r.Build, s)
-		return err
-	})
-	return r, err
+	s, end := p.step("node image")
+	r.Image, err = nodeimage.Build(ctx, p.Layout, r.Engine, r.Build, s)
+	return r, end(err)
 }
 
 // Cluster creates the cluster that cfg describes from the images that r has, or finds it as
 // it should be.
-func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (c *cluster.Cluster, err error) {
+func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (*cluster.Cluster, error) {
 	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
 	cfg.CgroupV1 = knowsFailCgroupV1(p.Series.Name)
-	err = p.step("cluster "+cfg.Name, func(s *progress.Step) error {
-		c, err = cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
-		return err
-	})
-	return c, err
+	s, end := p.step("cluster " + cfg.Name)
+	c, err := cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
+	return c, end(err)
 }
 
 // knowsFailCgroupV1 reports whether kubelets of minor can be told to run on cgroup v1. All that
