@@ -1,7 +1,6 @@
 package tekton
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -254,12 +253,14 @@ func (i *Installation) Delete(ctx context.Context, r *Release, step *progress.St
 		return err
 	}
 	// The webhooks go first: without its pod, one refuses what is deleted after it.
-	isWebhook := func(o *unstructured.Unstructured) bool { return strings.HasSuffix(o.GetKind(), "WebhookConfiguration") }
-	slices.Reverse(all)
-	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(isWebhook(a)), rank(isWebhook(b))) })
-	for _, o := range all {
-		if err := i.delete(ctx, o, step); err != nil {
-			return err
+	for _, webhooks := range []bool{true, false} {
+		for _, o := range slices.Backward(all) {
+			if strings.HasSuffix(o.GetKind(), "WebhookConfiguration") != webhooks {
+				continue
+			}
+			if err := i.delete(ctx, o, step); err != nil {
+				return err
+			}
 		}
 	}
 	step.Now("waiting for the end of the namespace %s", Namespace)
@@ -270,13 +271,6 @@ func (i *Installation) Delete(ctx context.Context, r *Release, step *progress.St
 		}
 		return errors.Join(err, fmt.Errorf("the namespace %s is still there", Namespace))
 	})
-}
-
-func rank(first bool) int {
-	if first {
-		return 0
-	}
-	return 1
 }
 
 func (i *Installation) delete(ctx context.Context, o *unstructured.Unstructured, step *progress.Step) error {
