@@ -27,11 +27,7 @@ const metricsTime = 30 * time.Second
 
 // describe returns a gate's stage and default. No gate is set, so that each has its default.
 func describe(gate featuregates.Reported) string {
-	stage := gate.Stage
-	if stage == "" {
-		stage = "GA"
-	}
-	return fmt.Sprintf("%s, default %t", stage, gate.Enabled)
+	return fmt.Sprintf("%s, default %t", stage(gate.Stage), gate.Enabled)
 }
 
 // noServer is a kubeconfig of an API server that nobody runs.
@@ -123,10 +119,6 @@ func getMetrics(ctx context.Context, client *http.Client, url string) (map[strin
 		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
 	}
 	return featuregates.FromMetrics(response.Body)
-}
-
-func helpOf(ctx context.Context, binary string) (string, error) {
-	return run.Command(ctx, binary, "--help").Output()
 }
 
 // inHelp is what a component's --help says of the gate; empty if it is not listed.

@@ -10,6 +10,7 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -105,7 +106,7 @@ func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.S
 	}
 	help := map[string]string{}
 	for _, component := range components(want) {
-		if help[component], err = helpOf(ctx, filepath.Join(binaries, component)); err != nil {
+		if help[component], err = run.Command(ctx, filepath.Join(binaries, component), "--help").Output(); err != nil {
 			return fmt.Errorf("asking %s of series %s for its feature gates: %w", component, r.Series, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +16,7 @@ func WriteTable(w io.Writer, reports []Report) error {
 		head := fmt.Sprintf("%s\t%s\t%d, %d lines\t%d in %d files\t%d, %d lines, %d own", r.Series, r.Release, r.Patches, r.PatchLines,
 			r.Touched.Lines(), r.Touched.Files, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
 		for _, g := range r.Gates {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%t\t%s\n", head, g.Name, stage(g), g.Default, remark(r, g))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%t\t%s\n", head, g.Name, stage(g.Stage), g.Default, remark(r, g))
 			head = "\t\t\t\t"
 		}
 		if len(r.Gates) == 0 {
@@ -40,12 +41,8 @@ func WriteTable(w io.Writer, reports []Report) error {
 	return nil
 }
 
-func stage(g Gate) string {
-	if g.Stage == "" {
-		return "GA"
-	}
-	return g.Stage
-}
+// stage names the stage that a gate reports.
+func stage(reported string) string { return cmp.Or(reported, "GA") }
 
 // remark says what is wrong with the gate, or why it is not known whether something is.
 func remark(r Report, g Gate) string {
@@ -65,7 +62,7 @@ func WriteTSV(w io.Writer, reports []Report) error {
 	for _, r := range reports {
 		for _, g := range r.Gates {
 			_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%t\t%s\t%d\t%d\t%d\t%d\n", r.Series, r.Release, r.Patches,
-				r.Touched.Files, r.Touched.Added, r.Touched.Removed, g.Name, stage(g), g.Default, remark(r, g),
+				r.Touched.Files, r.Touched.Added, r.Touched.Removed, g.Name, stage(g.Stage), g.Default, remark(r, g),
 				r.PatchLines, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
 			if err != nil {
 				return err
