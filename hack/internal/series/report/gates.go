@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -55,19 +56,15 @@ func metricsGates(ctx context.Context, binary string) (map[string]featuregates.R
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, metricsTime)
-	defer cancel()
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- run.Command(ctx, binary, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
 			"--cert-dir="+scratch, "--authorization-always-allow-paths=/metrics").Run()
+		close(ended)
 	}()
-	gates, err := pollMetrics(ctx, fmt.Sprintf("https://127.0.0.1:%d/metrics", port), ended)
-	if err == nil {
-		cancel()
-		<-ended // it was told to end
-	}
-	return gates, err
+	defer func() { cancel(); <-ended }()
+	return pollMetrics(ctx, fmt.Sprintf("https://127.0.0.1:%d/metrics", port), ended)
 }
 
 // freePort returns a port of the loopback interface that nobody listened on a moment ago.
@@ -81,28 +78,22 @@ func freePort() (int, error) {
 
 // pollMetrics reads the gates from url as soon as it is served. It gives up when the process
 // behind it ends, or ctx does.
-func pollMetrics(ctx context.Context, url string, ended <-chan error) (map[string]featuregates.Reported, error) {
+func pollMetrics(ctx context.Context, url string, ended <-chan error) (gates map[string]featuregates.Reported, err error) {
 	client := &http.Client{Transport: &http.Transport{
 		// The component has made its certificate a moment ago, and is on the loopback interface.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 	}}
 	defer client.CloseIdleConnections()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		gates, last := getMetrics(ctx, client, url)
-		if last == nil {
-			return gates, nil
-		}
+	err = poll.Until(ctx, metricsTime, func(ctx context.Context) error {
 		select {
 		case err := <-ended:
-			return nil, fmt.Errorf("it ended before it served its metrics: %w", errors.Join(err, last))
-		case <-ctx.Done():
-			<-ended
-			return nil, fmt.Errorf("it did not serve its metrics in time: %w", last)
-		case <-tick.C:
+			return poll.Stop(errors.Join(errors.New("it ended before it served its metrics"), err))
+		default:
 		}
-	}
+		gates, err = getMetrics(ctx, client, url)
+		return err
+	})
+	return gates, err
 }
 
 func getMetrics(ctx context.Context, client *http.Client, url string) (map[string]featuregates.Reported, error) {
