@@ -11,6 +11,7 @@ import (
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -104,19 +105,17 @@ func patchSubjects(t *source.Tree) map[string]string {
 // It is empty if there are none, or if git fails.
 func touchedBy(ctx context.Context, t *source.Tree, file string, subjects map[string]string) string {
 	var by []string
-	if dirty, err := git(ctx, t.Dir, "status", "--porcelain", "--", file).Output(); err == nil && dirty != "" {
+	repo := gitrepo.Repo{Dir: t.Dir}
+	if dirty, err := repo.Quiet(ctx, "status", "--porcelain", "--", file); err == nil && dirty != "" {
 		by = append(by, "your uncommitted edit")
 	}
 	// The release is the first commit, and the only one without a parent.
-	log, err := git(ctx, t.Dir, "log", "--min-parents=1", "--format=%h %s", "--", file).Output()
+	log, err := repo.Lines(ctx, "log", "--min-parents=1", "--format=%h %s", "--", file)
 	if err != nil {
 		return strings.Join(by, " and ")
 	}
-	for _, line := range strings.Split(log, "\n") {
-		id, subject, ok := strings.Cut(line, " ")
-		if !ok {
-			continue
-		}
+	for _, line := range log {
+		id, subject, _ := strings.Cut(line, " ")
 		if patch, known := subjects[subject]; known {
 			by = append(by, "patch "+patch)
 		} else {

@@ -6,15 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/gitrepo"
 )
-
-// git prepares a git command on the repository in dir, and on no other: a tree lies
-// inside podenv's own checkout, which git would take where the tree has no repository.
-func git(ctx context.Context, dir string, args ...string) *run.Cmd {
-	words := append([]string{"--git-dir=" + filepath.Join(dir, ".git"), "--work-tree=" + dir}, args...)
-	return run.Command(ctx, "git", words...).Dir(dir).Env("LC_ALL=C")
-}
 
 // TreeContent returns git's hash of the files of the tree in dir as they are now,
 // uncommitted edits and new files included. It writes nothing into the tree: the index
@@ -28,8 +21,8 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(beside)
-	index := filepath.Join(beside, "index")
-	if err := copyFile(filepath.Join(dir, ".git", "index"), index); err != nil {
+	repo, index := gitrepo.Repo{Dir: dir}, filepath.Join(beside, "index")
+	if err := copyFile(repo.Path("index"), index); err != nil {
 		return "", fmt.Errorf("reading the tree %s; run `podenv tree` to put it together: %w", dir, err)
 	}
 	objects := filepath.Join(beside, "objects")
@@ -39,12 +32,12 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	env := []string{
 		"GIT_INDEX_FILE=" + index,
 		"GIT_OBJECT_DIRECTORY=" + objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(dir, ".git", "objects"),
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repo.Path("objects"),
 	}
-	if err := git(ctx, dir, "add", "--all").Env(env...).Run(); err != nil {
+	if err := repo.Cmd(ctx, "add", "--all").Env(env...).Run(); err != nil {
 		return "", err
 	}
-	return git(ctx, dir, "write-tree").Env(env...).Output()
+	return repo.Cmd(ctx, "write-tree").Env(env...).Output()
 }
 
 // copyFile copies from to to and keeps its time, by which git knows which files were

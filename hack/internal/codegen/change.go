@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"podenv.dev/hack/internal/gitrepo"
 )
 
 // generatorSources are the folders and files of the tree that every generated file
@@ -36,8 +38,8 @@ type change struct {
 }
 
 func findChange(ctx context.Context, o Options) (*change, error) {
-	repo := &repository{dir: o.Tree, base: o.Base}
-	paths, err := repo.changed(ctx)
+	repo := &repository{gitrepo.Repo{Dir: o.Tree}, o.Base}
+	paths, err := repo.Changed(ctx, o.Base)
 	if err != nil {
 		return nil, fmt.Errorf("looking for changes in %s: %w; assemble it with `podenv tree`", o.Tree, err)
 	}
@@ -58,7 +60,7 @@ func findChange(ctx context.Context, o Options) (*change, error) {
 		return nil, err
 	}
 	for _, file := range sources {
-		data, err := os.ReadFile(filepath.Join(repo.dir, file))
+		data, err := os.ReadFile(filepath.Join(repo.Dir, file))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -84,7 +86,7 @@ func (c *change) keepInputs() error {
 	for _, file := range c.paths() {
 		dir := path.Dir(file)
 		if _, known := read[dir]; !known {
-			marked, err := hasMarker(filepath.Join(c.repo.dir, dir))
+			marked, err := hasMarker(filepath.Join(c.repo.Dir, dir))
 			if err != nil {
 				return err
 			}

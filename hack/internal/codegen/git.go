@@ -3,36 +3,16 @@ package codegen
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/gitrepo"
 )
 
 // repository is the git repository of a tree.
 type repository struct {
-	dir  string
+	gitrepo.Repo
 	base string // commit of the release
-}
-
-func (r *repository) git(ctx context.Context, args ...string) (string, error) {
-	return run.Command(ctx, "git", append([]string{"-C", r.dir}, args...)...).Output()
-}
-
-// changed lists the files that differ from the release, committed or not, sorted.
-func (r *repository) changed(ctx context.Context) ([]string, error) {
-	tracked, err := r.git(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", r.base, "--")
-	if err != nil {
-		return nil, err
-	}
-	untracked, err := r.git(ctx, "ls-files", "--others", "--exclude-standard", "-z")
-	if err != nil {
-		return nil, err
-	}
-	paths := strings.FieldsFunc(tracked+"\x00"+untracked, func(c rune) bool { return c == 0 })
-	slices.Sort(paths)
-	return slices.Compact(paths), nil
 }
 
 // released returns those of files that the release has, as it has them.
@@ -44,7 +24,7 @@ func (r *repository) released(ctx context.Context, files []string) (map[string][
 	for _, file := range files {
 		fmt.Fprintf(&names, "%s:%s\n", r.base, file)
 	}
-	batch, err := run.Command(ctx, "git", "-C", r.dir, "cat-file", "--batch").Stdin(strings.NewReader(names.String())).Output()
+	batch, err := r.Cmd(ctx, "cat-file", "--batch").Stdin(strings.NewReader(names.String())).Output()
 	if err != nil {
 		return nil, err
 	}

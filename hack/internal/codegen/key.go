@@ -38,7 +38,7 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 		}
 	}
 	if c.changesClients() {
-		groups, err := os.ReadFile(filepath.Join(c.repo.dir, groupList))
+		groups, err := os.ReadFile(filepath.Join(c.repo.Dir, groupList))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", err
 		}

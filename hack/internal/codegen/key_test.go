@@ -68,6 +68,17 @@ func TestInputsKeyCountsFromTheGivenBase(t *testing.T) {
 	}
 }
 
+func TestInputsKeyInAHookOfAnotherRepository(t *testing.T) {
+	o := Options{Tree: fakeTree(t, fakeRelease()), Base: released}
+	want := mustKey(t, o)
+	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
+		t.Setenv(name, t.TempDir())
+	}
+	if got := mustKey(t, o); got != want {
+		t.Error("the environment of the hook changed the key")
+	}
+}
+
 func mustKey(t *testing.T, o Options) string {
 	t.Helper()
 	key, err := InputsKey(context.Background(), o)

@@ -37,7 +37,7 @@ func importPath(dir string) string { return series.ImportPath(dir) }
 
 // findPackages finds the packages that ask for generators, by import path.
 func findPackages(ctx context.Context, repo *repository) (map[string]*goPackage, error) {
-	out, err := repo.git(ctx, "grep", "--untracked", "-z", "-I", "-E", `^// *\+k8s:([a-z-]+-gen(-[a-z-]+)?|`+modelPackage+`)=`, "--", "*.go")
+	out, err := repo.Quiet(ctx, "grep", "--untracked", "-z", "-I", "-E", `^// *\+k8s:([a-z-]+-gen(-[a-z-]+)?|`+modelPackage+`)=`, "--", "*.go")
 	if err != nil {
 		return nil, fmt.Errorf("looking for the packages that ask for generators: %w", err)
 	}

@@ -133,7 +133,7 @@ func (p *pipeline) isNewAPI(ctx context.Context, pkg *goPackage) bool {
 	if !strings.HasPrefix(pkg.path, "k8s.io/api/") || len(pkg.markers["protobuf-gen"]) == 0 {
 		return false
 	}
-	_, err := p.repo.git(ctx, "cat-file", "-e", p.repo.base+":"+path.Join(pkg.dir, "generated.proto"))
+	_, err := p.repo.Quiet(ctx, "cat-file", "-e", p.repo.base+":"+path.Join(pkg.dir, "generated.proto"))
 	return err != nil
 }
 

@@ -70,7 +70,7 @@ func (p *pipeline) specs(ctx context.Context, v *view, command string) (outputs,
 // releasedSpecs writes the specs of the release to dir. The tree's own may have been made
 // from other types before.
 func (p *pipeline) releasedSpecs(ctx context.Context, dir string) error {
-	listed, err := p.repo.git(ctx, "ls-tree", "-r", "-z", "--name-only", p.repo.base, "--", openAPISpecs)
+	listed, err := p.repo.Quiet(ctx, "ls-tree", "-r", "-z", "--name-only", p.repo.base, "--", openAPISpecs)
 	if err != nil {
 		return err
 	}

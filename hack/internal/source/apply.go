@@ -37,7 +37,7 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 		return err
 	}
 	a.step.Now("applying %d of %d patches", len(patches), len(a.in.patches))
-	folder, err := os.MkdirTemp(filepath.Dir(stateFile(a.tree.dir)), "whole-")
+	folder, err := os.MkdirTemp(filepath.Dir(stateFile(a.tree.Dir)), "whole-")
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 		}
 		args = append(args, whole)
 	}
-	amErr := a.tree.git(ctx, args...)
+	amErr := a.tree.Run(ctx, args...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -69,7 +69,7 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 		return errors.Join(amErr, err)
 	}
 	a.state.Busy, a.state.Conflict = false, conflict
-	if err := writeState(a.tree.dir, a.state); err != nil {
+	if err := writeState(a.tree.Dir, a.state); err != nil {
 		return errors.Join(conflict, err)
 	}
 	return conflict
@@ -87,7 +87,7 @@ func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) erro
 	if len(args) == none {
 		return nil
 	}
-	released, err := a.tree.fields(ctx, args...)
+	released, err := a.tree.Fields(ctx, args...)
 	if err != nil || len(released) == 0 {
 		return err
 	}
@@ -101,7 +101,7 @@ func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) erro
 
 // recordPatches notes the commits that `git am` made of the first of patches.
 func (a *assembly) recordPatches(ctx context.Context, patches []patchFile) error {
-	commits, err := a.tree.lines(ctx, "rev-list", "--reverse", a.state.last()+"..HEAD")
+	commits, err := a.tree.Lines(ctx, "rev-list", "--reverse", a.state.last()+"..HEAD")
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *assembly) recordPatches(ctx context.Context, patches []patchFile) error
 	for i, commit := range commits {
 		a.state.Steps = append(a.state.Steps, stateStep{Kind: kindPatch, Input: patches[i].hash, Commit: commit})
 	}
-	return writeState(a.tree.dir, a.state)
+	return writeState(a.tree.Dir, a.state)
 }
 
 // ConflictError says which patch does not apply, and where. The tree is left where
@@ -168,16 +168,16 @@ func (a *assembly) conflict(ctx context.Context) (*ConflictError, error) {
 		}
 	}
 	if done >= len(a.in.patches) {
-		return nil, fmt.Errorf("git am stopped after the last patch, in %s", a.tree.dir)
+		return nil, fmt.Errorf("git am stopped after the last patch, in %s", a.tree.Dir)
 	}
 	patch := a.in.patches[done]
 	c := &ConflictError{
 		Series: a.series.Name, Release: a.series.Release, Patch: patch.name(),
-		Reason: "git am refuses it", Dir: a.tree.dir, Key: a.key, Merge: a.tree.canMerge(ctx),
+		Reason: "git am refuses it", Dir: a.tree.Dir, Key: a.key, Merge: a.tree.canMerge(ctx),
 	}
 	var said bytes.Buffer
 	// It fails, as it did a moment ago: all that it prints is wanted, not only its end.
-	_ = a.tree.cmd(ctx, "apply", "--check", "--index", "--whitespace=nowarn", ".git/rebase-apply/patch").Log(&said).Run()
+	_ = a.tree.Cmd(ctx, "apply", "--check", "--index", "--whitespace=nowarn", ".git/rebase-apply/patch").Log(&said).Run()
 	c.locate(said.String(), patch)
 	return c, ctx.Err()
 }
@@ -224,7 +224,7 @@ func findHunk(patch []byte, file string, start int) (header string, line int) {
 // the repository lacks the files that the patch was made from, or a person edited the patch's
 // old lines by hand.
 func (r repo) canMerge(ctx context.Context) bool {
-	return r.git(ctx, "apply", "--check", "--3way", "--whitespace=nowarn", ".git/rebase-apply/patch") == nil
+	return r.Run(ctx, "apply", "--check", "--3way", "--whitespace=nowarn", ".git/rebase-apply/patch") == nil
 }
 
 // stopped is the conflict or other operation that keeps a tree from being read, if any.
@@ -235,8 +235,8 @@ func (r repo) stopped(st *state) error {
 	if st.Conflict != nil {
 		return st.Conflict
 	}
-	if _, err := os.Stat(r.gitPath("rebase-merge")); err == nil {
-		return fmt.Errorf("a git rebase is in progress in %s: finish it (`git -C %s rebase --continue`) or drop it (--abort)", r.dir, run.Quote(r.dir))
+	if _, err := os.Stat(r.Path("rebase-merge")); err == nil {
+		return fmt.Errorf("a git rebase is in progress in %s: finish it (`git -C %s rebase --continue`) or drop it (--abort)", r.Dir, run.Quote(r.Dir))
 	}
-	return fmt.Errorf("a git am or rebase is in progress in %s: `git -C %s status` says how to finish it", r.dir, run.Quote(r.dir))
+	return fmt.Errorf("a git am or rebase is in progress in %s: `git -C %s status` says how to finish it", r.Dir, run.Quote(r.Dir))
 }

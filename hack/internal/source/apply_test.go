@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/gitrepo"
 )
 
 // breakPatch makes the second hunk of the first patch meet another text than it expects.
@@ -279,7 +281,7 @@ func TestPatchWithWindowsLineEndingsApplies(t *testing.T) {
 	w.mustWritePatches()
 	w.ok(os.RemoveAll(w.layout.Output()))
 	w.mustAssemble()
-	out, err := repo{dir: w.dir()}.quiet(context.Background(), "show", "HEAD:docs/windows.txt")
+	out, err := gitrepo.Repo{Dir: w.dir()}.Quiet(context.Background(), "show", "HEAD:docs/windows.txt")
 	w.ok(err)
 	if out != "one\r\n2\r\nthree\r" && out != "one\r\n2\r\nthree\r\n" {
 		t.Errorf("windows.txt is %q", out)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
@@ -35,7 +36,7 @@ type assembly struct {
 func newAssembly(l layout.Layout, s series.Series, o Options, step *progress.Step) *assembly {
 	return &assembly{
 		layout: l, series: s, options: o, step: step, gen: generatorsOf(s),
-		tree: repo{dir: l.Tree(treeName(s, o.Stock)), log: step.Log()},
+		tree: repo{gitrepo.Repo{Dir: l.Tree(treeName(s, o.Stock)), Log: step.Log()}},
 	}
 }
 
@@ -69,7 +70,7 @@ func (a *assembly) run(ctx context.Context) (*Tree, error) {
 		err = a.settle(ctx, a.update(ctx))
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("assembling %s was interrupted, the next time it goes on: %w", filepath.Base(a.tree.dir), ctx.Err())
+		return nil, fmt.Errorf("assembling %s was interrupted, the next time it goes on: %w", filepath.Base(a.tree.Dir), ctx.Err())
 	}
 	if err != nil {
 		return nil, err
@@ -79,16 +80,16 @@ func (a *assembly) run(ctx context.Context) (*Tree, error) {
 
 func (a *assembly) result() *Tree {
 	key := digest.Of("key", a.state.Key, a.state.Generated)
-	return &Tree{Dir: a.tree.dir, Series: a.series, Stock: a.options.Stock, Key: key}
+	return &Tree{Dir: a.tree.Dir, Series: a.series, Stock: a.options.Stock, Key: key}
 }
 
 // lock keeps a second podenv out of the tree.
 func (a *assembly) lock(ctx context.Context) (unlock func(), err error) {
-	return lockfile.Lock(ctx, a.lockFile(), "that works on "+a.tree.dir, a.step)
+	return lockfile.Lock(ctx, a.lockFile(), "that works on "+a.tree.Dir, a.step)
 }
 
 func (a *assembly) lockFile() string {
-	return filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.dir)+".lock")
+	return filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.Dir)+".lock")
 }
 
 // lockShown is lock with a step of its own if it has to wait.
@@ -123,14 +124,14 @@ func (a *assembly) create(ctx context.Context) error {
 		return err
 	}
 	a.step.Now("writing the files of %s", a.series.Release)
-	beside := filepath.Join(filepath.Dir(a.tree.dir), ".new-"+filepath.Base(a.tree.dir))
+	beside := filepath.Join(filepath.Dir(a.tree.Dir), ".new-"+filepath.Base(a.tree.Dir))
 	if err := os.RemoveAll(beside); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(beside), 0o755); err != nil {
 		return err
 	}
-	made := repo{dir: beside, log: a.step.Log()}
+	made := repo{gitrepo.Repo{Dir: beside, Log: a.step.Log()}}
 	commit, err := made.cloneOf(ctx, release)
 	if err != nil {
 		return fmt.Errorf("writing the files of %s: %w", a.series.Release, err)
@@ -140,10 +141,10 @@ func (a *assembly) create(ctx context.Context) error {
 		return err
 	}
 	// An empty folder may be in the way; anything else, find has refused.
-	if err := os.Remove(a.tree.dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(a.tree.Dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return os.Rename(beside, a.tree.dir)
+	return os.Rename(beside, a.tree.Dir)
 }
 
 // settleTime is how long an interrupted assembly may take to put the tree in order.
@@ -157,7 +158,7 @@ func (a *assembly) update(ctx context.Context) error {
 	}
 	steps := a.unchanged()
 	a.state = &state{Busy: true, Steps: a.state.Steps, Written: a.state.Written, Patches: a.in.storedHashes(), NewFiles: a.in.files()}
-	if err := writeState(a.tree.dir, a.state); err != nil {
+	if err := writeState(a.tree.Dir, a.state); err != nil {
 		return err
 	}
 	if len(steps) == 0 {
@@ -171,7 +172,7 @@ func (a *assembly) update(ctx context.Context) error {
 		return err
 	}
 	a.state.Steps, a.state.Written = steps, ""
-	if err := writeState(a.tree.dir, a.state); err != nil {
+	if err := writeState(a.tree.Dir, a.state); err != nil {
 		return err
 	}
 	if !a.options.Stock {
@@ -182,7 +183,7 @@ func (a *assembly) update(ctx context.Context) error {
 		}
 	}
 	a.state.Key, a.state.Busy = a.key, false
-	return writeState(a.tree.dir, a.state)
+	return writeState(a.tree.Dir, a.state)
 }
 
 // unchanged is the longest start of the recorded steps that the inputs would give again.
@@ -209,15 +210,15 @@ func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := a.tree.git(ctx, "fetch", "--quiet", "--no-tags", "--no-auto-maintenance", release.dir, releaseBranch); err != nil {
+	if err := a.tree.Run(ctx, "fetch", "--quiet", "--no-tags", "--no-auto-maintenance", release.Dir, releaseBranch); err != nil {
 		return "", err
 	}
-	commit, err := release.quiet(ctx, "rev-parse", releaseBranch)
+	commit, err := release.Quiet(ctx, "rev-parse", releaseBranch)
 	if err != nil {
 		return "", err
 	}
 	// `git diff release` is what the user types.
-	return commit, a.tree.git(ctx, "update-ref", releaseBranch, commit)
+	return commit, a.tree.Run(ctx, "update-ref", releaseBranch, commit)
 }
 
 // commitNewFiles commits the files of this module, unless that step is done.
@@ -228,11 +229,11 @@ func (a *assembly) commitNewFiles(ctx context.Context) error {
 	a.step.Now("committing %d new files", len(a.in.newFiles))
 	var paths []string
 	for _, f := range a.in.newFiles {
-		path := filepath.Join(a.tree.dir, filepath.FromSlash(f.path))
+		path := filepath.Join(a.tree.Dir, filepath.FromSlash(f.path))
 		if _, err := os.Lstat(path); err == nil {
 			return fmt.Errorf("%s is a file of %s already: a change of it is a patch, not a new file", f.path, a.series.Release)
 		}
-		if err := f.write(a.tree.dir); err != nil {
+		if err := f.write(a.tree.Dir); err != nil {
 			return err
 		}
 		paths = append(paths, f.path)
@@ -255,7 +256,7 @@ func (a *assembly) commitStaged(ctx context.Context, k kind, input, text string)
 		return err
 	}
 	a.state.Steps = append(a.state.Steps, stateStep{Kind: k, Input: input, Commit: commit})
-	return writeState(a.tree.dir, a.state)
+	return writeState(a.tree.Dir, a.state)
 }
 
 // settle puts the tree in order after err: at the last commit that was made, with no
@@ -276,5 +277,5 @@ func (a *assembly) settle(ctx context.Context, err error) error {
 		return errors.Join(err, fmt.Errorf("the tree is left half-made and the next `podenv tree` puts it in order: %w", settleErr))
 	}
 	a.state.Busy = false
-	return errors.Join(err, writeState(a.tree.dir, a.state))
+	return errors.Join(err, writeState(a.tree.Dir, a.state))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"podenv.dev/hack/internal/codegen"
+	"podenv.dev/hack/internal/gitrepo"
 )
 
 func TestStockTreeIsTheReleaseAlone(t *testing.T) {
@@ -21,7 +22,7 @@ func TestStockTreeIsTheReleaseAlone(t *testing.T) {
 	if tree.Name() != "v1.33-stock" || tree.Dir != w.layout.Tree("v1.33-stock") {
 		t.Errorf("the stock tree is %s in %s", tree.Name(), tree.Dir)
 	}
-	out, err := repo{dir: tree.Dir}.lines(context.Background(), "log", "--format=%s %ad %ae %ce")
+	out, err := gitrepo.Repo{Dir: tree.Dir}.Lines(context.Background(), "log", "--format=%s %ad %ae %ce")
 	w.ok(err)
 	want := []string{"Kubernetes v1.33.13 Thu Jun 11 16:59:07 2026 +0000 podenv@podenv.dev podenv@podenv.dev"}
 	if diff := cmp.Diff(want, out); diff != "" {

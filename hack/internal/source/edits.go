@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 )
@@ -24,10 +25,10 @@ const (
 // find looks at the tree that is there, and reports whether there is one. It returns only
 // a tree whose content may be replaced.
 func (a *assembly) find(ctx context.Context) (bool, error) {
-	st, err := readState(a.tree.dir)
+	st, err := readState(a.tree.Dir)
 	if errors.Is(err, os.ErrNotExist) {
-		if entries, _ := os.ReadDir(a.tree.dir); len(entries) > 0 {
-			return false, fmt.Errorf("%s is not a tree that podenv made, or its .git is gone: move it away", a.tree.dir)
+		if entries, _ := os.ReadDir(a.tree.Dir); len(entries) > 0 {
+			return false, fmt.Errorf("%s is not a tree that podenv made, or its .git is gone: move it away", a.tree.Dir)
 		}
 		return false, nil
 	}
@@ -37,7 +38,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 	a.state = st
 	dirty, err := a.tree.dirty(ctx)
 	if err != nil {
-		return false, fmt.Errorf("looking for edits: %w; if %s is damaged, save what you need and delete it", err, a.tree.dir)
+		return false, fmt.Errorf("looking for edits: %w; if %s is damaged, save what you need and delete it", err, a.tree.Dir)
 	}
 	head, err := a.tree.head(ctx)
 	if err != nil {
@@ -59,7 +60,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 	case len(dirty) > 0:
 		return false, a.uncommitted(dirty)
 	case !st.known(head):
-		commits, err := a.tree.lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.commits()...)...)
+		commits, err := a.tree.Lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.commits()...)...)
 		if err != nil {
 			return false, err
 		}
@@ -74,7 +75,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 // inProgress reports whether a `git am` or `git rebase` waits to be continued.
 func (r repo) inProgress() bool {
 	for _, name := range []string{"rebase-apply", "rebase-merge"} {
-		if _, err := os.Stat(r.gitPath(name)); err == nil {
+		if _, err := os.Stat(r.Path(name)); err == nil {
 			return true
 		}
 	}
@@ -87,17 +88,17 @@ func (a *assembly) editedError(what, keep string) error {
 		keep = fmt.Sprintf("a stock tree has no patches: make the change in the tree of the series, `podenv tree --series %s`", a.series.Name)
 	}
 	drop := strings.Trim(treeCommand(a.series, a.options.Stock), "`") + " --discard"
-	return fmt.Errorf("%w that would be lost: %s\n  in %s\n  to keep them: %s\n  to drop them: `%s`", ErrEdited, what, a.tree.dir, keep, drop)
+	return fmt.Errorf("%w that would be lost: %s\n  in %s\n  to keep them: %s\n  to drop them: `%s`", ErrEdited, what, a.tree.Dir, keep, drop)
 }
 
 func (a *assembly) unfinished() error {
 	return a.editedError("a git am or rebase is in progress",
-		fmt.Sprintf("finish it (`git -C %s status` says how), then %s", run.Quote(a.tree.dir), a.writeCommand()))
+		fmt.Sprintf("finish it (`git -C %s status` says how), then %s", run.Quote(a.tree.Dir), a.writeCommand()))
 }
 
 func (a *assembly) uncommitted(files []string) error {
 	return a.editedError("not committed: "+some(files),
-		fmt.Sprintf("commit them with `git -C %[1]s add --all && git -C %[1]s commit`, then %[2]s", run.Quote(a.tree.dir), a.writeCommand()))
+		fmt.Sprintf("commit them with `git -C %[1]s add --all && git -C %[1]s commit`, then %[2]s", run.Quote(a.tree.Dir), a.writeCommand()))
 }
 
 func (a *assembly) unwritten(commits []string) error {
@@ -139,13 +140,13 @@ func (a *assembly) discard(ctx context.Context, dirty []string) error {
 // since are not its to drop. Changed files may be a half-applied patch or an edit; they
 // are kept aside.
 func (a *assembly) recover(ctx context.Context, head string, dirty []string) error {
-	others, err := a.tree.lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.commits()...)...)
+	others, err := a.tree.Lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.commits()...)...)
 	if err != nil {
 		return err
 	}
 	var commits []string
 	for _, line := range others {
-		if committer, commit, _ := strings.Cut(line, "\t"); committer != authorEmail {
+		if committer, commit, _ := strings.Cut(line, "\t"); committer != gitrepo.AuthorEmail {
 			commits = append(commits, commit)
 		}
 	}
@@ -170,25 +171,25 @@ func (a *assembly) keepForeign(ctx context.Context) error {
 		return err
 	}
 	if head == a.state.Written {
-		return a.tree.git(ctx, "update-ref", writtenRef, head)
+		return a.tree.Run(ctx, "update-ref", writtenRef, head)
 	}
 	return a.keep(ctx, head)
 }
 
 // saveFiles commits the files as they are, untracked ones included, under a ref.
 func (a *assembly) saveFiles(ctx context.Context) error {
-	index := "GIT_INDEX_FILE=" + a.tree.gitPath("podenv", "saved.index")
-	defer os.Remove(a.tree.gitPath("podenv", "saved.index"))
+	index := "GIT_INDEX_FILE=" + a.tree.Path("podenv", "saved.index")
+	defer os.Remove(a.tree.Path("podenv", "saved.index"))
 	for _, args := range [][]string{{"read-tree", "HEAD"}, {"add", "--all"}} {
-		if err := a.tree.cmd(ctx, args...).Env(index).Run(); err != nil {
+		if err := a.tree.Cmd(ctx, args...).Env(index).Run(); err != nil {
 			return err
 		}
 	}
-	tree, err := a.tree.cmd(ctx, "write-tree").Env(index).Output()
+	tree, err := a.tree.Cmd(ctx, "write-tree").Env(index).Output()
 	if err != nil {
 		return err
 	}
-	commit, err := a.tree.quiet(ctx, "commit-tree", "-p", "HEAD", "-m", "Files as they were when podenv dropped them", tree)
+	commit, err := a.tree.Quiet(ctx, "commit-tree", "-p", "HEAD", "-m", "Files as they were when podenv dropped them", tree)
 	if err != nil {
 		return err
 	}
@@ -199,5 +200,5 @@ func (a *assembly) saveFiles(ctx context.Context) error {
 func (a *assembly) keep(ctx context.Context, commit string) error {
 	ref := savedRefs + time.Now().UTC().Format("20060102-150405") + "-" + commit[:12]
 	a.step.Now("keeping what the tree held as %s", ref)
-	return a.tree.git(ctx, "update-ref", ref, commit)
+	return a.tree.Run(ctx, "update-ref", ref, commit)
 }

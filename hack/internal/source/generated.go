@@ -43,7 +43,7 @@ func generatorsOf(s series.Series) generator {
 
 func (a *assembly) codegen() codegen.Options {
 	return codegen.Options{
-		Tree: a.tree.dir, Release: a.series.Release, Base: a.state.Steps[0].Commit,
+		Tree: a.tree.Dir, Release: a.series.Release, Base: a.state.Steps[0].Commit,
 		Work: a.layout.Cache("codegen"),
 	}
 }
@@ -84,7 +84,7 @@ func (a *assembly) reuseGenerated(ctx context.Context, kept string) error {
 		return err
 	}
 	a.step.Now("reusing generated code")
-	return a.tree.git(ctx, "apply", "--index", "--whitespace=nowarn", kept)
+	return a.tree.Run(ctx, "apply", "--index", "--whitespace=nowarn", kept)
 }
 
 // generate runs the generators, stages what they changed, and keeps it for the next time.
@@ -109,7 +109,7 @@ func (a *assembly) generate(ctx context.Context, kept string) error {
 		return err
 	}
 	beside := kept + ".new"
-	if err := a.tree.git(ctx, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--output="+beside, "HEAD"); err != nil {
+	if err := a.tree.Run(ctx, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--output="+beside, "HEAD"); err != nil {
 		return err
 	}
 	return os.Rename(beside, kept)

@@ -28,14 +28,14 @@ func (c treeCommit) title() string {
 
 // history lists the commits of HEAD from the release's on, oldest first.
 func (r repo) history(ctx context.Context) ([]treeCommit, error) {
-	ids, err := r.lines(ctx, "rev-list", "--reverse", "--topo-order", "HEAD")
+	ids, err := r.Lines(ctx, "rev-list", "--reverse", "--topo-order", "HEAD")
 	if err != nil {
 		return nil, err
 	}
 	var commits []treeCommit
 	for _, id := range ids {
 		c := treeCommit{id: id}
-		about, err := r.quiet(ctx, "show", "--no-patch", "--format=%P%n%B", id)
+		about, err := r.Quiet(ctx, "show", "--no-patch", "--format=%P%n%B", id)
 		if err != nil {
 			return nil, err
 		}
@@ -43,13 +43,13 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 		c.parents, c.message, c.kind = strings.Fields(parents), text, kindOf(text)
 		if c.kind == kindRelease {
 			commits = nil // the user has rebased onto another release
-		} else if c.paths, err = r.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", id); err != nil {
+		} else if c.paths, err = r.Fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", id); err != nil {
 			return nil, err
 		}
 		commits = append(commits, c)
 	}
 	if len(commits) == 0 || commits[0].kind != kindRelease {
-		return nil, fmt.Errorf("HEAD of %s does not stand on the commit of a release: check out the branch %s", r.dir, treeBranch)
+		return nil, fmt.Errorf("HEAD of %s does not stand on the commit of a release: check out the branch %s", r.Dir, treeBranch)
 	}
 	return commits, nil
 }
@@ -69,7 +69,7 @@ func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership,
 	if len(st.Steps) < 2 || st.Steps[1].Kind != kindNewFiles {
 		return o, nil
 	}
-	files, err := r.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", st.Steps[1].Commit)
+	files, err := r.Fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", st.Steps[1].Commit)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership,
 		}
 	}
 	for dir := range o.folders {
-		if _, err := r.quiet(ctx, "cat-file", "-e", st.Steps[0].Commit+":"+dir); err == nil {
+		if _, err := r.Quiet(ctx, "cat-file", "-e", st.Steps[0].Commit+":"+dir); err == nil {
 			delete(o.folders, dir)
 		}
 	}
@@ -123,7 +123,7 @@ func (r repo) check(commits []treeCommit, st *state, o *ownership) error {
 }
 
 func (r repo) checkCommit(c treeCommit, o *ownership) error {
-	dir := run.Quote(r.dir)
+	dir := run.Quote(r.Dir)
 	if len(c.parents) > 1 {
 		return fmt.Errorf("commit %s is a merge, which no patch can hold: make the history linear with `git -C %s rebase`", c.title(), dir)
 	}

@@ -215,7 +215,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 	}
 	var want *newFile
 	if owners.brought[path] || root == a.layout.Root {
-		if want, err = readIfThere(a.tree.dir, path); err != nil {
+		if want, err = readIfThere(a.tree.Dir, path); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +226,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 	case want.hash() == taken:
 		return nil, nil // an edit here alone is for the next assembly
 	case here.hash() != taken:
-		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: take over by hand what is missing in the one or the other, until the two are equal", a.relative(filepath.Join(root, path)), a.tree.dir)
+		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: take over by hand what is missing in the one or the other, until the two are equal", a.relative(filepath.Join(root, path)), a.tree.Dir)
 	}
 	return &newFileEdit{path: path, root: root, header: header, file: want}, nil
 }
@@ -298,7 +298,7 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 	if err != nil {
 		return nil, err
 	}
-	released, err := a.tree.fields(ctx, "ls-tree", "-r", "-z", "--name-only", commits[0].id)
+	released, err := a.tree.Fields(ctx, "ls-tree", "-r", "-z", "--name-only", commits[0].id)
 	if err != nil {
 		return nil, err
 	}
@@ -314,11 +314,11 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 			if c.kind != kindPatch || old[p] || owners.brought[p] || owners.isNewFile(p) || owners.gen.isGenerated(p) {
 				continue
 			}
-			info, err := os.Lstat(filepath.Join(a.tree.dir, filepath.FromSlash(p)))
+			info, err := os.Lstat(filepath.Join(a.tree.Dir, filepath.FromSlash(p)))
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}
-			f, err := readIfThere(a.tree.dir, p)
+			f, err := readIfThere(a.tree.Dir, p)
 			if err != nil {
 				return nil, err
 			}

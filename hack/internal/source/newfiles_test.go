@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -100,7 +101,7 @@ func TestExpandAndSplitAreInverse(t *testing.T) {
 			w.edit("z", "", content)
 			w.commit("add " + name)
 			dir := t.TempDir()
-			file, err := (repo{dir: w.dir()}).formatPatch(t.Context(), "HEAD", dir, 1, nil)
+			file, err := (repo{gitrepo.Repo{Dir: w.dir()}}).formatPatch(t.Context(), "HEAD", dir, 1, nil)
 			w.ok(err)
 			whole, err := os.ReadFile(filepath.Join(dir, file))
 			w.ok(err)

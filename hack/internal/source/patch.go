@@ -234,7 +234,7 @@ func (r repo) formatPatch(ctx context.Context, commit, dir string, n int, exclud
 	for _, p := range exclude {
 		args = append(args, ":(top,exclude,literal)"+p)
 	}
-	if err := r.git(ctx, args...); err != nil {
+	if err := r.Run(ctx, args...); err != nil {
 		return "", err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf("%04d-*.patch", n)))

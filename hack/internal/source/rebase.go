@@ -57,7 +57,7 @@ func AbortRebase(ctx context.Context, l layout.Layout, to series.Series, step *p
 		return err
 	}
 	defer unlock()
-	if _, err := readRebaseState(r.tree.dir); errors.Is(err, os.ErrNotExist) {
+	if _, err := readRebaseState(r.tree.Dir); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("no rebase to series %s is in progress", to.Name)
 	}
 	return r.remove()
@@ -97,7 +97,7 @@ type rebase struct {
 
 func newRebase(l layout.Layout, from, to series.Series, o RebaseOptions, step *progress.Step) *rebase {
 	r := &rebase{assembly: newAssembly(l, to, Options{}, step), from: from, options: o}
-	r.tree.dir = rebaseDir(l, to.Name)
+	r.tree.Dir = rebaseDir(l, to.Name)
 	return r
 }
 
@@ -126,7 +126,7 @@ func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
 		if err != nil || !begun {
 			return nil, nil, r.interrupted(ctx, err)
 		}
-	} else if r.state, err = readState(r.tree.dir); err != nil {
+	} else if r.state, err = readState(r.tree.Dir); err != nil {
 		return nil, nil, err
 	}
 	if err := r.apply(ctx); err != nil {
@@ -145,7 +145,7 @@ func (r *rebase) interrupted(ctx context.Context, err error) error {
 
 func (r *rebase) isInProgress() (bool, error) {
 	var err error
-	if r.rebased, err = readRebaseState(r.tree.dir); errors.Is(err, os.ErrNotExist) {
+	if r.rebased, err = readRebaseState(r.tree.Dir); errors.Is(err, os.ErrNotExist) {
 		if r.options.Skip {
 			return false, fmt.Errorf("no rebase to series %s is in progress: there is nothing to skip", r.series.Name)
 		}
@@ -215,10 +215,10 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 			r.state.take(f.path, &f)
 		}
 	}
-	if err := writeState(r.tree.dir, r.state); err != nil {
+	if err := writeState(r.tree.Dir, r.state); err != nil {
 		return false, err
 	}
-	r.rebased, err = newRebaseState(r.tree.dir, r.from.Name, patches, now, r.state.last())
+	r.rebased, err = newRebaseState(r.tree.Dir, r.from.Name, patches, now, r.state.last())
 	return true, err
 }
 
@@ -240,7 +240,7 @@ func (r repo) borrow(trees ...string) error {
 			text += filepath.Join(tree, ".git", "objects") + "\n"
 		}
 	}
-	return os.WriteFile(r.gitPath("objects", "info", "alternates"), []byte(text), 0o644)
+	return os.WriteFile(r.Path("objects", "info", "alternates"), []byte(text), 0o644)
 }
 
 // finish writes the series' files and removes the repository.
@@ -261,8 +261,8 @@ func (r *rebase) finish(ctx context.Context) (*Written, error) {
 
 // remove deletes the repository. What makes it one of a rebase goes first.
 func (r *rebase) remove() error {
-	if err := os.RemoveAll(rebaseFolder(r.tree.dir)); err != nil {
+	if err := os.RemoveAll(rebaseFolder(r.tree.Dir)); err != nil {
 		return err
 	}
-	return os.RemoveAll(r.tree.dir)
+	return os.RemoveAll(r.tree.Dir)
 }

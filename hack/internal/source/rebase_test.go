@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -141,8 +142,8 @@ func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
 		"with podenv": func(*rebaseWorld) {},
 		"with git": func(w *rebaseWorld) {
 			r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
-			w.ok(r.tree.git(w.Context(), "add", "--all"))
-			w.ok(r.tree.git(w.Context(), "am", "--continue"))
+			w.ok(r.tree.Run(w.Context(), "add", "--all"))
+			w.ok(r.tree.Run(w.Context(), "am", "--continue"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,13 +265,13 @@ func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
 	w.here(func(older *world) {
 		older.mustAssemble()
 		dir := older.layout.Tree("v1.32")
-		r := repo{dir: dir}
+		r := repo{gitrepo.Repo{Dir: dir}}
 		// Between the second patch and the third.
-		w.ok(r.git(w.Context(), "reset", "--quiet", "--hard", "HEAD^"))
+		w.ok(r.Run(w.Context(), "reset", "--quiet", "--hard", "HEAD^"))
 		w.ok(os.WriteFile(filepath.Join(dir, "docs/own.md"), []byte("own\n"), 0o644))
-		w.ok(r.git(w.Context(), "add", "--all"))
-		w.ok(r.git(w.Context(), "commit", "--quiet", "--message=docs: of this series alone"))
-		w.ok(r.git(w.Context(), "cherry-pick", "podenv@{2}"))
+		w.ok(r.Run(w.Context(), "add", "--all"))
+		w.ok(r.Run(w.Context(), "commit", "--quiet", "--message=docs: of this series alone"))
+		w.ok(r.Run(w.Context(), "cherry-pick", "podenv@{2}"))
 		older.mustWritePatches()
 		older.mustAssemble()
 	})
@@ -319,8 +320,8 @@ func TestRebaseTellsAFileThatTheReleaseDoesNotHave(t *testing.T) {
 		}
 	}
 	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
-	w.ok(r.tree.git(t.Context(), "rm", "--quiet", "docs/windows.txt"))
-	w.ok(os.WriteFile(filepath.Join(r.tree.dir, "docs", "other.txt"), []byte("2\n"), 0o644))
+	w.ok(r.tree.Run(t.Context(), "rm", "--quiet", "docs/windows.txt"))
+	w.ok(os.WriteFile(filepath.Join(r.tree.Dir, "docs", "other.txt"), []byte("2\n"), 0o644))
 	w.mustRebase(RebaseOptions{})
 	if patch := w.carried()["0004-docs-change-a-file.patch"]; !strings.Contains(patch, "New-File: docs/other.txt") || strings.Contains(patch, "windows.txt") {
 		t.Errorf("the carried patch is\n%s", patch)

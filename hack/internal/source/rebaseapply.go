@@ -129,11 +129,11 @@ func (r *rebase) goOn(ctx context.Context) error {
 		conflict.Remaining = !conflict.Unmerged
 		return conflict
 	}
-	if err := r.tree.git(ctx, "add", "--all"); err != nil {
+	if err := r.tree.Run(ctx, "add", "--all"); err != nil {
 		return err
 	}
-	if err := r.tree.git(ctx, "am", "--continue"); err != nil {
-		return fmt.Errorf("going on with the patch: %w; in %s, `git status` says more", err, r.tree.dir)
+	if err := r.tree.Run(ctx, "am", "--continue"); err != nil {
+		return fmt.Errorf("going on with the patch: %w; in %s, `git status` says more", err, r.tree.Dir)
 	}
 	return r.done(ctx, RebasedResolved)
 }
@@ -147,7 +147,7 @@ func (r *rebase) done(ctx context.Context, how string) error {
 	p := r.rebased.Patches[len(r.rebased.Done)]
 	r.rebased.Done = append(r.rebased.Done, Rebased{Title: p.Title, How: how})
 	r.rebased.Head, r.rebased.Stopped = head, false
-	return r.rebased.write(r.tree.dir)
+	return r.rebased.write(r.tree.Dir)
 }
 
 // mergeFlags are amFlags, but for the 3-way merge; its conflicts show the common ancestor
@@ -159,7 +159,7 @@ func mergeFlags() []string {
 }
 
 func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
-	amErr := r.tree.git(ctx, append(mergeFlags(), "--", p.File)...)
+	amErr := r.tree.Run(ctx, append(mergeFlags(), "--", p.File)...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -168,7 +168,7 @@ func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 	}
 	if amErr != nil {
 		r.rebased.Stopped = true
-		if err := r.rebased.write(r.tree.dir); err != nil {
+		if err := r.rebased.write(r.tree.Dir); err != nil {
 			return err
 		}
 		conflict, err := r.unresolved(ctx)
@@ -194,7 +194,7 @@ func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 		how = RebasedAgain
 	}
 	if p.Message != "" && head != r.rebased.Head {
-		err := r.tree.cmd(ctx, "commit", "--quiet", "--amend", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-").
+		err := r.tree.Cmd(ctx, "commit", "--quiet", "--amend", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-").
 			Stdin(strings.NewReader(p.Message)).Run()
 		if err != nil {
 			return err

@@ -66,7 +66,7 @@ var conflictMark = regexp.MustCompile(`(?m)^(<{7}|>{7}) `)
 // unresolved is the conflict at which the rebase stands; nil if it is resolved.
 func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 	p := r.rebased.Patches[len(r.rebased.Done)]
-	c := &RebaseConflictError{From: r.rebased.From, To: r.series.Name, Release: r.series.Release, Patch: p.Name, Dir: r.tree.dir}
+	c := &RebaseConflictError{From: r.rebased.From, To: r.series.Name, Release: r.series.Release, Patch: p.Name, Dir: r.tree.Dir}
 	if p.Series == "" {
 		c.From = r.series.Name
 	}
@@ -93,7 +93,7 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 		return nil, err
 	}
 	for _, file := range dirty {
-		data, err := os.ReadFile(filepath.Join(r.tree.dir, file))
+		data, err := os.ReadFile(filepath.Join(r.tree.Dir, file))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 
 // oneSided lists the unmerged files that only one side of a merge has.
 func (r repo) oneSided(ctx context.Context) ([]string, error) {
-	entries, err := r.fields(ctx, "ls-files", "--unmerged", "-z")
+	entries, err := r.Fields(ctx, "ls-files", "--unmerged", "-z")
 	if err != nil {
 		return nil, err
 	}

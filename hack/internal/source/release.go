@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
@@ -32,16 +33,16 @@ const releaseBranch = "refs/heads/release"
 // pristine returns a bare repository whose only commit is the release, made from the
 // module cache the first time and found by its key afterwards.
 func pristine(ctx context.Context, l layout.Layout, s series.Series, key string, step *progress.Step) (repo, error) {
-	r := repo{dir: filepath.Join(l.Cache("source"), s.Release+"-"+key[:16]+".git"), bare: true, log: step.Log()}
-	unlock, err := lockfile.Lock(ctx, r.dir+".lock", "that works on "+r.dir, step)
+	r := repo{gitrepo.Repo{Dir: filepath.Join(l.Cache("source"), s.Release+"-"+key[:16]+".git"), Bare: true, Log: step.Log()}}
+	unlock, err := lockfile.Lock(ctx, r.Dir+".lock", "that works on "+r.Dir, step)
 	if err != nil {
 		return repo{}, err
 	}
 	defer unlock()
-	if _, err := os.Stat(r.dir); err == nil {
+	if _, err := os.Stat(r.Dir); err == nil {
 		return r, nil
 	}
-	beside := r.dir + ".new"
+	beside := r.Dir + ".new"
 	defer os.RemoveAll(beside)
 	if err := errors.Join(os.RemoveAll(beside), os.MkdirAll(beside, 0o755)); err != nil {
 		return repo{}, err
@@ -52,11 +53,11 @@ func pristine(ctx context.Context, l layout.Layout, s series.Series, key string,
 		return repo{}, err
 	}
 	step.Now("committing %s", s.Release)
-	made := repo{dir: filepath.Join(beside, "git"), bare: true, log: step.Log()}
+	made := repo{gitrepo.Repo{Dir: filepath.Join(beside, "git"), Bare: true, Log: step.Log()}}
 	if err := made.importRelease(ctx, s, zips); err != nil {
 		return repo{}, fmt.Errorf("committing %s: %w", s.Release, err)
 	}
-	return r, os.Rename(made.dir, r.dir)
+	return r, os.Rename(made.Dir, r.Dir)
 }
 
 // importRelease makes the repository from the modules' archives. git fast-import writes
@@ -67,7 +68,7 @@ func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZ
 	if err != nil {
 		return err
 	}
-	if err := outside(ctx, r.log, "init", "--quiet", "--bare", "--template=", "--initial-branch=release", r.dir); err != nil {
+	if err := outside(ctx, r.Log, "init", "--quiet", "--bare", "--template=", "--initial-branch=release", r.Dir); err != nil {
 		return err
 	}
 	pr, pw := io.Pipe()
@@ -78,7 +79,7 @@ func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZ
 		streamErr <- err
 	}()
 	// --done: a stream that ends early is an error, not a smaller release.
-	gitErr := r.cmd(ctx, "-c", "pack.compression=1", "-c", "core.bigFileThreshold=512m",
+	gitErr := r.Cmd(ctx, "-c", "pack.compression=1", "-c", "core.bigFileThreshold=512m",
 		"fast-import", "--quiet", "--depth=0", "--done").Stdin(pr).Run()
 	pr.CloseWithError(errors.New("git fast-import ended"))
 	if err := <-streamErr; err != nil && gitErr == nil {
@@ -115,7 +116,7 @@ func streamRelease(w io.Writer, s series.Series, zips []moduleZip, date time.Tim
 	}
 	text := message(kindRelease, s.Project()+" "+s.Release, about)
 	fmt.Fprintf(b, "feature done\ncommit %s\ncommitter %s <%s> %d +0000\ndata %d\n%s\n",
-		releaseBranch, authorName, authorEmail, date.Unix(), len(text), text)
+		releaseBranch, gitrepo.AuthorName, gitrepo.AuthorEmail, date.Unix(), len(text), text)
 	edit := newModuleEdit(s, zips)
 	for _, z := range zips {
 		if err := streamModule(b, z, edit); err != nil {

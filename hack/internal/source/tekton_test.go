@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -26,7 +27,7 @@ func newTektonWorld(t *testing.T) (*world, string) {
 
 func (w *world) inTree(dir string, args ...string) []string {
 	w.Helper()
-	out, err := repo{dir: dir}.lines(w.Context(), append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)...)
+	out, err := gitrepo.Repo{Dir: dir}.Lines(w.Context(), append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)...)
 	w.ok(err)
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
@@ -47,7 +48,7 @@ func treeName(s series.Series, stock bool) string {
 
 // Release returns the commit of the release that the tree stands on, and its date.
 func (t *Tree) Release(ctx context.Context) (commit string, date time.Time, err error) {
-	out, err := repo{dir: t.Dir}.quiet(ctx, "log", "--max-parents=0", "--format=%H %cI", "HEAD")
+	out, err := gitrepo.Repo{Dir: t.Dir}.Quiet(ctx, "log", "--max-parents=0", "--format=%H %cI", "HEAD")
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("finding the commit of the release in %s: %w; run %s", t.Dir, err, treeCommand(t.Series, t.Stock))
 	}
@@ -65,18 +66,7 @@ func (t *Tree) Changed(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := repo{dir: t.Dir}
-	committed, err := r.fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", release, "--")
-	if err != nil {
-		return nil, err
-	}
-	added, err := r.fields(ctx, "ls-files", "--others", "--exclude-standard", "-z")
-	if err != nil {
-		return nil, err
-	}
-	files := append(committed, added...)
-	slices.Sort(files)
-	return slices.Compact(files), nil
+	return gitrepo.Repo{Dir: t.Dir}.Changed(ctx, release)
 }
 
 // Contents lists git's hashes of the contents that the tree has without edits: the one that
@@ -90,12 +80,12 @@ func (t *Tree) Contents(ctx context.Context) ([]string, error) {
 	if st.Written != "" {
 		args = append(args, st.Written+"^{tree}")
 	}
-	return repo{dir: t.Dir}.lines(ctx, args...)
+	return gitrepo.Repo{Dir: t.Dir}.Lines(ctx, args...)
 }
 
 // ChangedIn lists the files that a commit of the tree changes, sorted.
 func (t *Tree) ChangedIn(ctx context.Context, commit string) ([]string, error) {
-	return repo{dir: t.Dir}.fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", commit)
+	return gitrepo.Repo{Dir: t.Dir}.Fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", commit)
 }
 
 // Packages lists the import paths of the packages of the tree whose tests are about files, sorted.
@@ -165,7 +155,7 @@ func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *
 
 // readTree reads the state of a tree that must be there.
 func (a *assembly) readTree() (err error) {
-	if a.state, err = readState(a.tree.dir); errors.Is(err, os.ErrNotExist) {
+	if a.state, err = readState(a.tree.Dir); errors.Is(err, os.ErrNotExist) {
 		return a.noTree("")
 	}
 	return err
@@ -235,11 +225,11 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := &Status{Dir: a.tree.dir, UpToDate: a.state.Key == in.key(), Stopped: a.tree.stopped(a.state)}
+	status := &Status{Dir: a.tree.Dir, UpToDate: a.state.Key == in.key(), Stopped: a.tree.stopped(a.state)}
 	if status.Dirty, err = a.tree.dirty(ctx); err != nil {
 		return nil, err
 	}
-	if status.Saved, err = a.tree.lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs); err != nil {
+	if status.Saved, err = a.tree.Lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs); err != nil {
 		return nil, err
 	}
 	if status.Patched, status.Generated, err = a.tree.treeHashes(ctx, a.state); err != nil {
@@ -263,12 +253,12 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 // treeHashes are those of the commits that assembly made last.
 func (r repo) treeHashes(ctx context.Context, st *state) (patched, generated string, err error) {
 	last := len(st.Steps) - 1
-	if generated, err = r.quiet(ctx, "rev-parse", st.Steps[last].Commit+"^{tree}"); err != nil {
+	if generated, err = r.Quiet(ctx, "rev-parse", st.Steps[last].Commit+"^{tree}"); err != nil {
 		return "", "", err
 	}
 	if st.Steps[last].Kind != kindGenerated {
 		return generated, generated, nil
 	}
-	patched, err = r.quiet(ctx, "rev-parse", st.Steps[last-1].Commit+"^{tree}")
+	patched, err = r.Quiet(ctx, "rev-parse", st.Steps[last-1].Commit+"^{tree}")
 	return patched, generated, err
 }

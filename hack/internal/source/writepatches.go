@@ -61,7 +61,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err := a.readCommitted(ctx); err != nil {
 		return nil, err
 	}
-	a.step.Now("reading the commits of %s", a.tree.dir)
+	a.step.Now("reading the commits of %s", a.tree.Dir)
 	commits, err := a.tree.history(ctx)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 		return w, err
 	}
 	a.state.Written = commits[len(commits)-1].id
-	return w, writeState(a.tree.dir, a.state)
+	return w, writeState(a.tree.Dir, a.state)
 }
 
 // readCommitted reads the state of a tree whose commits say all.
@@ -119,7 +119,7 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 	}
 	dirty, err := a.tree.dirty(ctx)
 	if err == nil && len(dirty) > 0 {
-		dir := run.Quote(a.tree.dir)
+		dir := run.Quote(a.tree.Dir)
 		err = fmt.Errorf("%w: %s; commit them with `git -C %s add --all && git -C %[3]s commit`, or as part of an earlier patch with `git -C %[3]s commit --fixup=<commit>` and `git -C %[3]s rebase --interactive --autosquash %[4]s`",
 			ErrUncommitted, some(dirty), dir, a.state.Steps[0].Commit[:12])
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/gitrepo"
 )
 
 func TestRoundTripIsByteIdentical(t *testing.T) {
@@ -360,7 +362,7 @@ func TestExportAppliesToAPristineTree(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("git am: %v\n%s", err, out)
 	}
-	got, err := repo{dir: stock.Dir}.quiet(context.Background(), "rev-parse", "HEAD^{tree}")
+	got, err := gitrepo.Repo{Dir: stock.Dir}.Quiet(context.Background(), "rev-parse", "HEAD^{tree}")
 	w.ok(err)
 	if want := w.git("rev-parse", "HEAD^{tree}"); got != want {
 		t.Errorf("the export gives the tree %s, the series %s", got, want)
