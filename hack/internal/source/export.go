@@ -50,8 +50,11 @@ func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, err
 	var files []string
 	for i, s := range a.state.Steps[1:] {
 		a.step.Now("writing patch %d of %d", i+1, len(a.state.Steps)-1)
-		name, err := a.tree.formatPatch(ctx, s.Commit, made, i+1, nil)
+		name, patch, err := a.tree.formatPatch(ctx, s.Commit, i+1, nil)
 		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(made, name), patch, 0o644); err != nil {
 			return nil, err
 		}
 		files = append(files, filepath.Join(outDir, name))

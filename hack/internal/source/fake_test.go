@@ -303,13 +303,13 @@ func (w *world) subjects() []string {
 // patches are the series' patch files by name.
 func (w *world) patches() map[string]string {
 	w.Helper()
-	names, err := patchNames(w.series.Dir)
+	paths, err := w.series.Patches()
 	w.ok(err)
 	files := map[string]string{}
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(w.series.Dir, name))
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
 		w.ok(err)
-		files[name] = string(data)
+		files[filepath.Base(path)] = string(data)
 	}
 	return files
 }

@@ -226,31 +226,28 @@ var formatFlags = []string{
 	"--subject-prefix=PATCH", "--suffix=.patch", "--filename-max-length=64", "--quiet",
 }
 
-// formatPatch writes commit as patch number n into dir, without the paths in exclude, and
-// returns the name of the file: empty where nothing is left of the commit.
-func (r repo) formatPatch(ctx context.Context, commit, dir string, n int, exclude []string) (string, error) {
+// formatPatch returns commit as patch number n, without the paths in exclude, and the name of
+// its file: empty where nothing is left of the commit.
+func (r repo) formatPatch(ctx context.Context, commit string, n int, exclude []string) (name string, patch []byte, err error) {
+	dir, err := os.MkdirTemp("", "podenv-patch-")
+	if err != nil {
+		return "", nil, err
+	}
+	defer os.RemoveAll(dir)
 	args := append([]string(nil), formatFlags...)
 	args = append(args, "--output-directory="+dir, "--start-number="+strconv.Itoa(n), commit+"^.."+commit, "--", ":(top)")
 	for _, p := range exclude {
 		args = append(args, ":(top,exclude,literal)"+p)
 	}
 	if err := r.Run(ctx, args...); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf("%04d-*.patch", n)))
-	if err != nil || len(files) == 0 {
-		return "", err
-	}
-	return filepath.Base(files[0]), nil
-}
-
-// patchNames lists the patch files in dir.
-func patchNames(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.patch"))
-	for i, f := range files {
-		files[i] = filepath.Base(f)
+	if err != nil || len(files) == 0 {
+		return "", nil, err
 	}
-	return files, err
+	patch, err = os.ReadFile(files[0])
+	return filepath.Base(files[0]), patch, err
 }
 
 // sameContent reports whether the file at path holds data.

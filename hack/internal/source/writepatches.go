@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,23 +84,18 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	a.step.Now("writing patches")
-	made, err := os.MkdirTemp("", "podenv-patches-")
+	patches, err := a.formatPatches(ctx, commits, owners, by, w)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(made)
-	names, err := a.formatPatches(ctx, made, commits, owners, by, w)
-	if err != nil {
+	if err := a.refuseNewer(patches); err != nil {
 		return nil, err
 	}
 	// New files first: a patch that names one that is not there cannot be read.
-	if err := a.refuseNewer(made); err != nil {
-		return nil, err
-	}
 	if err := a.applyEdits(edits, w); err != nil {
 		return w, err
 	}
-	if err := a.replacePatches(made, names, w); err != nil {
+	if err := a.replacePatches(patches, w); err != nil {
 		return w, err
 	}
 	a.state.Written = commits[len(commits)-1].id
@@ -126,15 +122,15 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 	return err
 }
 
-// formatPatches writes the patch files of commits into the folder made, and returns their
-// names in order. by names the commit that brings each new file.
-func (a *assembly) formatPatches(ctx context.Context, made string, commits []treeCommit, owners *ownership, by map[string]string, w *Written) ([]string, error) {
-	var names []string
+// formatPatches returns the patches of commits by the names of their files. by names the commit
+// that brings each new file.
+func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owners *ownership, by map[string]string, w *Written) (map[string][]byte, error) {
+	patches := map[string][]byte{}
 	for _, c := range commits {
 		if c.kind != kindPatch {
 			continue
 		}
-		name, err := a.tree.formatPatch(ctx, c.id, made, len(names)+1, owners.notInPatches(c.paths))
+		name, whole, err := a.tree.formatPatch(ctx, c.id, len(patches)+1, owners.notInPatches(c.paths))
 		if err != nil {
 			return nil, err
 		}
@@ -150,11 +146,6 @@ func (a *assembly) formatPatches(ctx context.Context, made string, commits []tre
 				rewrites = append(rewrites, p)
 			}
 		}
-		path := filepath.Join(made, name)
-		whole, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
 		stored, empty := split(whole, owners.brought, brings)
 		if len(rewrites) > 0 {
 			note := fmt.Sprintf("%s changes new files that earlier commits bring, and their patches bring them as they are now: %s", c.title(), some(rewrites))
@@ -163,48 +154,36 @@ func (a *assembly) formatPatches(ctx context.Context, made string, commits []tre
 			}
 			w.Notes = append(w.Notes, note)
 		}
-		if empty {
-			if err := os.Remove(path); err != nil {
-				return nil, err
-			}
-			continue
+		if !empty {
+			patches[name] = stored
 		}
-		if err := os.WriteFile(path, stored, 0o644); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
 	}
-	return names, nil
+	return patches, nil
 }
 
-// replacePatches makes the series' patch files those in the folder made. Files are written
-// before old ones are deleted, each as a whole.
-func (a *assembly) replacePatches(made string, names []string, w *Written) error {
-	old, err := patchNames(a.series.Dir)
+// replacePatches makes patches those of the series. Files are written before old ones are
+// deleted, each as a whole.
+func (a *assembly) replacePatches(patches map[string][]byte, w *Written) error {
+	old, err := a.series.Patches()
 	if err != nil {
 		return err
 	}
 	a.state.Patches = nil
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(made, name))
-		if err != nil {
-			return err
-		}
-		a.state.Patches = append(a.state.Patches, patchHash(data))
+	for _, name := range sortedKeys(patches) {
+		a.state.Patches = append(a.state.Patches, patchHash(patches[name]))
 		path := filepath.Join(a.series.Dir, name)
-		if sameContent(path, data) {
+		if sameContent(path, patches[name]) {
 			continue
 		}
-		if err := renameio.WriteFile(path, data, 0o644); err != nil {
+		if err := renameio.WriteFile(path, patches[name], 0o644); err != nil {
 			return err
 		}
 		w.Files = append(w.Files, a.relative(path))
 	}
-	for _, name := range old {
-		if slices.Contains(names, name) {
+	for _, path := range old {
+		if _, stays := patches[filepath.Base(path)]; stays {
 			continue
 		}
-		path := filepath.Join(a.series.Dir, name)
 		if err := os.Remove(path); err != nil {
 			return err
 		}
@@ -214,21 +193,21 @@ func (a *assembly) replacePatches(made string, names []string, w *Written) error
 }
 
 // refuseNewer refuses to replace patch files that came after the tree was made: pulled from
-// someone else, or edited by hand. Each must be the one that is about to be written (it is in
-// made then) or one that the tree knows.
-func (a *assembly) refuseNewer(made string) error {
-	names, err := patchNames(a.series.Dir)
+// someone else, or edited by hand. Each must be the one that is about to be written or one that
+// the tree knows.
+func (a *assembly) refuseNewer(patches map[string][]byte) error {
+	paths, err := a.series.Patches()
 	if err != nil {
 		return err
 	}
 	var newer []string
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(a.series.Dir, name))
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		if !sameContent(filepath.Join(made, name), data) && !slices.Contains(a.state.Patches, patchHash(data)) {
-			newer = append(newer, a.relative(filepath.Join(a.series.Dir, name)))
+		if !bytes.Equal(patches[filepath.Base(path)], data) && !slices.Contains(a.state.Patches, patchHash(data)) {
+			newer = append(newer, a.relative(path))
 		}
 	}
 	if len(newer) == 0 {
