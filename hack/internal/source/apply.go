@@ -25,11 +25,7 @@ var amFlags = []string{
 // applyPatches commits the patches that are not commits of the tree yet. They go through
 // one `git am`, so that after a conflict `git am --continue` goes on with the rest.
 func (a *assembly) applyPatches(ctx context.Context) error {
-	first := 1
-	if len(a.in.newFiles) > 0 {
-		first = 2
-	}
-	patches := a.in.patches[len(a.state.Steps)-first:]
+	patches := a.in.patches[a.state.applied():]
 	if len(patches) == 0 {
 		return nil
 	}
@@ -77,24 +73,21 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 
 // refuseReleased refuses new files that the release has.
 func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) error {
-	args := []string{"ls-tree", "-r", "-z", "--name-only", a.state.Steps[0].Commit, "--"}
-	none := len(args)
+	by := map[string]patchFile{}
 	for _, p := range patches {
 		for _, f := range p.newFiles {
-			args = append(args, f.path)
+			by[f.path] = p
 		}
 	}
-	if len(args) == none {
+	if len(by) == 0 {
 		return nil
 	}
-	released, err := a.tree.Fields(ctx, args...)
+	released, err := a.tree.Fields(ctx, append([]string{"ls-tree", "-r", "-z", "--name-only", a.state.Steps[0].Commit, "--"}, sortedKeys(by)...)...)
 	if err != nil || len(released) == 0 {
 		return err
 	}
-	for _, p := range patches {
-		if p.brings(released[0]) {
-			return fmt.Errorf("%s of series %s brings the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
-		}
+	if p, ok := by[released[0]]; ok {
+		return fmt.Errorf("%s of series %s brings the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
 	}
 	return fmt.Errorf("%s has the new files %s", a.series.Release, some(released))
 }
@@ -160,13 +153,7 @@ func (e *ConflictError) Error() string {
 
 // conflict finds out where `git am` stopped.
 func (a *assembly) conflict(ctx context.Context) (*ConflictError, error) {
-	// The recorded steps are the patches that did apply.
-	done := 0
-	for _, step := range a.state.Steps {
-		if step.Kind == kindPatch {
-			done++
-		}
-	}
+	done := a.state.applied()
 	if done >= len(a.in.patches) {
 		return nil, fmt.Errorf("git am stopped after the last patch, in %s", a.tree.Dir)
 	}

@@ -21,18 +21,11 @@ type generator struct {
 	isGenerated func(path string) bool
 }
 
-// kubernetesGenerators are those of the tree itself.
-var kubernetesGenerators = generator{
-	generate:    codegen.Generate,
-	inputsKey:   codegen.InputsKey,
-	isGenerated: codegen.IsGenerated,
-}
-
 // generatorsOf are the generators of the release that s stands on. Tekton's code is generated
 // from its API types alone, which no patch changes.
 func generatorsOf(s series.Series) generator {
 	if !s.IsTekton() {
-		return kubernetesGenerators
+		return generator{generate: codegen.Generate, inputsKey: codegen.InputsKey, isGenerated: codegen.IsGenerated}
 	}
 	return generator{
 		generate:    func(context.Context, codegen.Options, *progress.Step) error { return nil },

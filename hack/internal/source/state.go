@@ -55,6 +55,17 @@ func (s *state) take(path string, f *newFile) {
 // last is the latest commit that assembly made.
 func (s *state) last() string { return s.Steps[len(s.Steps)-1].Commit }
 
+// applied is how many patches are commits of the tree.
+func (s *state) applied() int {
+	n := 0
+	for _, step := range s.Steps {
+		if step.Kind == kindPatch {
+			n++
+		}
+	}
+	return n
+}
+
 // made reports whether assembly made commit.
 func (s *state) made(commit string) bool {
 	return slices.ContainsFunc(s.Steps, func(step stateStep) bool { return step.Commit == commit })
