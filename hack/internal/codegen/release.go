@@ -98,30 +98,9 @@ var minors = map[string]*kubernetes{
 	},
 	"v1.33": v133,
 	"v1.34": v133,
-	"v1.35": {
-		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
-		toolsVersion:      "v0.47.0",
-		packageGenerators: append(slices.Clone(packageGenerators), validationGen),
-		clientFlags:       []string{"--prefers-protobuf"},
-		modelNames:        true,
-		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
-	},
-	"v1.36": {
-		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
-		toolsVersion:      "v0.47.0",
-		packageGenerators: unboundedGenerators(),
-		clientFlags:       []string{"--prefers-protobuf"},
-		modelNames:        true,
-		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
-	},
-	"v1.37": {
-		tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
-		toolsVersion:      "v0.47.0",
-		packageGenerators: lintedGenerators(),
-		clientFlags:       []string{"--prefers-protobuf"},
-		modelNames:        true,
-		specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
-	},
+	"v1.35": naming(v133.packageGenerators),
+	"v1.36": naming(unboundedGenerators()),
+	"v1.37": naming(lintedGenerators()),
 }
 
 // v133 is v1.33, and v1.34, whose scripts run the same.
@@ -130,6 +109,13 @@ var v133 = &kubernetes{
 	packageGenerators: append(slices.Clone(packageGenerators), validationGen),
 	clientFlags:       []string{"--prefers-protobuf"},
 	specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
+}
+
+// naming is a minor from v1.35 on: it runs what v1.33 does, and openapi-gen names models.
+func naming(generators []packageGenerator) *kubernetes {
+	k := *v133
+	k.toolsVersion, k.modelNames, k.packageGenerators = "v0.47.0", true, generators
+	return &k
 }
 
 // tools are the commands that every minor has, and more.
@@ -197,7 +183,7 @@ var validationGen = packageGenerator{
 
 // unboundedGenerators are those of v1.36: deepcopy-gen needs no bounds.
 func unboundedGenerators() []packageGenerator {
-	generators := append(slices.Clone(packageGenerators), validationGen)
+	generators := slices.Clone(v133.packageGenerators)
 	for i := range generators {
 		if generators[i].tool == "deepcopy-gen" {
 			generators[i].flags = nil
