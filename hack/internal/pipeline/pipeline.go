@@ -93,13 +93,6 @@ func (p *Pipeline) Images(ctx context.Context, r *build.Result) error {
 	return end(build.Images(ctx, p.Layout, r, s))
 }
 
-// supportImages makes the images of etcd, CoreDNS and the like that t asks for.
-func (p *Pipeline) supportImages(ctx context.Context, t *source.Tree) error {
-	s, end := p.step("support images")
-	_, err := nodeimage.SupportImages(ctx, p.Layout, p.Series, t.Dir, s)
-	return end(err)
-}
-
 // NodeImage goes all the way to the node image and the images of test pods. The
 // root file system and the test images are made while Kubernetes compiles.
 func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
@@ -117,7 +110,11 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 			return err
 		}
 		// They are made here only to be in the cache when the node image wants them.
-		g.Go(func() error { return p.supportImages(gctx, r.Tree) })
+		g.Go(func() error {
+			s, end := p.step("support images")
+			_, err := nodeimage.SupportImages(gctx, p.Layout, p.Series, r.Tree.Dir, s)
+			return end(err)
+		})
 		if r.Build, err = p.Binaries(gctx, r.Tree, build.Components); err != nil {
 			return err
 		}
