@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // openAPISpec is the command that brings api/openapi-spec up to date. It is compiled in
@@ -39,50 +37,26 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 	return made, err
 }
 
-// specs makes the published OpenAPI specs.
+// specs makes the published OpenAPI specs from those of the release: the tree's own may have
+// been made from other types before.
 func (p *pipeline) specs(ctx context.Context, v *view, command string) (outputs, error) {
 	defer p.log.start("OpenAPI specs")()
-	released, out := filepath.Join(p.work, "released-specs"), filepath.Join(p.work, "specs")
-	if err := p.releasedSpecs(ctx, released); err != nil {
+	listed, err := p.repo.Fields(ctx, "ls-tree", "-r", "-z", "--name-only", p.repo.base, "--", openAPISpecs)
+	if err != nil {
 		return nil, err
 	}
-	err := p.command(ctx, v, command, "-specs="+released, "-out="+out, "-feature-gates="+p.specGates).Run()
+	files := slices.DeleteFunc(listed, func(file string) bool { return !IsGenerated(file) })
+	released, err := p.repo.released(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	before, after := view{dir: filepath.Join(p.work, "released-specs")}, view{dir: filepath.Join(p.work, "specs")}
+	if err := outputs(released).write(before.dir); err != nil {
+		return nil, err
+	}
+	err = p.command(ctx, v, command, "-specs="+before.path(openAPISpecs), "-out="+after.path(openAPISpecs), "-feature-gates="+p.specGates).Run()
 	if err != nil {
 		return nil, fmt.Errorf("generating the OpenAPI specs: %w", err)
 	}
-	made := outputs{}
-	for _, pattern := range []string{"*.json", "v3/*.json"} {
-		files, err := filepath.Glob(filepath.Join(out, pattern))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			made[path.Join(openAPISpecs, path.Dir(pattern), filepath.Base(file))] = data
-		}
-	}
-	return made, nil
-}
-
-// releasedSpecs writes the specs of the release to dir. The tree's own may have been made
-// from other types before.
-func (p *pipeline) releasedSpecs(ctx context.Context, dir string) error {
-	listed, err := p.repo.Quiet(ctx, "ls-tree", "-r", "-z", "--name-only", p.repo.base, "--", openAPISpecs)
-	if err != nil {
-		return err
-	}
-	files := slices.DeleteFunc(strings.Split(listed, "\x00"), func(file string) bool { return !IsGenerated(file) })
-	specs, err := p.repo.released(ctx, files)
-	if err != nil {
-		return err
-	}
-	for file, data := range specs {
-		if err := writeIfChanged(filepath.Join(dir, strings.TrimPrefix(file, openAPISpecs+"/")), data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return after.collect(files...)
 }
