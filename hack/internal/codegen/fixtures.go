@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ import (
 func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 	made := outputs{}
 	for _, set := range fixtureSets {
-		if !p.reaches(set) {
+		if !slices.ContainsFunc(sortedKeys(p.affected), func(pkg string) bool { return strings.HasPrefix(pkg, set.pkg+"/") }) {
 			continue
 		}
 		files, err := p.fixtureSet(ctx, v, set)
@@ -25,15 +26,6 @@ func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 		maps.Copy(made, files)
 	}
 	return made, nil
-}
-
-func (p *pipeline) reaches(set fixtureSet) bool {
-	for pkg := range p.affected {
-		if strings.HasPrefix(pkg, set.pkg+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (outputs, error) {
