@@ -66,17 +66,17 @@ func pathspecs(paths []string) io.Reader {
 	return strings.NewReader(b.String())
 }
 
-// treeConfig is the configuration of a tree's repository. Nothing may run in its
+// treeConfig gives git clone the configuration of a tree's repository. Nothing may run in its
 // background, and 20,000 files want git's quicker index.
-var treeConfig = [][2]string{
-	{"gc.auto", "0"},
-	{"maintenance.auto", "false"},
-	{"core.fsmonitor", "false"},
-	{"core.autocrlf", "false"},
-	{"core.untrackedCache", "true"},
-	{"core.compression", "1"},
-	{"feature.manyFiles", "true"},
-	{"index.version", "4"},
+var treeConfig = []string{
+	"--config=gc.auto=0",
+	"--config=maintenance.auto=false",
+	"--config=core.fsmonitor=false",
+	"--config=core.autocrlf=false",
+	"--config=core.untrackedCache=true",
+	"--config=core.compression=1",
+	"--config=feature.manyFiles=true",
+	"--config=index.version=4",
 }
 
 // outside runs a git command that makes a repository. Were GIT_DIR set, git would take the
@@ -91,13 +91,9 @@ func outside(ctx context.Context, log io.Writer, args ...string) error {
 // never writes to one: each tree stands on its own and the cache may be deleted. With
 // --local git would not fall back to a copy.
 func (r repo) cloneOf(ctx context.Context, release repo) (string, error) {
-	if err := outside(ctx, r.Log, "clone", "--quiet", "--no-checkout", "--template=", release.Dir, r.Dir); err != nil {
+	args := append([]string{"clone", "--quiet", "--no-checkout", "--template="}, treeConfig...)
+	if err := outside(ctx, r.Log, append(args, release.Dir, r.Dir)...); err != nil {
 		return "", err
-	}
-	for _, c := range treeConfig {
-		if err := r.Run(ctx, "config", c[0], c[1]); err != nil {
-			return "", err
-		}
 	}
 	// A release is checked out byte for byte, whatever its .gitattributes say.
 	if err := os.MkdirAll(r.Path("info"), 0o755); err != nil {

@@ -77,14 +77,9 @@ func (in *inputs) storedHashes() []string {
 
 // key is the hash of all inputs but the generators.
 func (in *inputs) key() string {
-	return digest.Of(append([]string{"tree 2", in.release, in.newHash}, in.hashes()...)...)
-}
-
-// hashes are those of the patches.
-func (in *inputs) hashes() []string {
-	hashes := make([]string, len(in.patches))
-	for i, p := range in.patches {
-		hashes[i] = p.hash
+	parts := []string{"tree 2", in.release, in.newHash}
+	for _, p := range in.patches {
+		parts = append(parts, p.hash)
 	}
-	return hashes
+	return digest.Of(parts...)
 }

@@ -82,12 +82,7 @@ func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZ
 	gitErr := r.Cmd(ctx, "-c", "pack.compression=1", "-c", "core.bigFileThreshold=512m",
 		"fast-import", "--quiet", "--depth=0", "--done").Stdin(pr).Run()
 	pr.CloseWithError(errors.New("git fast-import ended"))
-	if err := <-streamErr; err != nil && gitErr == nil {
-		return err
-	} else if err != nil {
-		return errors.Join(err, gitErr)
-	}
-	return gitErr
+	return errors.Join(<-streamErr, gitErr)
 }
 
 // releaseDate is when the release was tagged, as its module says.
