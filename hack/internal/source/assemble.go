@@ -247,11 +247,7 @@ func (a *assembly) commitNewFiles(ctx context.Context) error {
 
 // commitStaged commits what is staged as one step.
 func (a *assembly) commitStaged(ctx context.Context, k kind, input, text string) error {
-	date, err := a.tree.commitDate(ctx, a.state.Steps[0].Commit)
-	if err != nil {
-		return err
-	}
-	commit, err := a.tree.commit(ctx, text, date)
+	commit, err := a.tree.commit(ctx, text, a.state.Steps[0].Commit)
 	if err != nil {
 		return err
 	}

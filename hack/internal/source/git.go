@@ -2,11 +2,9 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/run"
@@ -33,37 +31,25 @@ func (r repo) dirty(ctx context.Context) ([]string, error) {
 // stage adds paths to the index as they are in the tree, whatever it ignores. A path that is
 // neither in the tree nor in the index is an error.
 func (r repo) stage(ctx context.Context, paths []string) error {
-	return r.Cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(pathspecs(paths)).Run()
+	const literal = ":(top,literal)"
+	specs := literal + strings.Join(paths, "\x00"+literal)
+	return r.Cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(strings.NewReader(specs)).Run()
 }
 
-// commit records the index with a fixed date, so that its id depends on its content alone.
-func (r repo) commit(ctx context.Context, message string, date time.Time) (string, error) {
-	stamp := fmt.Sprintf("%d +0000", date.Unix())
-	err := r.Cmd(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-").
+// commit records the index with the author date of another commit, so that its id depends on its
+// content alone.
+func (r repo) commit(ctx context.Context, message, dated string) (string, error) {
+	date, err := r.Quiet(ctx, "log", "-1", "--format=%at +0000", dated)
+	if err != nil {
+		return "", err
+	}
+	err = r.Cmd(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-").
 		Stdin(strings.NewReader(message)).
-		Env("GIT_AUTHOR_DATE="+stamp, "GIT_COMMITTER_DATE="+stamp).Run()
+		Env("GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date).Run()
 	if err != nil {
 		return "", err
 	}
 	return r.head(ctx)
-}
-
-// commitDate is the author date of a commit.
-func (r repo) commitDate(ctx context.Context, commit string) (time.Time, error) {
-	out, err := r.Quiet(ctx, "log", "-1", "--format=%aI", commit)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return time.Parse(time.RFC3339, out)
-}
-
-// pathspecs writes paths as git reads them from --pathspec-from-file=- --pathspec-file-nul.
-func pathspecs(paths []string) io.Reader {
-	var b strings.Builder
-	for _, p := range paths {
-		b.WriteString(":(top,literal)" + p + "\x00")
-	}
-	return strings.NewReader(b.String())
 }
 
 // treeConfig gives git clone the configuration of a tree's repository. Nothing may run in its
