@@ -1,7 +1,6 @@
 package debian
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -25,22 +24,21 @@ func (p Package) String() string { return p.Name + "=" + p.Version }
 // start with # are ignored.
 func ParseLock(data []byte) ([]Package, error) {
 	var packages []Package
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+	for i, line := range strings.Split(string(data), "\n") {
+		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		name, version, ok := strings.Cut(line, "=")
 		if !ok || name == "" || version == "" || strings.ContainsAny(line, " \t") {
-			return nil, fmt.Errorf("package lock, line %d: want name=version, not %q", n, line)
+			return nil, fmt.Errorf("package lock, line %d: want name=version, not %q", i+1, line)
 		}
 		if slices.ContainsFunc(packages, func(p Package) bool { return p.Name == name }) {
-			return nil, fmt.Errorf("package lock, line %d: package %s is pinned twice", n, name)
+			return nil, fmt.Errorf("package lock, line %d: package %s is pinned twice", i+1, name)
 		}
 		packages = append(packages, Package{Name: name, Version: version})
 	}
-	return packages, lines.Err()
+	return packages, nil
 }
 
 // FormatLock writes packages as ParseLock reads them, below the comment.
