@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,92 +100,71 @@ func CheckNewFiles(l layout.Layout) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkModule(l, ofKubernetes), checkNewFiles(l, ofKubernetes), checkNewFiles(l, ofTekton))
+	return errors.Join(checkNewFiles(l, ofKubernetes, "patches/new"), checkNewFiles(l, ofTekton, "patches/tekton/new"))
 }
 
-// loadWithHeader loads a series and the license header of its new files.
-func loadWithHeader(l layout.Layout, name string) (s Series, header Boilerplate, err error) {
-	if s, err = Load(l, name); err == nil {
-		header, err = s.Boilerplate()
-	}
-	return s, header, err
-}
-
-// checkModule finds files of this module that repeat the license header of one of the series.
-func checkModule(l layout.Layout, names []string) error {
+// checkNewFiles is CheckNewFiles for the series of one project, which share the folder common.
+func checkNewFiles(l layout.Layout, names []string, common string) error {
 	var found []error
-	var last Boilerplate
+	var last Boilerplate      // the one that all common files were checked with
+	used := map[string]bool{} // the common forms that a patch brings
 	for _, name := range names {
-		_, header, err := loadWithHeader(l, name)
+		s, err := Load(l, name)
 		if err != nil {
 			return err
 		}
-		if bytes.Equal(header.text, last.text) {
-			continue
-		}
-		last = header
-		for _, folder := range ModuleFolders {
-			dir := filepath.Join(l.Root, folder)
-			for _, file := range filesIn(dir) {
-				found = append(found, checkHeader(header, dir, folder, file))
-			}
-		}
-	}
-	return errors.Join(found...)
-}
-
-// checkNewFiles is CheckNewFiles for the series of one project, which share a folder.
-func checkNewFiles(l layout.Layout, names []string) error {
-	var found []error
-	common := map[string]bool{} // the common forms, and whether a patch brings them
-	folder := ""                // that they stand in, from the root of the repository
-	for _, name := range names {
-		s, header, err := loadWithHeader(l, name)
+		header, err := s.Boilerplate()
 		if err != nil {
 			return err
 		}
-		own, shared := s.NewFileFolders()
-		folder = path.Join(path.Dir(Folder(name)), "new")
-		if len(common) == 0 {
-			for _, file := range filesIn(shared) {
-				common[file] = false
-				found = append(found, checkHeader(header, shared, folder, file))
+		own := Folder(name) + "/new"
+		found = append(found, checkHeaders(l, header, own))
+		if !bytes.Equal(header.text, last.text) {
+			last = header
+			found = append(found, checkHeaders(l, header, common))
+			if !s.IsTekton() {
+				found = append(found, checkHeaders(l, header, ModuleFolders...))
 			}
 		}
 		brought, err := s.NewFiles()
 		if err != nil {
 			return err
 		}
+		ownDir, commonDir := s.NewFileFolders()
 		for _, file := range brought {
-			if s.NewFileFolder(file) == shared {
-				common[file] = true
+			if s.NewFileFolder(file) == commonDir {
+				used[file] = true
 			}
 		}
-		for _, file := range filesIn(own) {
-			found = append(found, checkHeader(header, own, Folder(name)+"/new", file))
+		for _, file := range filesIn(ownDir) {
 			if !slices.Contains(brought, file) {
-				found = append(found, fmt.Errorf("no patch of series %s brings %s/new/%s: delete it, or name it with a line %q in the message of a patch", name, Folder(name), file, newFileTrailer+file))
-			} else if sameFile(filepath.Join(own, file), filepath.Join(shared, file)) {
-				found = append(found, fmt.Errorf("%s/new/%s is the same as %s/%s: delete it", Folder(name), file, folder, file))
+				found = append(found, fmt.Errorf("no patch of series %s brings %s/%s: delete it, or name it with a line %q in the message of a patch", name, own, file, newFileTrailer+file))
+			} else if sameFile(filepath.Join(ownDir, file), filepath.Join(commonDir, file)) {
+				found = append(found, fmt.Errorf("%s/%s is the same as %s/%s: delete it", own, file, common, file))
 			}
 		}
 	}
-	for file, used := range common {
-		if !used {
-			found = append(found, fmt.Errorf("no patch of any series brings %s/%s: delete it, or name it with a line %q in the message of a patch", folder, file, newFileTrailer+file))
+	for _, file := range filesIn(filepath.Join(l.Root, common)) {
+		if !used[file] {
+			found = append(found, fmt.Errorf("no patch of any series brings %s/%s: delete it, or name it with a line %q in the message of a patch", common, file, newFileTrailer+file))
 		}
 	}
 	return errors.Join(found...)
 }
 
-// checkHeader refuses a file in dir that repeats the license header. The name of dir in this
-// repository is folder.
-func checkHeader(header Boilerplate, dir, folder, file string) error {
-	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
-	if err != nil || bytes.Equal(header.Cut(file, content), content) {
-		return err
+// checkHeaders finds files in folders of this repository that repeat the license header.
+func checkHeaders(l layout.Layout, header Boilerplate, folders ...string) error {
+	var found []error
+	for _, folder := range folders {
+		for _, file := range filesIn(filepath.Join(l.Root, folder)) {
+			content, err := os.ReadFile(filepath.Join(l.Root, folder, file))
+			if err == nil && !bytes.Equal(header.Cut(file, content), content) {
+				err = fmt.Errorf("%s/%s begins with the license header, which it gets in each tree: delete the header", folder, file)
+			}
+			found = append(found, err)
+		}
 	}
-	return fmt.Errorf("%s/%s begins with the license header, which it gets in each tree: delete the header", folder, file)
+	return errors.Join(found...)
 }
 
 // NewFiles lists the paths of the new files that the patches of s bring, in their order.
