@@ -298,20 +298,16 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 	if err != nil {
 		return nil, err
 	}
-	released, err := a.tree.Fields(ctx, "ls-tree", "-r", "-z", "--name-only", commits[0].id)
+	added, err := a.tree.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--diff-filter=A", "-z", commits[0].id, "HEAD")
 	if err != nil {
 		return nil, err
-	}
-	old := make(map[string]bool, len(released))
-	for _, p := range released {
-		old[p] = true
 	}
 	by = map[string]string{}
 	owners.brought = map[string]bool{}
 	bare := map[string]bool{}
 	for _, c := range commits[1:] {
 		for _, p := range c.paths {
-			if c.kind != kindPatch || old[p] || owners.brought[p] || owners.isNewFile(p) || owners.gen.isGenerated(p) {
+			if c.kind != kindPatch || !slices.Contains(added, p) || owners.brought[p] || owners.isNewFile(p) || owners.gen.isGenerated(p) {
 				continue
 			}
 			info, err := os.Lstat(filepath.Join(a.tree.Dir, filepath.FromSlash(p)))
