@@ -34,7 +34,7 @@ var Hermetic = []string{
 
 // Repo is a git repository.
 type Repo struct {
-	Dir  string
+	Dir  string // absolute
 	Bare bool
 	Log  io.Writer // gets what commands print; may be nil
 }

@@ -155,18 +155,6 @@ func readPins(s series.Series) ([]module.Version, error) {
 	return pins, nil
 }
 
-// readLanguage is the Go version that the series' go.mod, as the release's, says.
-func readLanguage(s series.Series) (string, error) {
-	f, err := s.GoMod()
-	if err != nil {
-		return "", err
-	}
-	if f.Go == nil {
-		return "", fmt.Errorf("%s has no go line: add that of the go.mod of %s", f.Syntax.Name, s.Release)
-	}
-	return f.Go.Version, nil
-}
-
 // readSums reads the checksums of module content from the series' go.sum.
 func readSums(s series.Series) (map[module.Version]string, error) {
 	data, err := os.ReadFile(filepath.Join(s.Dir, "go.sum"))

@@ -215,12 +215,15 @@ func (e *moduleEdit) withoutRequirements(path string, content []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	language, err := readLanguage(e.series)
+	pins, err := e.series.GoMod()
 	if err != nil {
 		return nil, err
 	}
+	if pins.Go == nil {
+		return nil, fmt.Errorf("%s has no go line: add that of the go.mod of %s", pins.Syntax.Name, e.series.Release)
+	}
 	only := new(modfile.File)
-	if err := errors.Join(only.AddModuleStmt(f.Module.Mod.Path), only.AddGoStmt(language)); err != nil {
+	if err := errors.Join(only.AddModuleStmt(f.Module.Mod.Path), only.AddGoStmt(pins.Go.Version)); err != nil {
 		return nil, err
 	}
 	return only.Format()
