@@ -45,7 +45,7 @@ func tools(ctx context.Context, l layout.Layout) []Finding {
 	return append(findings, runcTools(ctx))
 }
 
-// runcTools looks for what compiles the runc of nodes from v1.34 on. It is no failure to
+// runcTools looks for what compiles the runc of nodes from v1.33 on. It is no failure to
 // have none of it: older minors do without.
 func runcTools(ctx context.Context) Finding {
 	const check = "C compiler and libseccomp"
@@ -56,7 +56,7 @@ func runcTools(ctx context.Context) Finding {
 			return ok(check, "gcc %s, libseccomp %s", compiler, seccomp)
 		}
 	}
-	return warn(check, "not installed: nodes from v1.34 on have a runc that needs them",
+	return warn(check, "not installed: nodes from v1.33 on have a runc that needs them",
 		"`podenv up` of these minors installs them, or as root: `apt-get install gcc libc6-dev libseccomp-dev pkg-config`")
 }
 

@@ -65,9 +65,9 @@ func TestRuncTools(t *testing.T) {
 		status, found string
 	}{
 		"both":          {map[string]string{"gcc": gcc, "pkg-config": `test "$*" = "--modversion libseccomp" && echo 2.5.4`}, OK, "gcc 12.2.0, libseccomp 2.5.4"},
-		"no compiler":   {map[string]string{"pkg-config": "echo 2.5.4"}, Warn, "from v1.34 on"},
-		"no libseccomp": {map[string]string{"gcc": gcc, "pkg-config": "exit 1"}, Warn, "from v1.34 on"},
-		"nothing":       {nil, Warn, "from v1.34 on"},
+		"no compiler":   {map[string]string{"pkg-config": "echo 2.5.4"}, Warn, "from v1.33 on"},
+		"no libseccomp": {map[string]string{"gcc": gcc, "pkg-config": "exit 1"}, Warn, "from v1.33 on"},
+		"nothing":       {nil, Warn, "from v1.33 on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			commands(t, test.commands)

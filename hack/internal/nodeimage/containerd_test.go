@@ -18,7 +18,7 @@ import (
 )
 
 // minors are one whose nodes have containerd 1.6, and one with containerd 2.
-var minors = []series.Series{{Name: "v1.33"}, {Name: containerd2Since}}
+var minors = []series.Series{{Name: "v1.32"}, {Name: containerd2Since}}
 
 func TestContainerdConfig(t *testing.T) {
 	v1 := []string{"plugins", "io.containerd.grpc.v1.cri"}

@@ -35,7 +35,7 @@ func TestBaseIsLoadedOnce(t *testing.T) {
 	dir, calls := fakeCommands(t, map[string]string{"docker": docker})
 	var refs []string
 	for range 2 {
-		ref, err := Base(t.Context(), l, &engine.Engine{}, series.Series{Name: "v1.33"}, nil)
+		ref, err := Base(t.Context(), l, &engine.Engine{}, series.Series{Name: "v1.32"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

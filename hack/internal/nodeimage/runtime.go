@@ -19,7 +19,7 @@ import (
 
 // containerd2Since is the first minor whose nodes have containerd 2 and runc compiled from
 // Go modules. Nodes of older minors have Debian's containerd 1.6 and runc 1.1.
-const containerd2Since = "v1.34"
+const containerd2Since = "v1.33"
 
 // hasContainerd2 reports whether nodes of the series have containerd 2.
 func hasContainerd2(s series.Series) bool { return semver.Compare(s.Name, containerd2Since) >= 0 }

@@ -54,8 +54,8 @@ func TestNodesHaveTheContainerRuntimeOfTheirMinor(t *testing.T) {
 		packages            bool
 	}{
 		{"v1.29", spec1, links, append(debians, "usr/local/bin/ctr"), programs[2:], false},
-		{"v1.33", spec1, links, append(debians, "usr/local/bin/ctr"), programs[2:], false},
-		{"v1.34", spec2, nil, append(programs, "usr/local/bin/ctr"), debians, true},
+		{"v1.32", spec1, links, append(debians, "usr/local/bin/ctr"), programs[2:], false},
+		{"v1.33", spec2, nil, append(programs, "usr/local/bin/ctr"), debians, true},
 		{"v1.40", spec2, nil, append(programs, "usr/local/bin/ctr"), debians, true},
 	} {
 		t.Run(tc.minor, func(t *testing.T) {
