@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/engine"
@@ -116,8 +118,28 @@ func baseFiles(ctx context.Context, l layout.Layout, s series.Series) ([]image.F
 	if err != nil {
 		return nil, err
 	}
+	if semver.Compare(s.Name, refusesCgroupV1) >= 0 {
+		if err := allowCgroupV1(files); err != nil {
+			return nil, err
+		}
+	}
 	config := image.File{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(s, defaultPause)}
 	return slices.Concat(files, added, []image.File{config}, services()), nil
+}
+
+// refusesCgroupV1 is the first minor whose kubelet does not start on a host with cgroup v1
+// unless it is told to.
+const refusesCgroupV1 = "v1.35"
+
+// allowCgroupV1 tells the kubelet, in kind's file with its flags, whoever creates the cluster.
+func allowCgroupV1(files []image.File) error {
+	const flags = "/etc/default/kubelet"
+	i := slices.IndexFunc(files, func(f image.File) bool { return f.Path == flags })
+	if i < 0 || !bytes.HasPrefix(files[i].Data, []byte("KUBELET_EXTRA_ARGS=")) {
+		return fmt.Errorf("kind's base image has no KUBELET_EXTRA_ARGS in %s: this version of kind is laid out differently", flags)
+	}
+	files[i].Data = fmt.Appendf(nil, "%s --fail-cgroupv1=false\n", bytes.TrimSpace(files[i].Data))
+	return nil
 }
 
 // services enables what a node runs, as `systemctl enable` would, and gives kind's

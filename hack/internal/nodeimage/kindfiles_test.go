@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -100,6 +102,22 @@ func TestEnabledServicesExist(t *testing.T) {
 	for _, name := range []string{"/usr/local/bin/entrypoint", "/kind/manifests/default-cni.yaml", "/kind/bin/mount-product-files.sh", "/kind/bin/restrict-oom-score-adj.sh", "/kind/bin/cgroup-driver.sh", containerdConfigFile} {
 		if !have[name] {
 			t.Errorf("the base image has no %s", name)
+		}
+	}
+}
+
+func TestKubeletsThatRefuseCgroupV1AreTold(t *testing.T) {
+	for minor, want := range map[string]string{
+		"v1.34": "KUBELET_EXTRA_ARGS=--runtime-cgroups=/system.slice/containerd.service",
+		"v1.35": "KUBELET_EXTRA_ARGS=--runtime-cgroups=/system.slice/containerd.service --fail-cgroupv1=false\n",
+	} {
+		files, err := baseFiles(t.Context(), repository(t), series.Series{Name: minor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(files, func(f image.File) bool { return f.Path == "/etc/default/kubelet" })
+		if got := string(files[i].Data); got != want {
+			t.Errorf("on %s the kubelet has the flags %q, want %q", minor, got, want)
 		}
 	}
 }
