@@ -57,7 +57,7 @@ func serverTarball(c *check) error {
 // its binaries and loads its images.
 func kindBuilds(c *check) (err error) {
 	e, version := built.value.Engine, built.value.Build.Version
-	base, err := nodeimage.Base(c.ctx, repo, e, built.value.Build.Tree.Series, c.step)
+	base, err := nodeimage.Base(c.ctx, repo, e, c.step)
 	if err != nil {
 		return err
 	}

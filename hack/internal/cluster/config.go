@@ -42,9 +42,6 @@ type Config struct {
 	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes'
 	// default.
 	Verbosity int
-	// CgroupV1 has the kubelets run on a host with cgroup v1, too, which those of v1.35 and
-	// later refuse by default. Kubelets before v1.31 do not know the setting.
-	CgroupV1 bool
 	// Images are archives, as `docker save` writes them, that every node gets.
 	Images []string
 	// Recreate recreates a cluster that differs or does not serve even if something runs
@@ -94,9 +91,6 @@ func (c *Config) kind() *v1alpha4.Cluster {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches,
 			fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(c.Verbosity)),
 			fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", c.Verbosity))
-	}
-	if c.CgroupV1 {
-		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: KubeletConfiguration\nfailCgroupV1: false\n")
 	}
 	if c.Gates[string(featuregates.PodPreset)] {
 		// The API server has switches for the API and the admission plugin beside the gate. A

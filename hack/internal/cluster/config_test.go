@@ -51,10 +51,6 @@ func TestWhatKindGivesKubeadm(t *testing.T) {
 			map[string]any{"kind": "ClusterConfiguration", "apiServer": map[string]any{"extraArgs": map[string]any{"v": "4"}}},
 			map[string]any{"kind": "KubeletConfiguration", "logging": map[string]any{"verbosity": 4.0}},
 		}},
-		"with kubelets on cgroup v1": {Config{CgroupV1: true}, []any{
-			controllers,
-			map[string]any{"kind": "KubeletConfiguration", "failCgroupV1": false},
-		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package nodeimage
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -11,14 +10,12 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/series"
 )
 
 // defaultPause is the sandbox image that the base image names. Build writes the
@@ -33,43 +30,32 @@ var nodeConfig = v1.Config{
 	StopSignal: "SIGRTMIN+3",
 }
 
-// ownFiles are the files that podenv adds to kind's: those of the folder files on every
-// node, those of the folder debian on nodes with Debian's containerd.
+// ownFiles are the files that podenv adds to kind's.
 //
-//go:embed files debian
+//go:embed files
 var ownFiles embed.FS
 
-// embedded returns those of ownFiles that are in a folder.
-func embedded(folder string) ([]image.File, error) {
-	own, err := fs.Sub(ownFiles, folder)
-	if err != nil {
-		return nil, err
-	}
-	return kindFilesIn(own)
-}
-
-// Base returns the reference of the root file system image: Debian, the series'
-// containerd and kind's base files, without anything of Kubernetes, so that it can be
+// Base returns the reference of the root file system image: Debian, containerd and
+// kind's base files, without anything of Kubernetes, so that it can be
 // made while Kubernetes compiles. It is named by its content, and made once.
 // ErrPackagesMoved is in the chain of the error when the mirrors no longer have the
 // pinned packages.
-func Base(ctx context.Context, l layout.Layout, e *engine.Engine, s series.Series, step *progress.Step) (string, error) {
+func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) (string, error) {
 	var tar string
 	var runtime []image.File
-	var leftOut []string
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		tar, err = rootFS(gctx, l, step)
 		return err
 	})
 	g.Go(func() (err error) {
-		runtime, leftOut, err = runtimeFiles(gctx, l, s, step)
+		runtime, err = containerRuntime(gctx, l, step)
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return "", err
 	}
-	files, err := baseFiles(ctx, l, s)
+	files, err := baseFiles(ctx, l)
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +66,7 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, s series.Serie
 			return err
 		}
 		defer raw.Close()
-		return writeBase(w, raw, files, leftOut)
+		return writeBase(w, raw, files)
 	})
 	if err != nil {
 		return "", err
@@ -109,37 +95,21 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, s series.Serie
 }
 
 // baseFiles are the files that every base image has on top of Debian's.
-func baseFiles(ctx context.Context, l layout.Layout, s series.Series) ([]image.File, error) {
+func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	files, err := kindFiles(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	added, err := embedded("files")
+	own, err := fs.Sub(ownFiles, "files")
 	if err != nil {
 		return nil, err
 	}
-	if semver.Compare(s.Name, refusesCgroupV1) >= 0 {
-		if err := allowCgroupV1(files); err != nil {
-			return nil, err
-		}
+	added, err := kindFilesIn(own)
+	if err != nil {
+		return nil, err
 	}
-	config := image.File{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(s, defaultPause)}
+	config := image.File{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(defaultPause)}
 	return slices.Concat(files, added, []image.File{config}, services()), nil
-}
-
-// refusesCgroupV1 is the first minor whose kubelet does not start on a host with cgroup v1
-// unless it is told to.
-const refusesCgroupV1 = "v1.35"
-
-// allowCgroupV1 tells the kubelet, in kind's file with its flags, whoever creates the cluster.
-func allowCgroupV1(files []image.File) error {
-	const flags = "/etc/default/kubelet"
-	i := slices.IndexFunc(files, func(f image.File) bool { return f.Path == flags })
-	if i < 0 || !bytes.HasPrefix(files[i].Data, []byte("KUBELET_EXTRA_ARGS=")) {
-		return fmt.Errorf("kind's base image has no KUBELET_EXTRA_ARGS in %s: this version of kind is laid out differently", flags)
-	}
-	files[i].Data = fmt.Appendf(nil, "%s --fail-cgroupv1=false\n", bytes.TrimSpace(files[i].Data))
-	return nil
 }
 
 // services enables what a node runs, as `systemctl enable` would, and gives kind's

@@ -33,8 +33,8 @@ var dropped = []string{
 	"var/cache/apt/*", "var/cache/debconf/*", "var/cache/ldconfig/*", "var/lib/apt/lists/*",
 	// documentation
 	"usr/share/doc/*", "usr/share/doc-base/*", "usr/share/info/*", "usr/share/lintian/*", "usr/share/locale/*", "usr/share/man/*",
-	// Perl beyond perl-base, shims for containerd 1.4 and older, and other CNI plugins
-	"usr/share/perl", "usr/lib/*/perl", "usr/lib/*/libperl.so*", "usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1", debianCNI,
+	// Perl beyond perl-base, and other CNI plugins
+	"usr/share/perl", "usr/lib/*/perl", "usr/lib/*/libperl.so*", debianCNI,
 	// services that have no place in a container, as kind's own base image has it
 	"etc/systemd/system/*.wants/*",
 	"usr/lib/systemd/system/basic.target.wants/*",
@@ -45,10 +45,10 @@ var dropped = []string{
 	"usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
 }
 
-// matches says whether name, or a directory that it is in, is one of patterns.
-func matches(name string, patterns []string) bool {
+// isDropped says whether name, or a directory that it is in, is one of dropped.
+func isDropped(name string) bool {
 	for ; name != "."; name = path.Dir(name) {
-		for _, pattern := range patterns {
+		for _, pattern := range dropped {
 			if ok, _ := path.Match(pattern, name); ok {
 				return true
 			}
@@ -69,16 +69,13 @@ func cniName(name string) string {
 
 // edits change what Debian's packages brought.
 var edits = map[string]func([]byte) ([]byte, error){
-	strings.TrimPrefix(criBase, "/"): containerdSpec,
 	// the kernel's log is the host's
 	"etc/systemd/journald.conf": func(conf []byte) ([]byte, error) { return append(conf, "ReadKMsg=no\n"...), nil },
 }
 
 // writeBase writes the tar of the base image to w: the root file system in raw without
-// what a node does not need and leftOut, and files, which win over it. Equal input makes
-// equal bytes.
-func writeBase(w io.Writer, raw io.Reader, files []image.File, leftOut []string) error {
-	isDropped := func(name string) bool { return matches(name, dropped) || matches(name, leftOut) }
+// what a node does not need, and files, which win over it. Equal input makes equal bytes.
+func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 	overlay := map[string]bool{}
 	for _, f := range files {
 		overlay[f.Path[1:]] = true

@@ -23,7 +23,6 @@ var smallRoot = []tar.Header{
 	{Name: "./etc/", Typeflag: tar.TypeDir, Mode: 0o755},
 	{Name: "./etc/containerd/", Typeflag: tar.TypeDir, Mode: 0o711},
 	{Name: "./etc/containerd/config.toml", Typeflag: tar.TypeReg, Mode: 0o644},
-	{Name: "./etc/containerd/cri-base.json", Typeflag: tar.TypeReg, Mode: 0o644},
 	{Name: "./etc/hostname", Typeflag: tar.TypeReg, Mode: 0o644},
 	{Name: "./etc/shadow", Typeflag: tar.TypeReg, Mode: 0o640, Gid: 42},
 	{Name: "./etc/systemd/", Typeflag: tar.TypeDir, Mode: 0o755},
@@ -47,9 +46,6 @@ func rootfsTar(t testing.TB, headers []tar.Header, when time.Time) []byte {
 	tw := tar.NewWriter(&out)
 	for _, hdr := range headers {
 		content := "Debian's " + hdr.Name
-		if strings.HasSuffix(hdr.Name, criBase) {
-			content = `{"process":{}}`
-		}
 		hdr.ModTime = when
 		if hdr.Typeflag == tar.TypeReg {
 			hdr.Size = int64(len(content))
@@ -78,7 +74,7 @@ var overlay = []image.File{
 
 func TestWriteBase(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeBase(&out, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay, nil); err != nil {
+	if err := writeBase(&out, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay); err != nil {
 		t.Fatal(err)
 	}
 	type entry struct {
@@ -93,29 +89,24 @@ func TestWriteBase(t *testing.T) {
 		}
 		got[name] = entry{string(f.Data), f.Linkname, f.Mode, f.Gid}
 	}
-	spec, err := containerdSpec([]byte(`{"process":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := map[string]entry{
-		"etc/":                         {Mode: 0o755},
-		"etc/containerd/":              {Mode: 0o711},
-		"etc/containerd/config.toml":   {Content: "ours", Mode: 0o644},
-		"etc/containerd/cri-base.json": {Content: string(spec), Mode: 0o644},
-		"etc/kubernetes/":              {Mode: 0o755},
-		"etc/kubernetes/manifests/":    {Mode: 0o755},
-		"etc/shadow":                   {Content: "Debian's ./etc/shadow", Mode: 0o640, Gid: 42},
-		"etc/systemd/":                 {Mode: 0o755},
-		"etc/systemd/journald.conf":    {Content: "Debian's ./etc/systemd/journald.confReadKMsg=no\n", Mode: 0o644},
-		"kind/":                        {Mode: 0o755},
-		"kind/version":                 {Content: "v1", Mode: 0o644},
-		"opt/":                         {Mode: 0o755},
-		"opt/cni/":                     {Mode: 0o755},
-		"opt/cni/bin/":                 {Mode: 0o755},
-		"opt/cni/bin/ptp":              {Content: "Debian's ./usr/lib/cni/ptp", Mode: 0o755},
-		"usr/":                         {Mode: 0o755},
-		"usr/bin/mount":                {Content: "Debian's ./usr/bin/mount", Mode: 0o4755},
-		"usr/bin/mount2":               {Link: "./usr/bin/mount", Mode: 0o4755},
+		"etc/":                       {Mode: 0o755},
+		"etc/containerd/":            {Mode: 0o711},
+		"etc/containerd/config.toml": {Content: "ours", Mode: 0o644},
+		"etc/kubernetes/":            {Mode: 0o755},
+		"etc/kubernetes/manifests/":  {Mode: 0o755},
+		"etc/shadow":                 {Content: "Debian's ./etc/shadow", Mode: 0o640, Gid: 42},
+		"etc/systemd/":               {Mode: 0o755},
+		"etc/systemd/journald.conf":  {Content: "Debian's ./etc/systemd/journald.confReadKMsg=no\n", Mode: 0o644},
+		"kind/":                      {Mode: 0o755},
+		"kind/version":               {Content: "v1", Mode: 0o644},
+		"opt/":                       {Mode: 0o755},
+		"opt/cni/":                   {Mode: 0o755},
+		"opt/cni/bin/":               {Mode: 0o755},
+		"opt/cni/bin/ptp":            {Content: "Debian's ./usr/lib/cni/ptp", Mode: 0o755},
+		"usr/":                       {Mode: 0o755},
+		"usr/bin/mount":              {Content: "Debian's ./usr/bin/mount", Mode: 0o4755},
+		"usr/bin/mount2":             {Link: "./usr/bin/mount", Mode: 0o4755},
 		"usr/lib/x86_64-linux-gnu/perl-base/strict.pm": {Content: "Debian's ./usr/lib/x86_64-linux-gnu/perl-base/strict.pm", Mode: 0o644},
 		"usr/sbin/":     {Mode: 0o755},
 		"usr/sbin/init": {Link: "/usr/lib/systemd/systemd", Mode: 0o777},
@@ -130,10 +121,10 @@ func TestEqualContentMakesEqualBaseImages(t *testing.T) {
 	var first, second bytes.Buffer
 	reversed := slices.Clone(overlay)
 	slices.Reverse(reversed)
-	if err := writeBase(&first, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay, nil); err != nil {
+	if err := writeBase(&first, bytes.NewReader(rootfsTar(t, smallRoot, time.Now())), overlay); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeBase(&second, bytes.NewReader(rootfsTar(t, smallRoot, time.Now().Add(-time.Hour))), reversed, nil); err != nil {
+	if err := writeBase(&second, bytes.NewReader(rootfsTar(t, smallRoot, time.Now().Add(-time.Hour))), reversed); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
@@ -149,12 +140,12 @@ func TestWriteBaseRefusesARootFileSystemThatIsNotWhatItKnows(t *testing.T) {
 		raw     []byte
 		wantErr string
 	}{
-		"without containerd's spec":   {rootfsTar(t, without("cri-base.json"), image.Epoch), "has no etc/containerd/cri-base.json"},
-		"with a link to what is gone": {rootfsTar(t, append(slices.Clone(smallRoot), tar.Header{Name: "./usr/bin/x", Typeflag: tar.TypeLink, Linkname: "./usr/lib/cni/bandwidth"}), image.Epoch), "hard link"},
-		"cut off":                     {rootfsTar(t, smallRoot, image.Epoch)[:3300], "reading the root file system"},
+		"without the journal's settings": {rootfsTar(t, without("journald.conf"), image.Epoch), "has no etc/systemd/journald.conf"},
+		"with a link to what is gone":    {rootfsTar(t, append(slices.Clone(smallRoot), tar.Header{Name: "./usr/bin/x", Typeflag: tar.TypeLink, Linkname: "./usr/lib/cni/bandwidth"}), image.Epoch), "hard link"},
+		"cut off":                        {rootfsTar(t, smallRoot, image.Epoch)[:3300], "reading the root file system"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil, nil), tc.wantErr)
+			checkError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil), tc.wantErr)
 		})
 	}
 }

@@ -33,7 +33,7 @@ var nodeBinaries = []string{"kubeadm", "kubectl", "kubelet"}
 // binaries and images in r, which must be all Components. It is named by its content, and
 // made once.
 func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Result, step *progress.Step) (string, error) {
-	base, err := Base(ctx, l, e, r.Tree.Series, nil)
+	base, err := Base(ctx, l, e, nil)
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +90,7 @@ func nodeFiles(r *build.Result) ([]image.File, error) {
 		return nil, err
 	}
 	files := []image.File{
-		{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(r.Tree.Series, v.pauseImage())},
+		{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(v.pauseImage())},
 		// kind reads the version from it
 		{Path: "/kind/version", Mode: 0o644, Data: []byte(r.Version)},
 	}

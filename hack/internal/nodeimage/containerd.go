@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"podenv.dev/hack/internal/series"
 )
 
 // criBase is the runtime spec that every container of a node starts from.
@@ -15,20 +13,13 @@ const criBase = "/etc/containerd/cri-base.json"
 // containerdConfigFile is where containerd, and kind's entrypoint, look for the configuration.
 const containerdConfigFile = "/etc/containerd/config.toml"
 
-//go:embed containerd1.toml.tmpl
-var containerd1Template string
+//go:embed containerd.toml.tmpl
+var containerdTemplate string
 
-//go:embed containerd2.toml.tmpl
-var containerd2Template string
-
-// containerdConfig is the configuration of the containerd that nodes of the series have,
-// with the release's pause image as the sandbox of pods.
-func containerdConfig(s series.Series, pause string) []byte {
-	text := containerd1Template
-	if hasContainerd2(s) {
-		text = containerd2Template
-	}
-	return []byte(strings.NewReplacer("PAUSE_IMAGE", pause, "BASE_SPEC", criBase).Replace(text))
+// containerdConfig is containerd's configuration, with the release's pause image as the
+// sandbox of pods.
+func containerdConfig(pause string) []byte {
+	return []byte(strings.NewReplacer("PAUSE_IMAGE", pause, "BASE_SPEC", criBase).Replace(containerdTemplate))
 }
 
 // containerdSpec adds to the container runtime's default spec what kind's base image

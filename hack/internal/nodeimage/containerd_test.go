@@ -3,6 +3,7 @@ package nodeimage
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,71 +14,50 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml"
-
-	"podenv.dev/hack/internal/series"
 )
 
-// minors are one whose nodes have containerd 1.6, and one with containerd 2.
-var minors = []series.Series{{Name: "v1.32"}, {Name: containerd2Since}}
-
 func TestContainerdConfig(t *testing.T) {
-	v1 := []string{"plugins", "io.containerd.grpc.v1.cri"}
-	images2, runtime2 := []string{"plugins", "io.containerd.cri.v1.images"}, []string{"plugins", "io.containerd.cri.v1.runtime"}
-	for _, tc := range []struct {
-		series                          series.Series
-		version                         int64
-		sandbox, snapshotter, runc, oom []string
+	config, err := toml.LoadBytes(containerdConfig("registry.k8s.io/pause:3.9"))
+	if err != nil {
+		t.Fatalf("the configuration is not TOML: %v", err)
+	}
+	images, runtime := []string{"plugins", "io.containerd.cri.v1.images"}, []string{"plugins", "io.containerd.cri.v1.runtime"}
+	runc := slices.Concat(runtime, []string{"containerd", "runtimes", "runc"})
+	for name, tc := range map[string]struct {
+		path []string
+		want any
 	}{
-		{minors[0], 2, append(v1, "sandbox_image"), append(v1, "containerd", "snapshotter"), append(v1, "containerd", "runtimes", "runc"), append(v1, "restrict_oom_score_adj")},
-		{minors[1], 4, append(images2, "pinned_images", "sandbox"), append(images2, "snapshotter"), append(runtime2, "containerd", "runtimes", "runc"), append(runtime2, "restrict_oom_score_adj")},
+		"has the version of its containerd":            {[]string{"version"}, int64(4)},
+		"has the release's pause image":                {append(images, "pinned_images", "sandbox"), "registry.k8s.io/pause:3.9"},
+		"leaves cgroups to systemd, as kubeadm has it": {append(runc, "options", "SystemdCgroup"), true},
+		"starts from kind's spec":                      {append(runc, "base_runtime_spec"), criBase},
+		"has the snapshotter that kind reads":          {append(images, "snapshotter"), "overlayfs"},
+		"asks for OOM scores until the host is known":  {append(runtime, "restrict_oom_score_adj"), false},
 	} {
-		text := containerdConfig(tc.series, "registry.k8s.io/pause:3.9")
-		config, err := toml.LoadBytes(text)
-		if err != nil {
-			t.Fatalf("the configuration of %s is not TOML: %v", tc.series.Name, err)
-		}
-		for name, want := range map[string]struct {
-			path  []string
-			value any
-		}{
-			"has the version of its containerd":            {[]string{"version"}, tc.version},
-			"has the release's pause image":                {tc.sandbox, "registry.k8s.io/pause:3.9"},
-			"leaves cgroups to systemd, as kubeadm has it": {slices.Concat(tc.runc, []string{"options", "SystemdCgroup"}), true},
-			"starts from kind's spec":                      {slices.Concat(tc.runc, []string{"base_runtime_spec"}), criBase},
-			"has the snapshotter that kind reads":          {tc.snapshotter, "overlayfs"},
-			"asks for OOM scores until the host is known":  {tc.oom, false},
-		} {
-			t.Run(tc.series.Name+" "+name, func(t *testing.T) {
-				if got := config.GetPath(want.path); got != want.value {
-					t.Errorf("%s = %v, want %v", strings.Join(want.path, "."), got, want.value)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := config.GetPath(tc.path); got != tc.want {
+				t.Errorf("%s = %v, want %v", strings.Join(tc.path, "."), got, tc.want)
+			}
+		})
 	}
 }
 
 func TestKindsEntrypointFindsWhatItEditsInContainerdsConfig(t *testing.T) {
 	entrypoint := kindFile(t, "/usr/local/bin/entrypoint")
-	for _, s := range minors {
-		config := containerdConfig(s, defaultPause)
-		for _, line := range []string{`snapshotter = "overlayfs"`, "restrict_oom_score_adj = false"} {
-			if !strings.Contains(strings.ReplaceAll(string(entrypoint), `\"`, `"`), line) {
-				t.Errorf("kind's entrypoint does not edit %q any more", line)
-			}
-			if !bytes.Contains(config, []byte(line)) {
-				t.Errorf("containerd's configuration on %s has no %q for kind's entrypoint to edit", s.Name, line)
-			}
+	for _, line := range []string{`snapshotter = "overlayfs"`, "restrict_oom_score_adj = false"} {
+		if !strings.Contains(strings.ReplaceAll(string(entrypoint), `\"`, `"`), line) {
+			t.Errorf("kind's entrypoint does not edit %q any more", line)
+		}
+		if !bytes.Contains(containerdConfig(defaultPause), []byte(line)) {
+			t.Errorf("containerd's configuration has no %q for kind's entrypoint to edit", line)
 		}
 	}
 }
 
 func TestKindBuildFindsThePauseImageInContainerdsConfig(t *testing.T) {
 	kinds := regexp.MustCompile(`sandbox_image\s+=\s+"([^\n]+)"`) // as kind has it
-	for _, s := range minors {
-		config := containerdConfig(s, defaultPause)
-		if found := kinds.FindSubmatch(config); found == nil || string(found[1]) != defaultPause {
-			t.Errorf("in containerd's configuration on %s kind finds the pause image %q", s.Name, found)
-		}
+	if found := kinds.FindSubmatch(containerdConfig(defaultPause)); found == nil || string(found[1]) != defaultPause {
+		t.Errorf("in containerd's configuration kind finds the pause image %q", found)
 	}
 }
 
@@ -111,7 +91,7 @@ func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			config := containerdConfig(minors[1], defaultPause)
+			config := containerdConfig(defaultPause)
 			for path, text := range map[string]string{
 				"proc/1/status":              "Name:\tsystemd\nCapEff:\t0000000000000000\nCapBnd:\t" + tc.capBnd + "\n",
 				"proc/1/uid_map":             tc.uidMap,
@@ -136,40 +116,40 @@ func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
 	}
 }
 
-func TestContainerd2ManagesCgroupsItselfOnCgroupV1(t *testing.T) {
-	for name, tc := range map[string]struct {
-		series   series.Series
-		cgroupV2 bool
-		want     string
-	}{
-		"containerd 2, cgroup v1": {minors[1], false, "false"},
-		"containerd 2, cgroup v2": {minors[1], true, "true"},
-		"containerd 1, cgroup v1": {minors[0], false, "true"},
-		"containerd 1, cgroup v2": {minors[0], true, "true"},
-	} {
-		t.Run(name, func(t *testing.T) {
+func TestContainerdAndKubeletLearnTheVersionOfCgroups(t *testing.T) {
+	for _, cgroupV2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cgroup v2 %t", cgroupV2), func(t *testing.T) {
 			root := t.TempDir()
-			config := containerdConfig(tc.series, defaultPause)
-			path := filepath.Join(root, "etc/containerd/config.toml")
-			writeFile(t, path, string(config))
+			containerd, kubelet := filepath.Join(root, containerdConfigFile), filepath.Join(root, "var/lib/kubelet/config.yaml")
+			config := string(containerdConfig(defaultPause))
+			writeFile(t, containerd, config)
 			// The node starts on the other kind of host first, and must find out again.
-			for _, v2 := range []bool{!tc.cgroupV2, tc.cgroupV2} {
+			for i, v2 := range []bool{!cgroupV2, cgroupV2} {
 				controllers := filepath.Join(root, "sys/fs/cgroup/cgroup.controllers")
 				if v2 {
 					writeFile(t, controllers, "cpu\n")
 				} else if err := os.RemoveAll(controllers); err != nil {
 					t.Fatal(err)
 				}
-				if out, err := exec.Command("sh", "files/kind/bin/cgroup-driver.sh", root).CombinedOutput(); err != nil {
+				if i == 1 { // containerd starts before kubeadm has written the file
+					writeFile(t, kubelet, "cgroupDriver: systemd\ncgroupRoot: /kubelet\nfailCgroupV1: true\n")
+				}
+				if out, err := exec.Command("sh", "files/kind/bin/cgroup-version.sh", root).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)
 				}
 			}
-			got, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := strings.ReplaceAll(string(config), "SystemdCgroup = true", "SystemdCgroup = "+tc.want); string(got) != want {
-				t.Errorf("configuration:\n%s", cmp.Diff(want, string(got)))
+			driver := map[bool]string{false: "cgroupfs", true: "systemd"}[cgroupV2]
+			for path, want := range map[string]string{
+				containerd: strings.ReplaceAll(config, "SystemdCgroup = true", fmt.Sprintf("SystemdCgroup = %t", cgroupV2)),
+				kubelet:    "cgroupDriver: " + driver + "\nfailCgroupV1: false\ncgroupRoot: /kubelet\n",
+			} {
+				got, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, string(got)); diff != "" {
+					t.Errorf("%s:\n%s", path, diff)
+				}
 			}
 		})
 	}

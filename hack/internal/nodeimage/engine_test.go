@@ -16,7 +16,6 @@ import (
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/image/imagetest"
-	"podenv.dev/hack/internal/series"
 )
 
 // docker is a fake that has the images that it was given by load.
@@ -32,10 +31,10 @@ func TestBaseIsLoadedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, rootFSFile(l, pinned), string(rootfsTar(t, smallRoot, image.Epoch)))
-	dir, calls := fakeCommands(t, map[string]string{"docker": docker})
+	dir, calls := fakeCommands(t, map[string]string{"docker": docker, "go": goBuilds(t)})
 	var refs []string
 	for range 2 {
-		ref, err := Base(t.Context(), l, &engine.Engine{}, series.Series{Name: "v1.32"}, nil)
+		ref, err := Base(t.Context(), l, &engine.Engine{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

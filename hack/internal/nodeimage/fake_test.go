@@ -2,6 +2,7 @@ package nodeimage
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,8 +32,24 @@ func fakeCommands(t testing.TB, scripts map[string]string) (dir string, calls fu
 	}
 }
 
+// goBuilds is a go command that writes the file of `go build -o` instead of compiling: a
+// script that prints its name, and of ctr one that prints a runtime spec. What it is asked
+// to build is in the calls, with cgo's state. Its other commands are the real ones.
+func goBuilds(t testing.TB) string {
+	t.Helper()
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `[ "$1" = build ] || exec ` + real + ` "$@"
+echo "CGO_ENABLED=$CGO_ENABLED $*" >>"$FAKE/calls"
+while [ "$1" != -o ]; do shift; done
+printf '#!/bin/sh\n[ "$*" != "oci spec" ] || echo '"'"'{"process":{"cwd":"/two"}}'"'"'\n# %s\n' "$2" >"$2"
+chmod +x "$2"`
+}
+
 // fakeRepository has what Base reads from a repository: the pins, each at version 1,
-// and the go.mod that pins kind.
+// the go.mod that pins kind, and the folders of the container runtime.
 func fakeRepository(t testing.TB) layout.Layout {
 	t.Helper()
 	l := layout.Layout{Root: t.TempDir()}
@@ -43,6 +60,11 @@ func fakeRepository(t testing.TB) layout.Layout {
 			t.Fatal(err)
 		}
 		writeFile(t, filepath.Join(l.Root, name), string(data))
+	}
+	for _, program := range runtimePrograms {
+		if err := os.MkdirAll(filepath.Join(l.Root, program.Dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return l
 }

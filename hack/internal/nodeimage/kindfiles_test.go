@@ -5,13 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"podenv.dev/hack/internal/image"
-	"podenv.dev/hack/internal/series"
 )
 
 func TestKindFilesMayBeRunIfTheyAreScripts(t *testing.T) {
@@ -79,14 +76,14 @@ func TestServicesAreThoseOfKindsDockerfile(t *testing.T) {
 		if strings.HasPrefix(pattern, "lib/") {
 			pattern = "usr/" + pattern // Debian's /lib is a link to it
 		}
-		if !matches(strings.ReplaceAll(strings.ReplaceAll(pattern, "*.wants", "any.wants"), "*", "any"), dropped) {
+		if !isDropped(strings.ReplaceAll(strings.ReplaceAll(pattern, "*.wants", "any.wants"), "*", "any")) {
 			t.Errorf("kind's Dockerfile removes %s, the base image has it", m[1])
 		}
 	}
 }
 
 func TestEnabledServicesExist(t *testing.T) {
-	files, err := baseFiles(t.Context(), repository(t), series.Series{Name: containerd2Since})
+	files, err := baseFiles(t.Context(), repository(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,25 +96,9 @@ func TestEnabledServicesExist(t *testing.T) {
 			t.Errorf("%s is enabled, but there is no %s", filepath.Base(f.Path), f.Link)
 		}
 	}
-	for _, name := range []string{"/usr/local/bin/entrypoint", "/kind/manifests/default-cni.yaml", "/kind/bin/mount-product-files.sh", "/kind/bin/restrict-oom-score-adj.sh", "/kind/bin/cgroup-driver.sh", containerdConfigFile} {
+	for _, name := range []string{"/usr/local/bin/entrypoint", "/kind/manifests/default-cni.yaml", "/kind/bin/mount-product-files.sh", "/kind/bin/restrict-oom-score-adj.sh", "/kind/bin/cgroup-version.sh", containerdConfigFile} {
 		if !have[name] {
 			t.Errorf("the base image has no %s", name)
-		}
-	}
-}
-
-func TestKubeletsThatRefuseCgroupV1AreTold(t *testing.T) {
-	for minor, want := range map[string]string{
-		"v1.34": "KUBELET_EXTRA_ARGS=--runtime-cgroups=/system.slice/containerd.service",
-		"v1.35": "KUBELET_EXTRA_ARGS=--runtime-cgroups=/system.slice/containerd.service --fail-cgroupv1=false\n",
-	} {
-		files, err := baseFiles(t.Context(), repository(t), series.Series{Name: minor})
-		if err != nil {
-			t.Fatal(err)
-		}
-		i := slices.IndexFunc(files, func(f image.File) bool { return f.Path == "/etc/default/kubelet" })
-		if got := string(files[i].Data); got != want {
-			t.Errorf("on %s the kubelet has the flags %q, want %q", minor, got, want)
 		}
 	}
 }

@@ -21,8 +21,8 @@ var requested = []string{
 	"systemd",
 	// what the kubelet, kube-proxy and podnet call
 	"conntrack", "ethtool", "iproute2", "iptables", "kmod", "mount", "nftables", "util-linux",
-	// the container runtime and its network plugins
-	"containerd", "containernetworking-plugins", "runc",
+	// the container runtime's network plugins
+	"containernetworking-plugins",
 	// volumes of pods
 	"e2fsprogs",
 	// what kind's own scripts call, and what a person looks for in a node

@@ -45,7 +45,7 @@ func rootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, 
 
 // rootFSFile is where the root file system with the packages of p is kept.
 func rootFSFile(l layout.Layout, p pins) string {
-	key := keyOf(suite, runtime.GOARCH, p.String(), strings.Join(p.include(), ","), strings.Join(excluded, ","), specHook)
+	key := keyOf(suite, runtime.GOARCH, p.String(), strings.Join(p.include(), ","), strings.Join(excluded, ","))
 	return filepath.Join(l.Cache("rootfs"), key+".tar")
 }
 
@@ -83,9 +83,6 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
 }
 
-// specHook keeps the container runtime's default spec, which containerdSpec adds to.
-const specHook = `chroot "$1" ctr oci spec > "$1` + criBase + `"`
-
 // debootstrap writes the tar of a root file system with packages to out, once accept
 // agrees to the versions in it.
 func debootstrap(ctx context.Context, packages []string, out string, step *progress.Step, accept func(pins) error) error {
@@ -105,7 +102,6 @@ func debootstrap(ctx context.Context, packages []string, out string, step *progr
 	args := []string{
 		"--variant=apt", "--include=" + strings.Join(packages, ","),
 		`--aptopt=APT::Install-Recommends "false"`,
-		"--customize-hook=" + specHook,
 		"--customize-hook=download /var/lib/dpkg/status " + filepath.Join(scratch, "status"),
 	}
 	for _, path := range excluded {

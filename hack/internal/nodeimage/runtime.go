@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/gobuild"
@@ -14,17 +13,9 @@ import (
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
-	"podenv.dev/hack/internal/series"
 )
 
-// containerd2Since is the first minor whose nodes have containerd 2 and runc compiled from
-// Go modules. Nodes of older minors have Debian's containerd 1.6 and runc 1.1.
-const containerd2Since = "v1.33"
-
-// hasContainerd2 reports whether nodes of the series have containerd 2.
-func hasContainerd2(s series.Series) bool { return semver.Compare(s.Name, containerd2Since) >= 0 }
-
-// runtimePrograms are containerd 2 and runc, by their path on a node, which is kind's.
+// runtimePrograms are containerd and runc, by their path on a node, which is kind's.
 // containerd goes without the snapshotters that need block devices or ZFS. runc is C in
 // part, and has libseccomp for the seccomp profiles of pods.
 var runtimePrograms = map[string]gobuild.Program{
@@ -43,36 +34,12 @@ func containerdProgram(name, tags string) gobuild.Program {
 	return gobuild.Program{Dir: "hack/images/containerd", Package: "github.com/containerd/containerd/v2/cmd/" + name, Tags: tags}
 }
 
-// debianRuntime is what the base image leaves out of Debian's packages where it has
-// containerd 2, as path.Match patterns.
-var debianRuntime = []string{"usr/bin/containerd*", "usr/bin/ctr", "usr/bin/runc", "usr/sbin/runc"}
+// BuildPackages are the Debian packages that compile runtimePrograms.
+var BuildPackages = []string{"gcc", "libc6-dev", "libseccomp-dev", "pkg-config"}
 
-// BuildPackages are the Debian packages that compile what nodes of the series run.
-func BuildPackages(s series.Series) []string {
-	if !hasContainerd2(s) {
-		return nil
-	}
-	return []string{"gcc", "libc6-dev", "libseccomp-dev", "pkg-config"}
-}
-
-// runtimeFiles are the files that a node of the series has for its container runtime,
-// and what the base image leaves out of Debian's packages for them.
-func runtimeFiles(ctx context.Context, l layout.Layout, s series.Series, step *progress.Step) (files []image.File, leftOut []string, err error) {
-	if hasContainerd2(s) {
-		files, err = containerd2(ctx, l, step)
-		return files, debianRuntime, err
-	}
-	files, err = embedded("debian")
-	// kind's unit starts containerd from /usr/local.
-	for _, bin := range []string{"containerd", "containerd-shim-runc-v2"} {
-		files = append(files, image.File{Path: "/usr/local/bin/" + bin, Link: "/usr/bin/" + bin})
-	}
-	return files, nil, err
-}
-
-// containerd2 compiles runtimePrograms. The runtime spec that containers start from is
+// containerRuntime compiles runtimePrograms. The runtime spec that containers start from is
 // the one that this containerd has.
-func containerd2(ctx context.Context, l layout.Layout, step *progress.Step) ([]image.File, error) {
+func containerRuntime(ctx context.Context, l layout.Layout, step *progress.Step) ([]image.File, error) {
 	var files []image.File
 	bin := func(file string) string { return filepath.Join(l.Cache("programs"), path.Base(file)) }
 	g, gctx := errgroup.WithContext(ctx)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/featuregates"
@@ -62,7 +61,7 @@ func (p *Pipeline) step(name string) (s *progress.Step, end func(error) error) {
 // Packages installs the Debian packages that the steps need.
 func (p *Pipeline) Packages(ctx context.Context, more ...string) error {
 	s, end := p.step("packages")
-	return end(debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages(p.Series))...))
+	return end(debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages)...))
 }
 
 // Engine sees to a container engine that runs privileged containers.
@@ -122,7 +121,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 	})
 	g.Go(func() error {
 		s, end := p.step("root file system")
-		_, err := nodeimage.Base(gctx, p.Layout, r.Engine, p.Series, s)
+		_, err := nodeimage.Base(gctx, p.Layout, r.Engine, s)
 		return end(err)
 	})
 	g.Go(func() (err error) {
@@ -142,15 +141,10 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 // it should be.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (*cluster.Cluster, error) {
 	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
-	cfg.CgroupV1 = knowsFailCgroupV1(p.Series.Name)
 	s, end := p.step("cluster " + cfg.Name)
 	c, err := cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
 	return c, end(err)
 }
-
-// knowsFailCgroupV1 reports whether kubelets of minor can be told to run on cgroup v1. All that
-// can are told, as their nodes may go on to a minor that refuses it by default (v1.35).
-func knowsFailCgroupV1(minor string) bool { return semver.Compare(minor, "v1.31") >= 0 }
 
 // Gates are the gates that a cluster of the series has on: those of this branch, and on
 // v1.29 the one of ValidatingAdmissionPolicy, which later releases have on by default.

@@ -8,14 +8,6 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-func TestKubeletsThatAreToldOfCgroupV1(t *testing.T) {
-	for minor, want := range map[string]bool{"v1.29": false, "v1.30": false, "v1.31": true, "v1.33": true, "v1.37": true} {
-		if got := knowsFailCgroupV1(minor); got != want {
-			t.Errorf("%s: %t, want %t", minor, got, want)
-		}
-	}
-}
-
 func TestAClusterOfV129HasPoliciesOn(t *testing.T) {
 	for _, minor := range []string{"v1.29", "v1.30", "v1.33"} {
 		want, err := featuregates.Enabled(minor)
