@@ -148,7 +148,9 @@ func (a *app) tektonPipeline() (*pipeline.Pipeline, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.series = all[len(all)-1]
+		if len(all) > 0 {
+			a.series = all[len(all)-1]
+		}
 	}
 	if !series.IsTekton(a.series) {
 		return nil, errors.New("patches/tekton has no series: make one with `podenv rebase`")

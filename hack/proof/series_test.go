@@ -80,6 +80,14 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 	if err := c.verifyTests(t, row); err != nil {
 		return err
 	}
+	var sources []string
+	for _, pattern := range []string{"*.go", "*/*.go"} {
+		files, err := filepath.Glob(filepath.Join(repo.Root, "hack/internal/codegen", pattern))
+		if err != nil {
+			return err
+		}
+		sources = append(sources, files...)
+	}
 	var none struct{}
 	err = c.once(t, "generators", &none, func() error {
 		stock, err := source.Assemble(c.ctx, repo, t.Series, source.Options{Stock: true}, c.step)
@@ -87,7 +95,7 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 			return err
 		}
 		return c.codegenTest(stock, reachTest)
-	})
+	}, sources...)
 	if err != nil {
 		return err
 	}
@@ -110,10 +118,14 @@ func (c *check) verifyTests(t *source.Tree, row *verified) error {
 	})
 }
 
-// once runs a proof unless it has passed before on the same tree with the same Go. Then it
-// gives result the value that it had.
-func (c *check) once(t *source.Tree, what string, result any, prove func() error) error {
-	key := digest.Of(what, t.Key, runtime.Version())
+// once runs a proof unless it has passed before on the same tree with the same Go, and the same
+// files of this repository. Then it gives result the value that it had.
+func (c *check) once(t *source.Tree, what string, result any, prove func() error, files ...string) error {
+	sums, err := digest.Files(files...)
+	if err != nil {
+		return err
+	}
+	key := digest.Of(append(sums, what, t.Key, runtime.Version())...)
 	passed := filepath.Join(repo.Cache("verify-series"), key[:32]+".json")
 	if data, err := os.ReadFile(passed); err == nil && json.Unmarshal(data, result) == nil {
 		c.part(what+": passed before on this tree", func() error { return nil })
