@@ -21,19 +21,21 @@ import (
 // tool is a command that podenv calls.
 type tool struct {
 	name    string
-	pkg     string // its Debian package
+	pkg     string // its Debian package, and what it needs of others
 	minimum string // semver, or empty where any will do
 	// installed: podenv installs the package where it is missing.
 	installed bool
 }
 
 // required are the tools besides Go. git 2.30 is the one of Debian 11: older ones lack
-// options of `git am` and `git worktree` that the source package relies on.
+// options of `git am` and `git worktree` that the source package relies on. runc is C in part.
 var required = []tool{
 	{name: "git", pkg: "git", minimum: "v2.30.0"},
 	{name: "make", pkg: "make"},
 	{name: "protoc", pkg: "protobuf-compiler", minimum: "v3.12.0", installed: true},
 	{name: "mmdebstrap", pkg: "mmdebstrap", installed: true},
+	{name: "gcc", pkg: "gcc libc6-dev", installed: true},
+	{name: "pkg-config", pkg: "pkg-config libseccomp-dev", installed: true},
 }
 
 func tools(ctx context.Context, l layout.Layout) []Finding {
@@ -42,22 +44,7 @@ func tools(ctx context.Context, l layout.Layout) []Finding {
 	for _, t := range required {
 		findings = append(findings, t.examine(ctx, install))
 	}
-	return append(findings, runcTools(ctx))
-}
-
-// runcTools looks for what compiles the runc of nodes from v1.33 on. It is no failure to
-// have none of it: older minors do without.
-func runcTools(ctx context.Context) Finding {
-	const check = "C compiler and libseccomp"
-	compiler, err := run.Command(ctx, "gcc", "-dumpfullversion").Output()
-	if err == nil {
-		var seccomp string
-		if seccomp, err = run.Command(ctx, "pkg-config", "--modversion", "libseccomp").Output(); err == nil {
-			return ok(check, "gcc %s, libseccomp %s", compiler, seccomp)
-		}
-	}
-	return warn(check, "not installed: nodes from v1.33 on have a runc that needs them",
-		"`podenv up` of these minors installs them, or as root: `apt-get install gcc libc6-dev libseccomp-dev pkg-config`")
+	return findings
 }
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)

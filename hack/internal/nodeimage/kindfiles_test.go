@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
 )
 
 func TestKindFilesMayBeRunIfTheyAreScripts(t *testing.T) {
