@@ -9,11 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/build"
-	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/nodeimage"
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/source"
-	"podenv.dev/hack/internal/testimages"
 )
 
 func newBuild(a *app) *cobra.Command {
@@ -124,17 +122,7 @@ func (a *app) refreshPackages(ctx context.Context, p *pipeline.Pipeline) error {
 		return err
 	}
 	step := p.Reporter.Step("Debian packages")
-	changed, err := nodeimage.RefreshPackages(ctx, a.layout, step)
-	for _, refresh := range []func(context.Context, layout.Layout) (string, bool, error){build.RefreshProxyLock, testimages.RefreshLock} {
-		if err != nil {
-			break
-		}
-		var file string
-		var isNew bool
-		if file, isNew, err = refresh(ctx, a.layout); isNew {
-			changed = append(changed, file)
-		}
-	}
+	changed, err := debian.RefreshPackages(ctx, a.layout, step)
 	if err := step.End(err); err != nil {
 		return err
 	}

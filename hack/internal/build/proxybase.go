@@ -2,8 +2,6 @@ package build
 
 import (
 	"context"
-	_ "embed"
-	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -17,14 +15,14 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// proxyTools are the Debian packages that kube-proxy's modes run: iptables, ipvs and
-// nftables.
-var proxyTools = []string{"iptables", "conntrack", "kmod", "nftables", "ipset"}
-
-// proxyLock pins proxyTools and all that they depend on.
-//
-//go:embed proxy.lock
-var proxyLock []byte
+// proxyPackages are the Debian packages that kube-proxy's modes run, iptables, ipvs and
+// nftables, and all that they depend on.
+var proxyPackages = []string{
+	"conntrack", "ipset", "iptables", "kmod", "nftables",
+	"gcc-12-base", "libbsd0", "libc6", "libedit2", "libgcc-s1", "libgmp10", "libip4tc2", "libip6tc2",
+	"libipset13", "libjansson4", "libkmod2", "liblzma5", "libmd0", "libmnl0", "libnetfilter-conntrack3",
+	"libnfnetlink0", "libnftables1", "libnftnl11", "libssl3", "libtinfo6", "libxtables12", "libzstd1", "netbase",
+}
 
 // wrapper stands for iptables in the image, and picks the rules that the node uses.
 const wrapper = "/usr/sbin/iptables-wrapper"
@@ -32,7 +30,7 @@ const wrapper = "/usr/sbin/iptables-wrapper"
 // proxyBase returns the files of kube-proxy's image besides the component, which are
 // Debian's tools without Debian around them, and a digest of what they are made from.
 func proxyBase(ctx context.Context, l layout.Layout, step *progress.Step) (key string, files func() ([]image.File, error), err error) {
-	packages, err := debian.ParseLock(proxyLock)
+	pinned, err := debian.Pinned(l, proxyPackages...)
 	if err != nil {
 		return "", nil, err
 	}
@@ -41,20 +39,13 @@ func proxyBase(ctx context.Context, l layout.Layout, step *progress.Step) (key s
 		return "", nil, err
 	}
 	sum, err := digest.File(program)
-	return digest.Of(string(proxyLock), sum), func() ([]image.File, error) {
-		debs, err := debian.Fetch(ctx, l.Cache("debs"), packages, step)
+	return digest.Of(append(pinned, sum)...), func() ([]image.File, error) {
+		packaged, err := debian.Files(ctx, l, step, proxyPackages...)
 		if err != nil {
-			return nil, fmt.Errorf("the tools of kube-proxy (pinned in hack/internal/build/proxy.lock): %w", err)
+			return nil, err
 		}
 		files := append(proxyFiles(), image.File{Path: wrapper, Mode: 0o755, Source: program})
-		for _, deb := range debs {
-			packaged, err := debian.Files(ctx, deb)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, withoutUnneeded(packaged)...)
-		}
-		return files, nil
+		return append(files, withoutUnneeded(packaged)...), nil
 	}, err
 }
 
@@ -72,12 +63,12 @@ func proxyFiles() []image.File {
 	return append(files, image.File{Path: "/run", Mode: fs.ModeDir | 0o755})
 }
 
-// withoutUnneeded returns those of a package's files that a container can need, and the
-// terms under which they are passed on. Directories come with what is in them.
+// withoutUnneeded returns those of Debian's files that a container can need, and the
+// terms under which they are passed on.
 func withoutUnneeded(files []image.File) []image.File {
 	var kept []image.File
 	for _, f := range files {
-		if !f.Mode.IsDir() && needed(f.Path) {
+		if needed(f.Path) {
 			f.Mode = f.Mode.Perm()
 			kept = append(kept, f)
 		}
@@ -95,14 +86,4 @@ func needed(p string) bool {
 		}
 	}
 	return true
-}
-
-// RefreshProxyLock pins kube-proxy's tools at the versions that the Debian archive has
-// now. It says which file it wrote, and whether that changed anything.
-func RefreshProxyLock(ctx context.Context, l layout.Layout) (file string, changed bool, err error) {
-	file = filepath.Join(l.Root, "hack", "internal", "build", "proxy.lock")
-	changed, err = debian.RefreshLock(ctx, file,
-		"Debian packages of the kube-proxy image, with all that they depend on.\n"+
-			"Written by build.RefreshProxyLock.", proxyTools...)
-	return file, changed, err
 }

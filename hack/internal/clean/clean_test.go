@@ -89,9 +89,9 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 	l := repository(t)
 	day := func(days int) time.Time { return time.Now().AddDate(0, 0, -days) }
 	for name, at := range map[string]struct{ read, written time.Time }{
-		"debs/read.deb":        {day(1), day(30)},
-		"debs/written.deb":     {day(30), day(1)},
-		"debs/old.deb":         {day(30), day(30)},
+		"rootfs/read.tar":      {day(1), day(30)},
+		"rootfs/written.tar":   {day(30), day(1)},
+		"rootfs/old.tar":       {day(30), day(30)},
 		"source/old.git/HEAD":  {day(30), day(30)},
 		"source/used.git/HEAD": {day(30), day(30)},
 		"source/used.git/pack": {day(2), day(30)},
@@ -116,7 +116,7 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, stays := range map[string]bool{
-		"cache/debs/read.deb": true, "cache/debs/written.deb": true, "cache/debs/old.deb": false,
+		"cache/rootfs/read.tar": true, "cache/rootfs/written.tar": true, "cache/rootfs/old.tar": false,
 		"cache/source/old.git": false, "cache/source/used.git/HEAD": true,
 		"cache/source/v1.33.lock": true, "cache/rootfs/lock": true, "rebase/v1.34/edit": true,
 	} {

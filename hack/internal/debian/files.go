@@ -6,74 +6,117 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/image"
-	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
 )
 
-// Files returns what the package deb would install, in the package's order. Paths are those
-// of Debian's merged /usr: /usr/bin/x, never /bin/x.
-func Files(ctx context.Context, deb string) ([]image.File, error) {
-	// dpkg-deb knows each compression that Debian uses.
-	out, err := run.Command(ctx, "dpkg-deb", "--fsys-tarfile", deb).Output()
+// Files returns the regular files and symbolic links of packages in the root file system, as
+// dpkg has recorded them: not what their installation made. Paths are those of Debian's merged
+// /usr: /usr/bin/x, never /bin/x. The errors are those of RootFS, and one for a package
+// that is not installed.
+func Files(ctx context.Context, l layout.Layout, step *progress.Step, packages ...string) ([]image.File, error) {
+	root, err := RootFS(ctx, l, step)
 	if err != nil {
 		return nil, err
 	}
-	files, err := readTar(strings.NewReader(out))
+	files, err := filesOf(root, packages)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", deb, err)
+		return nil, fmt.Errorf("reading %s: %w", root, err)
 	}
 	return files, nil
 }
 
-func readTar(r io.Reader) ([]image.File, error) {
+// filesOf returns the files of packages in the tar root.
+func filesOf(root string, packages []string) ([]image.File, error) {
+	listed, err := listedBy(root, packages)
+	if err != nil {
+		return nil, err
+	}
 	var files []image.File
-	tr := tar.NewReader(r)
+	err = eachEntry(root, func(name string, hdr *tar.Header, r io.Reader) (err error) {
+		if !listed[name] {
+			return nil
+		}
+		f := image.File{Path: name, Mode: hdr.FileInfo().Mode(), Link: hdr.Linkname}
+		switch hdr.Typeflag {
+		case tar.TypeReg:
+			f.Data, err = io.ReadAll(r)
+		case tar.TypeLink:
+			first := slices.IndexFunc(files, func(f image.File) bool { return f.Path == path.Join("/", hdr.Linkname) })
+			if first < 0 {
+				return fmt.Errorf("%s: hard link to %s, which is not a file of these packages before it", name, hdr.Linkname)
+			}
+			f = files[first]
+			f.Path = name
+		case tar.TypeSymlink:
+		case tar.TypeDir:
+			return nil
+		default:
+			return fmt.Errorf("%s: unexpected kind of file %q", name, hdr.Typeflag)
+		}
+		files = append(files, f)
+		return err
+	})
+	return files, err
+}
+
+// listedBy returns the paths in dpkg's lists of packages. One without a list is an error.
+func listedBy(root string, packages []string) (map[string]bool, error) {
+	missing := slices.Clone(packages)
+	paths := map[string]bool{}
+	err := eachEntry(root, func(name string, _ *tar.Header, r io.Reader) error {
+		dir, file := path.Split(name)
+		pkg, isList := strings.CutSuffix(file, ".list")
+		pkg, _, _ = strings.Cut(pkg, ":") // libc6:amd64
+		at := slices.Index(missing, pkg)
+		if dir != "/var/lib/dpkg/info/" || !isList || at < 0 {
+			return nil
+		}
+		missing = slices.Delete(missing, at, at+1)
+		list, err := io.ReadAll(r)
+		for line := range strings.Lines(string(list)) {
+			paths[merged(strings.TrimSpace(line))] = true
+		}
+		return err
+	})
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("not installed: %s", strings.Join(missing, ", "))
+	}
+	return paths, err
+}
+
+// eachEntry calls do with the absolute path, the header and the content of each entry of
+// the tar file.
+func eachEntry(file string, do func(name string, hdr *tar.Header, r io.Reader) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	tr := tar.NewReader(f)
 	for {
 		hdr, err := tr.Next()
 		if errors.Is(err, io.EOF) {
-			return files, nil
+			return nil
+		}
+		if err == nil {
+			err = do(path.Join("/", hdr.Name), hdr, tr)
 		}
 		if err != nil {
-			return nil, err
-		}
-		f := image.File{Path: merged(hdr.Name), Mode: hdr.FileInfo().Mode(), Link: hdr.Linkname}
-		switch hdr.Typeflag {
-		case tar.TypeReg:
-			if f.Data, err = io.ReadAll(tr); err != nil {
-				return nil, err
-			}
-		case tar.TypeLink:
-			if f, err = hardLink(files, f); err != nil {
-				return nil, err
-			}
-		case tar.TypeDir, tar.TypeSymlink:
-		default:
-			return nil, fmt.Errorf("%s: unexpected kind of file %q", hdr.Name, hdr.Typeflag)
-		}
-		if f.Path != "/" {
-			files = append(files, f)
+			return err
 		}
 	}
 }
 
-// hardLink returns f with the content of the earlier file that it links to.
-func hardLink(files []image.File, f image.File) (image.File, error) {
-	target := merged(f.Link)
-	for _, other := range files {
-		if other.Path == target && other.Mode.IsRegular() {
-			other.Path = f.Path
-			return other, nil
-		}
-	}
-	return image.File{}, fmt.Errorf("%s: hard link to %s, which does not come before it", f.Path, f.Link)
-}
-
-// merged returns the path of a tar's name on a system with merged /usr.
-func merged(name string) string {
-	p := path.Join("/", name)
+// merged is where a system with merged /usr has the file of a package.
+func merged(file string) string {
+	p := path.Join("/", file)
 	top, _, _ := strings.Cut(p[1:], "/")
 	switch top {
 	case "bin", "sbin", "lib", "lib32", "lib64", "libx32":

@@ -3,105 +3,109 @@ package debian
 import (
 	"archive/tar"
 	"bytes"
-	"os"
-	"os/exec"
+	"io"
+	"io/fs"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"podenv.dev/hack/internal/image"
 )
 
-func TestFilesReadsAPackage(t *testing.T) {
-	root := t.TempDir()
-	for file, content := range map[string]string{
-		"DEBIAN/control": "Package: x\nVersion: 1\nArchitecture: all\nMaintainer: a <a@example.com>\nDescription: x\n",
-		"bin/x":          "program",
-		"usr/share/x":    "data",
-	} {
-		file = filepath.Join(root, file)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+// entry is one of a tar; without a type it is a regular file with that content.
+type entry struct {
+	name    string
+	content string
+	kind    byte
+	link    string
+}
+
+// rootfsTar packs a root file system in which the packages tool and libtool are installed,
+// and more.
+func rootfsTar(t *testing.T, more ...entry) string {
+	t.Helper()
+	var out bytes.Buffer
+	tw := tar.NewWriter(&out)
+	for _, e := range append([]entry{
+		{name: "./bin", kind: tar.TypeSymlink, link: "usr/bin"},
+		{name: "./etc/alternatives/tool", kind: tar.TypeSymlink, link: "/usr/bin/tool"},
+		{name: "./usr/bin/", kind: tar.TypeDir},
+		{name: "./usr/bin/other", content: "another package's"},
+		{name: "./usr/bin/tool", content: "program"},
+		{name: "./usr/bin/tool-too", kind: tar.TypeLink, link: "./usr/bin/tool"},
+		{name: "./usr/lib/libtool.so", kind: tar.TypeSymlink, link: "libtool.so.1"},
+		{name: "./usr/lib/libtool.so.1", content: "library"},
+		{name: "./var/lib/dpkg/info/libtool:amd64.list", content: "/.\n/lib\n/lib/libtool.so\n/lib/libtool.so.1\n"},
+		{name: "./var/lib/dpkg/info/other.list", content: "/usr/bin/other\n"},
+		{name: "./var/lib/dpkg/info/tool.list", content: "/.\n/bin\n/bin/tool\n/bin/tool-too\n/dev/tool\n/usr/share/man/tool.1.gz\n"},
+	}, more...) {
+		hdr := &tar.Header{Name: e.name, Typeflag: e.kind, Linkname: e.link, Size: int64(len(e.content)), Mode: 0o755}
+		if err := tw.WriteHeader(hdr); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		if _, err := io.WriteString(tw, e.content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("x", filepath.Join(root, "bin", "y")); err != nil {
+	if err := tw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	deb := filepath.Join(t.TempDir(), "x.deb")
-	if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", root, deb).CombinedOutput(); err != nil {
-		t.Fatalf("dpkg-deb: %v\n%s", err, out)
-	}
+	return out.String()
+}
 
-	files, err := Files(t.Context(), deb)
+func TestFilesAreThoseThatDpkgListsForThePackages(t *testing.T) {
+	f, l := newMirror(t, "1")
+	write(t, filepath.Join(f.dir, "rootfs.tar"), rootfsTar(t))
+	got, err := Files(t.Context(), l, nil, "tool", "libtool")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]image.File{}
-	for _, f := range files {
-		found[f.Path] = f
+	want := []image.File{
+		{Path: "/usr/bin/tool", Mode: 0o755, Data: []byte("program")},
+		{Path: "/usr/bin/tool-too", Mode: 0o755, Data: []byte("program")},
+		{Path: "/usr/lib/libtool.so", Mode: fs.ModeSymlink | 0o755, Link: "libtool.so.1"},
+		{Path: "/usr/lib/libtool.so.1", Mode: 0o755, Data: []byte("library")},
 	}
-	if f := found["/usr/bin/x"]; !f.Mode.IsRegular() || string(f.Data) != "program" || f.Mode != 0o644 {
-		t.Errorf("/bin/x came as %+v", f)
-	}
-	if f := found["/usr/bin/y"]; f.Link != "x" {
-		t.Errorf("/bin/y came as %+v", f)
-	}
-	if f := found["/usr/share/x"]; string(f.Data) != "data" {
-		t.Errorf("/usr/share/x came as %+v", f)
-	}
-
-	if _, err := Files(t.Context(), filepath.Join(root, "bin/x")); err == nil || !strings.Contains(err.Error(), "dpkg-deb") {
-		t.Errorf("a file that is no package: %v", err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
 
-func TestReadTarResolvesHardLinks(t *testing.T) {
-	pack := func(headers ...*tar.Header) *bytes.Reader {
-		var b bytes.Buffer
-		tw := tar.NewWriter(&b)
-		for _, hdr := range headers {
-			if err := tw.WriteHeader(hdr); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tw.Write(bytes.Repeat([]byte("x"), int(hdr.Size))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := tw.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return bytes.NewReader(b.Bytes())
-	}
-	program := &tar.Header{Name: "./bin/a", Typeflag: tar.TypeReg, Mode: 0o755, Size: 3}
-
-	files, err := readTar(pack(program, &tar.Header{Name: "./sbin/b", Typeflag: tar.TypeLink, Linkname: "./bin/a"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) != 2 || files[1].Path != "/usr/sbin/b" || string(files[1].Data) != "xxx" || files[1].Mode != 0o755 {
-		t.Errorf("files = %+v", files)
-	}
-	if _, err := readTar(pack(&tar.Header{Name: "./b", Typeflag: tar.TypeLink, Linkname: "./a"})); err == nil || !strings.Contains(err.Error(), "does not come before") {
-		t.Errorf("a hard link to nothing: %v", err)
-	}
-	if _, err := readTar(pack(&tar.Header{Name: "./dev/x", Typeflag: tar.TypeChar})); err == nil || !strings.Contains(err.Error(), "unexpected kind") {
-		t.Errorf("a device: %v", err)
+func TestFilesSayWhatIsWrong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tar      string
+		packages []string
+		wantErr  string
+	}{
+		"a package that is not there": {rootfsTar(t), []string{"tool", "lib", "kmod"}, "not installed: lib, kmod"},
+		"a link to another package's": {
+			rootfsTar(t, entry{name: "./usr/bin/x", kind: tar.TypeLink, link: "./usr/bin/other"}, entry{name: "./var/lib/dpkg/info/x.list", content: "/bin/x"}),
+			[]string{"x"}, "/usr/bin/x: hard link to ./usr/bin/other",
+		},
+		"a device":               {rootfsTar(t, entry{name: "./dev/tool", kind: tar.TypeChar}), []string{"tool"}, "/dev/tool: unexpected kind of file"},
+		"a tar that ends inside": {rootfsTar(t)[:1000], []string{"tool"}, "unexpected EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, l := newMirror(t, "1")
+			write(t, filepath.Join(f.dir, "rootfs.tar"), tc.tar)
+			_, err := Files(t.Context(), l, nil, tc.packages...)
+			checkError(t, err, tc.wantErr)
+			checkError(t, err, "reading "+l.Cache("rootfs"))
+		})
 	}
 }
 
 func TestMergedMovesWhatUsrHas(t *testing.T) {
 	for name, want := range map[string]string{
-		"./":               "/",
-		"./bin/x":          "/usr/bin/x",
-		"./sbin":           "/usr/sbin",
-		"./lib64/ld.so.2":  "/usr/lib64/ld.so.2",
-		"./usr/bin/x":      "/usr/bin/x",
-		"./etc/lib/x":      "/etc/lib/x",
-		"./libexec/x":      "/libexec/x",
-		"./../../bin/evil": "/usr/bin/evil",
+		"/.":              "/",
+		"/bin/x":          "/usr/bin/x",
+		"/sbin":           "/usr/sbin",
+		"/lib64/ld.so.2":  "/usr/lib64/ld.so.2",
+		"/usr/bin/x":      "/usr/bin/x",
+		"/etc/lib/x":      "/etc/lib/x",
+		"/libexec/x":      "/libexec/x",
+		"/../../bin/evil": "/usr/bin/evil",
 	} {
 		if got := merged(name); got != want {
 			t.Errorf("merged(%q) = %q, want %q", name, got, want)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,14 +57,14 @@ func (f *fake) debian(installed, body string) {
 	f.script("apt-get", "case \"$*\" in *update*) touch $F/updated; exit 0;; esac\n"+body)
 }
 
-// calls are the command lines so far of apt-get and sudo.
+// calls are the command lines so far of apt-get, mmdebstrap and sudo.
 func (f *fake) calls() (calls []string) {
 	data, err := os.ReadFile(filepath.Join(f.dir, "calls"))
 	if err != nil && !os.IsNotExist(err) {
 		f.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
-		if strings.HasPrefix(line, "apt-get ") || strings.HasPrefix(line, "sudo ") {
+		if name, _, _ := strings.Cut(line, " "); slices.Contains([]string{"apt-get", "mmdebstrap", "sudo"}, name) {
 			calls = append(calls, strings.TrimSpace(line))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -38,14 +39,14 @@ var ownFiles embed.FS
 // Base returns the reference of the root file system image: Debian, containerd and
 // kind's base files, without anything of Kubernetes, so that it can be
 // made while Kubernetes compiles. It is named by its content, and made once.
-// ErrPackagesMoved is in the chain of the error when the mirrors no longer have the
+// debian.ErrPackagesMoved is in the chain of the error when the mirrors no longer have the
 // pinned packages.
 func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) (string, error) {
 	var tar string
 	var runtime []image.File
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		tar, err = rootFS(gctx, l, step)
+		tar, err = debian.RootFS(gctx, l, step)
 		return err
 	})
 	g.Go(func() (err error) {

@@ -35,6 +35,8 @@ var dropped = []string{
 	"usr/share/doc/*", "usr/share/doc-base/*", "usr/share/info/*", "usr/share/lintian/*", "usr/share/locale/*", "usr/share/man/*",
 	// Perl beyond perl-base, and other CNI plugins
 	"usr/share/perl", "usr/lib/*/perl", "usr/lib/*/libperl.so*", debianCNI,
+	// the shell of test images
+	"usr/bin/busybox",
 	// services that have no place in a container, as kind's own base image has it
 	"etc/systemd/system/*.wants/*",
 	"usr/lib/systemd/system/basic.target.wants/*",

@@ -28,6 +28,7 @@ var smallRoot = []tar.Header{
 	{Name: "./etc/systemd/", Typeflag: tar.TypeDir, Mode: 0o755},
 	{Name: "./etc/systemd/journald.conf", Typeflag: tar.TypeReg, Mode: 0o644},
 	{Name: "./etc/systemd/system/timers.target.wants/apt-daily.timer", Typeflag: tar.TypeSymlink, Linkname: "/usr/lib/systemd/system/apt-daily.timer"},
+	{Name: "./usr/bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755},
 	{Name: "./usr/bin/mount", Typeflag: tar.TypeReg, Mode: 0o4755},
 	{Name: "./usr/bin/mount2", Typeflag: tar.TypeLink, Linkname: "./usr/bin/mount", Mode: 0o4755},
 	{Name: "./usr/lib/cni/bandwidth", Typeflag: tar.TypeReg, Mode: 0o755},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -53,7 +55,8 @@ func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Resu
 	if err != nil {
 		return "", err
 	}
-	unlock, err := lockFolder(ctx, l.Cache("nodeimage"), step)
+	dir := l.Cache("nodeimage")
+	unlock, err := lockfile.Lock(ctx, filepath.Join(dir, "lock"), "that works in "+dir, step)
 	if err != nil {
 		return "", err
 	}
@@ -148,5 +151,5 @@ func reference(base, version string, files []image.File, archives []string) (str
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), keyOf(append(parts, sums...)...)), nil
+	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), digest.Of(append(parts, sums...)...)[:12]), nil
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml"
+
+	"podenv.dev/hack/internal/layout"
 )
 
 func TestContainerdConfig(t *testing.T) {
@@ -167,7 +169,7 @@ func writeFile(t testing.TB, path, text string) {
 
 func kindFile(t testing.TB, name string) []byte {
 	t.Helper()
-	files, err := kindFiles(t.Context(), repository(t))
+	files, err := kindFiles(t.Context(), layout.MustFind())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,12 +26,14 @@ esac`
 
 func TestBaseIsLoadedOnce(t *testing.T) {
 	l := fakeRepository(t)
-	pinned, err := readPins(lockFile(l))
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, rootFSFile(l, pinned), string(rootfsTar(t, smallRoot, image.Epoch)))
-	dir, calls := fakeCommands(t, map[string]string{"docker": docker, "go": goBuilds(t)})
+	dir, calls := fakeCommands(t, map[string]string{
+		"docker": docker, "go": goBuilds(t),
+		"apt-get":    `echo "http://mirror.example/debian/ bookworm main"`,
+		"apt-config": "true",
+		"mmdebstrap": `for arg; do case $arg in */rootfs.tar) cp "$FAKE/rootfs.tar" "$arg" ;; esac; done`,
+		"dpkg-query": `case "$*" in *--admindir=*) cat ` + filepath.Join(l.Root, packagesLock) + ` ;; *) echo mmdebstrap installed ;; esac`,
+	})
+	writeFile(t, filepath.Join(dir, "rootfs.tar"), string(rootfsTar(t, smallRoot, image.Epoch)))
 	var refs []string
 	for range 2 {
 		ref, err := Base(t.Context(), l, &engine.Engine{}, nil)

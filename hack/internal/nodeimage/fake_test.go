@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -48,14 +49,16 @@ printf '#!/bin/sh\n[ "$*" != "oci spec" ] || echo '"'"'{"process":{"cwd":"/two"}
 chmod +x "$2"`
 }
 
-// fakeRepository has what Base reads from a repository: the pins, each at version 1,
-// the go.mod that pins kind, and the folders of the container runtime.
+// packagesLock is where a repository pins Debian packages.
+var packagesLock = "hack/internal/debian/packages-" + runtime.GOARCH + ".lock"
+
+// fakeRepository has what Base reads from a repository: the pins, the go.mod that pins
+// kind, and the folders of the container runtime.
 func fakeRepository(t testing.TB) layout.Layout {
 	t.Helper()
 	l := layout.Layout{Root: t.TempDir()}
-	writeFile(t, lockFile(l), lockText())
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(repository(t).Root, name))
+	for _, name := range []string{"go.mod", "go.sum", packagesLock} {
+		data, err := os.ReadFile(filepath.Join(layout.MustFind().Root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,4 +70,17 @@ func fakeRepository(t testing.TB) layout.Layout {
 		}
 	}
 	return l
+}
+
+// checkError fails unless err's text has want in it; an empty want is no error.
+func checkError(t testing.TB, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case want != "" && err == nil:
+		t.Errorf("no error, want one with %q", want)
+	case err != nil && !strings.Contains(err.Error(), want):
+		t.Errorf("error %q, want one with %q", err, want)
+	}
 }

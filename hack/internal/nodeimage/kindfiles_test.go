@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"podenv.dev/hack/internal/layout"
 )
 
 func TestKindFilesMayBeRunIfTheyAreScripts(t *testing.T) {
@@ -82,7 +84,7 @@ func TestServicesAreThoseOfKindsDockerfile(t *testing.T) {
 }
 
 func TestEnabledServicesExist(t *testing.T) {
-	files, err := baseFiles(t.Context(), repository(t))
+	files, err := baseFiles(t.Context(), layout.MustFind())
 	if err != nil {
 		t.Fatal(err)
 	}

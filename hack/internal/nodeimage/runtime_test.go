@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/layout"
 )
 
 func TestNodesHaveTheContainerRuntimeOfItsModules(t *testing.T) {
@@ -62,7 +63,7 @@ func TestRuntimeProgramsAreWhereKindHasThem(t *testing.T) {
 }
 
 func TestPinsOfTheContainerRuntimeAreReleases(t *testing.T) {
-	l := repository(t)
+	l := layout.MustFind()
 	for _, program := range runtimePrograms {
 		file := filepath.Join(l.Root, program.Dir, "go.mod")
 		data, err := os.ReadFile(file)

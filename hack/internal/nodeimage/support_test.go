@@ -74,7 +74,7 @@ const PauseVersion = "9.9"
 // The file that pins what a support image is made of is called after the version.
 func TestPinsOfSupportImagesAreOfTheVersionOfTheirName(t *testing.T) {
 	for image, module := range map[string]string{"etcd": "go.etcd.io/etcd/server/v3", "coredns": "github.com/coredns/coredns"} {
-		files, err := filepath.Glob(filepath.Join(repository(t).Root, "hack/images", image, "v*.mod"))
+		files, err := filepath.Glob(filepath.Join(layout.MustFind().Root, "hack/images", image, "v*.mod"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("nothing pins %s: %v", image, err)
 		}
@@ -120,7 +120,7 @@ func TestCoreDNSHasThePluginsOfKubeadmsCorefile(t *testing.T) {
 	if !slices.Contains(want, "kubernetes") || len(want) < 8 {
 		t.Fatalf("read the plugins %v from kubeadm's Corefile", want)
 	}
-	have := pluginsOf(t, filepath.Join(repository(t).Root, "hack/images/coredns/main.go"))
+	have := pluginsOf(t, filepath.Join(layout.MustFind().Root, "hack/images/coredns/main.go"))
 	for _, plugin := range want {
 		if !have[plugin] {
 			t.Errorf("our CoreDNS has no plugin %s", plugin)
@@ -152,7 +152,7 @@ func pluginsOf(t testing.TB, main string) map[string]bool {
 
 func moduleOf(t testing.TB, module string) string {
 	t.Helper()
-	dir, err := moduleDir(t.Context(), repository(t), module)
+	dir, err := moduleDir(t.Context(), layout.MustFind(), module)
 	if err != nil {
 		t.Fatal(err)
 	}

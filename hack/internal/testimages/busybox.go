@@ -2,52 +2,29 @@ package testimages
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/image"
-	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/progress"
 )
-
-//go:embed busybox.lock
-var busyboxLock []byte
 
 //go:embed printenv.awk
 var printenv []byte
 
-// busybox is the image with a shell.
-func busybox(ctx context.Context, l layout.Layout, step *progress.Step) (image.Spec, error) {
-	packages, err := debian.ParseLock(busyboxLock)
-	if err != nil {
-		return image.Spec{}, err
-	}
-	debs, err := debian.Fetch(ctx, l.Cache("debs"), packages, step)
-	if err != nil {
-		return image.Spec{}, fmt.Errorf("packages pinned in hack/internal/testimages/busybox.lock: %w", err)
-	}
+// busybox is the image with a shell, of the files of Debian's busybox-static.
+func busybox(packaged []image.File) (image.Spec, error) {
 	var program, terms []byte
-	for _, deb := range debs {
-		entries, err := debian.Files(ctx, deb)
-		if err != nil {
-			return image.Spec{}, err
-		}
-		for _, e := range entries {
-			switch {
-			case e.Mode.IsRegular() && e.Path == "/usr/bin/busybox":
-				program = e.Data
-			case e.Mode.IsRegular() && filepath.Base(e.Path) == "copyright":
-				terms = e.Data
-			}
+	for _, f := range packaged {
+		switch f.Path {
+		case "/usr/bin/busybox":
+			program = f.Data
+		case "/usr/share/doc/busybox-static/copyright":
+			terms = f.Data
 		}
 	}
 	if program == nil {
@@ -87,15 +64,5 @@ func appletsOf(program []byte) ([]string, error) {
 			return applets, nil
 		}
 	}
-	return nil, errors.New("busybox has no table of its applets that starts with [ and [[ and has sh: go back to the version that busybox.lock had")
-}
-
-// RefreshLock pins busybox at the version that the Debian archive has now. It says
-// which file it wrote, and whether that changed anything.
-func RefreshLock(ctx context.Context, l layout.Layout) (file string, changed bool, err error) {
-	file = filepath.Join(l.Root, "hack", "internal", "testimages", "busybox.lock")
-	changed, err = debian.RefreshLock(ctx, file,
-		"Debian packages of the test image podenv.dev/busybox.\nWritten by testimages.RefreshLock.",
-		"busybox-static")
-	return file, changed, err
+	return nil, errors.New("busybox has no table of its applets that starts with [ and [[ and has sh: go back to the version of busybox-static that was pinned")
 }

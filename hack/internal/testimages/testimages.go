@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
@@ -43,7 +44,16 @@ const format = "2"
 // Build returns the docker-archives of the images, Busybox first. It packs those whose
 // parts have changed.
 func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
-	shell, err := busybox(ctx, l, step)
+	packaged, err := debian.Files(ctx, l, step, "busybox-static")
+	if err != nil {
+		return nil, fmt.Errorf("test image busybox: %w", err)
+	}
+	return pack(ctx, l, packaged, step)
+}
+
+// pack is Build with the files of busybox-static.
+func pack(ctx context.Context, l layout.Layout, packaged []image.File, step *progress.Step) (tars []string, err error) {
+	shell, err := busybox(packaged)
 	if err != nil {
 		return nil, fmt.Errorf("test image busybox: %w", err)
 	}

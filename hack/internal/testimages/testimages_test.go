@@ -1,59 +1,31 @@
 package testimages
 
 import (
-	"archive/tar"
-	"bytes"
-	"context"
-	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
-
-	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/image/imagetest"
 	"podenv.dev/hack/internal/layout"
 )
 
-// newRepository returns a repository with an envdump, and stands in for Debian with a
-// busybox that is a shell script.
+// packaged stands in for Debian's busybox-static; all of its busybox is the table of applets.
+var packaged = []image.File{
+	{Path: "/usr/bin/busybox", Mode: 0o755, Data: []byte("\x00[\x00[[\x00busybox\x00cat\x00sh\x00\x00")},
+	{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: []byte("terms")},
+}
+
+// newRepository returns a repository with an envdump.
 func newRepository(t *testing.T) layout.Layout {
 	t.Helper()
 	l := layout.Layout{Root: t.TempDir()}
 	write(t, filepath.Join(l.Root, "go.mod"), "module podenv.dev\n\ngo 1.24.0\n", 0o644)
 	write(t, filepath.Join(l.Root, "test/images/envdump/main.go"), "package main\n\nfunc main() { println(1) }\n", 0o644)
-
-	bin := t.TempDir()
-	var deb bytes.Buffer
-	tw := tar.NewWriter(&deb)
-	for name, content := range map[string]string{
-		"./bin/busybox": "#!/bin/sh\nprintf 'cat\\nsh\\n'; exit\n\x00[\x00[[\x00busybox\x00cat\x00sh\x00\x00",
-		"./usr/share/doc/busybox-static/copyright": "terms",
-	} {
-		if err := tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tw.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(bin, "deb"), deb.String(), 0o644)
-	packages, err := debian.ParseLock(busyboxLock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := packages[0].Name + "_" + strings.ReplaceAll(packages[0].Version, ":", "%3a") + "_amd64.deb"
-	write(t, filepath.Join(bin, "apt-get"), fmt.Sprintf("#!/bin/sh\ncp %s/deb '%s'\n", bin, file), 0o755)
-	write(t, filepath.Join(bin, "dpkg-deb"), "#!/bin/sh\nexec cat \"$2\"\n", 0o755)
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	return l
 }
 
@@ -69,7 +41,7 @@ func write(t *testing.T, file, content string, mode os.FileMode) {
 
 func TestBuildPacksEveryImage(t *testing.T) {
 	l := newRepository(t)
-	tars, err := Build(t.Context(), l, nil)
+	tars, err := pack(t.Context(), l, packaged, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,46 +56,24 @@ func TestBuildPacksEveryImage(t *testing.T) {
 		{EnvdumpGroup, "1000:2000", []string{"envdump"}},
 		{EnvdumpNamed, "nobody", []string{"envdump", "etc/passwd"}},
 	} {
-		manifest, err := tarball.LoadManifest(func() (file, error) { return os.Open(tars[i]) })
-		if err != nil {
-			t.Fatal(err)
+		if tags, err := image.Tags(tars[i]); err != nil || !slices.Equal(tags, []string{want.ref}) {
+			t.Errorf("%s has the names %v (%v), want %s", tars[i], tags, err, want.ref)
 		}
-		if !slices.Equal(manifest[0].RepoTags, []string{want.ref}) {
-			t.Errorf("%s has the names %v, want %s", tars[i], manifest[0].RepoTags, want.ref)
-		}
-		files := list(t, tars[i])
+		files, img := imagetest.Archive(t, tars[i])
 		for _, name := range want.files {
-			if !slices.Contains(files, name) {
-				t.Errorf("%s lacks %s: %v", want.ref, name, files)
+			if _, ok := files[name]; !ok {
+				t.Errorf("%s lacks %s: %v", want.ref, name, slices.Sorted(maps.Keys(files)))
 			}
 		}
 		if want.ref == Envdump && len(files) != 1 {
-			t.Errorf("%s has more than its program: %v", want.ref, files)
+			t.Errorf("%s has more than its program: %v", want.ref, slices.Sorted(maps.Keys(files)))
 		}
-		if user := userOf(t, tars[i]); user != want.user {
-			t.Errorf("%s is run by user %q, want %q", want.ref, user, want.user)
-		}
-	}
-}
-
-// Another goroutine's fork has this process's open files until it executes its program. A
-// file that is open for writing cannot be executed then ("text file busy").
-func TestBusyboxBesideForks(t *testing.T) {
-	l := newRepository(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var forks sync.WaitGroup
-	for range 8 {
-		forks.Go(func() {
-			for ctx.Err() == nil {
-				exec.Command("true").Run() //nolint:errcheck // only the fork counts
-			}
-		})
-	}
-	defer forks.Wait()
-	defer cancel()
-	for range 100 {
-		if _, err := busybox(t.Context(), l, nil); err != nil {
+		config, err := img.ConfigFile()
+		if err != nil {
 			t.Fatal(err)
+		}
+		if config.Config.User != want.user {
+			t.Errorf("%s is run by user %q, want %q", want.ref, config.Config.User, want.user)
 		}
 	}
 }
@@ -148,20 +98,15 @@ func TestAppletsOf(t *testing.T) {
 }
 
 func TestAppletsOfAreThoseThatDebiansBusyboxLists(t *testing.T) {
-	debs, _ := filepath.Glob("../../../_output/cache/debs/busybox-static_*.deb") // the only error is that of a pattern
-	if len(debs) == 0 {
-		t.Skip("no busybox-static in _output/cache/debs: `podenv up` downloads it")
+	archives, _ := filepath.Glob(filepath.Join(layout.MustFind().Cache("testimages"), "busybox-*.tar")) // the only error is that of a pattern
+	if len(archives) == 0 {
+		t.Skip("no image of busybox in _output/cache: `podenv up` packs it")
 	}
-	dir := t.TempDir()
-	if out, err := exec.Command("dpkg-deb", "--extract", debs[0], dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	file := filepath.Join(dir, "bin", "busybox")
+	files, _ := imagetest.Archive(t, archives[0])
+	program := files["bin/busybox"].Data
+	file := filepath.Join(t.TempDir(), "busybox")
+	write(t, file, string(program), 0o755)
 	out, err := exec.Command(file, "--list").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,16 +118,16 @@ func TestAppletsOfAreThoseThatDebiansBusyboxLists(t *testing.T) {
 
 func TestBuildPacksAgainOnlyWhatChanged(t *testing.T) {
 	l := newRepository(t)
-	first, err := Build(t.Context(), l, nil)
+	first, err := pack(t.Context(), l, packaged, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := Build(t.Context(), l, nil)
+	second, err := pack(t.Context(), l, packaged, nil)
 	if err != nil || !slices.Equal(first, second) {
 		t.Fatalf("nothing changed: %v, %v; want %v", second, err, first)
 	}
 	write(t, filepath.Join(l.Root, "test/images/envdump/main.go"), "package main\n\nfunc main() { println(2) }\n", 0o644)
-	third, err := Build(t.Context(), l, nil)
+	third, err := pack(t.Context(), l, packaged, nil)
 	if err != nil || third[0] != first[0] || third[1] == first[1] {
 		t.Fatalf("envdump changed: %v, %v; before %v", third, err, first)
 	}
@@ -195,7 +140,7 @@ func TestBuildPacksAgainOnlyWhatChanged(t *testing.T) {
 func TestBuildIsTheSameInTwoRepositories(t *testing.T) {
 	var contents [2][]string
 	for i := range contents {
-		tars, err := Build(t.Context(), newRepository(t), nil)
+		tars, err := pack(t.Context(), newRepository(t), packaged, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,8 +160,15 @@ func TestBuildIsTheSameInTwoRepositories(t *testing.T) {
 func TestBuildSaysWhatFailed(t *testing.T) {
 	l := newRepository(t)
 	write(t, filepath.Join(l.Root, "test/images/envdump/main.go"), "package main\n\nfunc main() { wrong }\n", 0o644)
-	_, err := Build(t.Context(), l, nil)
+	_, err := pack(t.Context(), l, packaged, nil)
 	if err == nil || !strings.Contains(err.Error(), "test image envdump: compiling ./test/images/envdump") || !strings.Contains(err.Error(), "undefined: wrong") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestBuildNeedsPins(t *testing.T) {
+	_, err := Build(t.Context(), newRepository(t), nil)
+	if err == nil || !strings.Contains(err.Error(), "test image busybox: no Debian packages are pinned") {
 		t.Errorf("err = %v", err)
 	}
 }

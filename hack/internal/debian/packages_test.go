@@ -1,9 +1,9 @@
-package nodeimage
+package debian
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,14 +20,17 @@ func lockText(more ...string) string {
 
 func TestReadPins(t *testing.T) {
 	for name, tc := range map[string]struct{ text, wantErr string }{
-		"takes comments and blank lines":            {"# why\n\n" + lockText("libc6=2.36-9+deb12u13"), ""},
-		"refuses what is no lock":                   {lockText("libc6"), "packages.lock: package lock, line"},
-		"wants every package that the image is for": {"systemd=252\n", "is not pinned: run `" + refreshCommand},
+		"takes comments and blank lines":          {"# why\n\n" + lockText("libc6=2.36-9+deb12u13"), ""},
+		"refuses a package twice":                 {lockText("systemd=2"), "package systemd is pinned twice"},
+		"refuses a package without a version":     {lockText("libc6="), `"libc6="`},
+		"refuses a second word":                   {lockText("libc6=1 2"), `"libc6=1 2"`},
+		"refuses what is no lock":                 {lockText("libc6"), "want name=version, not \"libc6\""},
+		"wants every package that images are for": {"systemd=252\n", "is not pinned: run `" + refreshCommand},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "packages.lock")
-			writeFile(t, file, tc.text)
-			_, err := readPins(file)
+			write(t, file, tc.text)
+			_, err := readPins(file, requested)
 			checkError(t, err, tc.wantErr)
 		})
 	}
@@ -35,13 +38,13 @@ func TestReadPins(t *testing.T) {
 
 func TestPinsAreReadAsTheyAreWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "packages.lock")
-	writeFile(t, file, lockText("zlib1g=1:1.2.13.dfsg-1"))
-	want, err := readPins(file)
+	write(t, file, lockText("zlib1g=1:1.2.13.dfsg-1"))
+	want, err := readPins(file, requested)
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, file, want.String())
-	got, err := readPins(file)
+	write(t, file, want.String())
+	got, err := readPins(file, requested)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,27 +90,25 @@ func TestSuiteSourcesTakesTheMirrorsOfTheSuiteOnly(t *testing.T) {
 }
 
 func TestRepositoryPinsPackagesForAmd64(t *testing.T) {
-	if _, err := readPins(filepath.Join(repository(t).Root, "hack/internal/nodeimage/packages-amd64.lock")); err != nil {
+	if _, err := readPins("packages-amd64.lock", requested); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestReadPinsSaysHowToWriteAMissingOne(t *testing.T) {
-	_, err := readPins(filepath.Join(t.TempDir(), "packages-riscv64.lock"))
-	checkError(t, err, refreshCommand)
+func TestPinnedKnowsOnlyThePackagesAskedFor(t *testing.T) {
+	l := layout.Layout{Root: t.TempDir()}
+	write(t, lockFile(l), "libc6=1\nipset=2\nzlib1g=3\n")
+	got, err := Pinned(l, "ipset", "libc6")
+	if want := []string{"ipset=2", "libc6=1"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("Pinned = %v, %v; want %v", got, err, want)
+	}
+	_, err = Pinned(l, "ipset", "kmod")
+	checkError(t, err, "package kmod is not pinned: run `"+refreshCommand)
 }
 
-// repository is this one.
-func repository(t testing.TB) layout.Layout {
-	t.Helper()
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatal(err)
-	}
-	return layout.Layout{Root: root}
+func TestReadPinsSaysHowToWriteAMissingOne(t *testing.T) {
+	_, err := readPins(filepath.Join(t.TempDir(), "packages-riscv64.lock"), nil)
+	checkError(t, err, refreshCommand)
 }
 
 // checkError fails unless err's text has want in it; an empty want is no error.

@@ -1,4 +1,4 @@
-package nodeimage
+package debian
 
 import (
 	"errors"
@@ -10,31 +10,32 @@ import (
 	"slices"
 	"strings"
 
-	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/layout"
 )
 
-// requested are the Debian packages that the node image is for; what they depend on
-// comes with them, and the lock file pins both.
+// requested are the Debian packages that images are made from; what they depend on comes
+// with them, and the lock file pins both.
 var requested = []string{
 	// what runs services
 	"systemd",
 	// what the kubelet, kube-proxy and podnet call
-	"conntrack", "ethtool", "iproute2", "iptables", "kmod", "mount", "nftables", "util-linux",
+	"conntrack", "ethtool", "ipset", "iproute2", "iptables", "kmod", "mount", "nftables", "util-linux",
 	// the container runtime's network plugins
 	"containernetworking-plugins",
 	// volumes of pods
 	"e2fsprogs",
 	// what kind's own scripts call, and what a person looks for in a node
 	"bash", "ca-certificates", "curl", "jq", "procps",
+	// the shell of test images
+	"busybox-static",
 }
 
-// suite is the Debian release that the image is made of. Its systemd, 252, still runs
+// suite is the Debian release that images are made of. Its systemd, 252, still runs
 // on cgroup v1 hosts. Updates come with point releases only, so that a pinned version
 // stays on the mirrors, which the security suite does not promise.
 const suite = "bookworm"
 
-// ErrPackagesMoved is in the chain of Base's error when the mirrors no longer have
+// ErrPackagesMoved is in the chain of RootFS's error when the mirrors no longer have
 // the versions that the lock file pins.
 var ErrPackagesMoved = errors.New("pinned Debian packages are gone from the mirrors")
 
@@ -44,11 +45,11 @@ type pins map[string]string
 // lockFile is where the pinned versions for this machine's architecture are: builds
 // of one source for two architectures may have different versions.
 func lockFile(l layout.Layout) string {
-	return filepath.Join(l.Root, "hack/internal/nodeimage", "packages-"+runtime.GOARCH+".lock")
+	return filepath.Join(l.Root, "hack/internal/debian", "packages-"+runtime.GOARCH+".lock")
 }
 
-// readPins reads the lock file, which must pin at least the requested packages.
-func readPins(file string) (pins, error) {
+// readPins reads the lock file, which must pin at least the packages called names.
+func readPins(file string, names []string) (pins, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("no Debian packages are pinned for %s: write %s with `%s`", runtime.GOARCH, file, refreshCommand)
@@ -60,7 +61,7 @@ func readPins(file string) (pins, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	for _, name := range requested {
+	for _, name := range names {
 		if p[name] == "" {
 			return nil, fmt.Errorf("%s: package %s is not pinned: run `%s`", file, name, refreshCommand)
 		}
@@ -68,23 +69,50 @@ func readPins(file string) (pins, error) {
 	return p, nil
 }
 
+// parsePins reads a package and its version a line, as name=version. Blank lines and lines
+// that start with # are ignored.
 func parsePins(text string) (pins, error) {
-	packages, err := debian.ParseLock([]byte(text))
 	p := pins{}
-	for _, pkg := range packages {
-		p[pkg.Name] = pkg.Version
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, version, _ := strings.Cut(line, "=")
+		if name == "" || version == "" || strings.ContainsAny(line, " \t") {
+			return nil, fmt.Errorf("line %d: want name=version, not %q", i+1, line)
+		}
+		if p[name] != "" {
+			return nil, fmt.Errorf("line %d: package %s is pinned twice", i+1, name)
+		}
+		p[name] = version
 	}
-	return p, err
+	return p, nil
 }
 
 // String is the lock file's text.
 func (p pins) String() string {
-	var packages []debian.Package
+	lines := fmt.Sprintf("# Debian %s packages that images are made from. Written by `%s`.\n", suite, refreshCommand)
 	for _, name := range slices.Sorted(maps.Keys(p)) {
-		packages = append(packages, debian.Package{Name: name, Version: p[name]})
+		lines += name + "=" + p[name] + "\n"
 	}
-	comment := fmt.Sprintf("Debian %s packages of the node image. Written by `%s`.", suite, refreshCommand)
-	return string(debian.FormatLock(comment, packages))
+	return lines
+}
+
+// Pinned returns packages as name=version, with the versions that Files has them at. One
+// that the lock file lacks is an error.
+func Pinned(l layout.Layout, packages ...string) ([]string, error) {
+	p, err := readPins(lockFile(l), packages)
+	return p.of(packages), err
+}
+
+// of returns names as name=version, as apt is asked for them.
+func (p pins) of(names []string) []string {
+	pinned := make([]string, len(names))
+	for i, name := range names {
+		pinned[i] = name + "=" + p[name]
+	}
+	return pinned
 }
 
 // compare says how what was installed differs from the lock.

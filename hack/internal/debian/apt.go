@@ -1,4 +1,4 @@
-package nodeimage
+package debian
 
 import (
 	"context"

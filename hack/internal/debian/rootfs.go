@@ -1,0 +1,159 @@
+package debian
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// dpkgOptions leave out documentation, but for the terms under which files are passed on.
+var dpkgOptions = []string{
+	"path-exclude=/usr/share/doc/*", "path-include=/usr/share/doc/*/copyright",
+	"path-exclude=/usr/share/info/*", "path-exclude=/usr/share/lintian/*",
+	"path-exclude=/usr/share/locale/*", "path-exclude=/usr/share/man/*",
+}
+
+// RootFS returns the tar of the root file system with the packages of the lock file,
+// made by mmdebstrap, or from the cache. ErrPackagesMoved is in the chain of the error when
+// the mirrors no longer have these packages, ErrInstall when mmdebstrap cannot be installed.
+func RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
+	p, err := readPins(lockFile(l), requested)
+	if err != nil {
+		return "", err
+	}
+	scratch, done, err := work(ctx, l, step)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	key := digest.Of(suite, runtime.GOARCH, p.String(), strings.Join(requested, ","), strings.Join(dpkgOptions, ","))
+	file := filepath.Join(l.Cache("rootfs"), key[:12]+".tar")
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	step.Now("installing %d Debian packages", len(p))
+	tar, installed, err := debootstrap(ctx, p.of(requested), scratch, step)
+	if err != nil {
+		return "", err
+	}
+	if err := p.compare(installed); err != nil {
+		return "", err
+	}
+	return file, os.Rename(tar, file)
+}
+
+// RefreshPackages pins the versions that the mirrors have now, in the lock file of
+// this machine's architecture, and says what changed.
+func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
+	old, err := readPins(lockFile(l), nil)
+	if err != nil {
+		old = pins{} // missing or broken: it is rewritten
+	}
+	scratch, done, err := work(ctx, l, step)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	step.Now("installing what the mirrors have")
+	_, found, err := debootstrap(ctx, requested, scratch, step)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range differing(old, found) {
+		changes = append(changes, fmt.Sprintf("%s %s -> %s", name, cmp.Or(old[name], "none"), cmp.Or(found[name], "none")))
+	}
+	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
+}
+
+// work returns an empty folder beside the root file systems. It is this process's alone until
+// done is called, so that two commands at once do not make the same thing twice.
+func work(ctx context.Context, l layout.Layout, step *progress.Step) (scratch string, done func(), err error) {
+	dir := l.Cache("rootfs")
+	unlock, err := lockfile.Lock(ctx, filepath.Join(dir, "lock"), "that works in "+dir, step)
+	if err != nil {
+		return "", nil, err
+	}
+	scratch = filepath.Join(dir, "new")
+	done = func() {
+		os.RemoveAll(scratch)
+		unlock()
+	}
+	// A killed process may have left it.
+	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o755)); err != nil {
+		done()
+		return "", nil, err
+	}
+	return scratch, done, nil
+}
+
+// debootstrap makes the tar of a root file system with packages in the folder scratch, and
+// returns which versions it has.
+func debootstrap(ctx context.Context, packages []string, scratch string, step *progress.Step) (tar string, installed pins, err error) {
+	// `podenv build` and `podenv push` have installed nothing before.
+	if err := ThisUser().EnsureInstalled(ctx, step, "mmdebstrap"); err != nil {
+		return "", nil, err
+	}
+	sources, err := aptSources(ctx, filepath.Join(scratch, "lists"))
+	if err != nil {
+		return "", nil, err
+	}
+	proxies, err := aptProxies(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	args := []string{
+		"--variant=apt", "--include=" + strings.Join(packages, ","),
+		`--aptopt=APT::Install-Recommends "false"`,
+		"--customize-hook=download /var/lib/dpkg/status " + filepath.Join(scratch, "status"),
+	}
+	for _, option := range dpkgOptions {
+		args = append(args, "--dpkgopt="+option)
+	}
+	for _, proxy := range proxies {
+		args = append(args, "--aptopt="+proxy)
+	}
+	tar = filepath.Join(scratch, "rootfs.tar")
+	err = run.Command(ctx, "mmdebstrap", append(args, suite, tar, "-")...).Stdin(strings.NewReader(sources)).Log(step.Log()).Run()
+	if err != nil {
+		return "", nil, explainApt(err)
+	}
+	list, err := run.Command(ctx, "dpkg-query", "--admindir="+scratch, "--show", "--showformat=${Package}=${Version}\n").Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("reading which packages were installed: %w", err)
+	}
+	installed, err = parsePins(list)
+	return tar, installed, err
+}
+
+// notFound is what apt says of a version that the mirrors do not have.
+var notFound = regexp.MustCompile(`Version '([^']+)' for '([^']+)' was not found`)
+
+// explainApt turns a failure of mmdebstrap into one that says what to do.
+func explainApt(err error) error {
+	var failed *run.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	var moved []string
+	for _, m := range notFound.FindAllStringSubmatch(failed.Tail, -1) {
+		moved = append(moved, m[2]+"="+m[1])
+	}
+	if len(moved) > 0 {
+		return movedError(moved)
+	}
+	return fmt.Errorf("installing Debian packages: %w\n  check that `apt-get update` works on this machine: its mirrors are used", err)
+}
