@@ -64,6 +64,9 @@ func debugWith(ctx context.Context, f *framework.Framework, container v1.Ephemer
 	container.Name, container.Image, container.ImagePullPolicy = "debug", pods.Envdump, v1.PullNever
 	serving := dumps()
 	serving.Args = []string{"serve"}
+	// API servers before v1.33 let a node read what the other containers of a pod refer to, but
+	// not what an ephemeral container brings.
+	serving.EnvFrom = container.EnvFrom
 	pod := pods.Create(ctx, f, pods.Once("debugged", serving))
 	pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
 	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: container}}
