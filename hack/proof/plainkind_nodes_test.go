@@ -63,6 +63,16 @@ func (k *kindProof) allReady(timeout time.Duration) error {
 	return nil
 }
 
+// cgroups shows that the kubelet and containerd agree on who manages cgroups, systemd or they
+// themselves. Otherwise runc takes systemd's way to name a cgroup for a path.
+func (k *kindProof) cgroups() (string, error) {
+	out, err := k.docker("exec", k.node("control-plane"), "sh", "-c", `cat "/proc/$(pidof etcd)/cgroup"`).Output()
+	if err == nil && (!strings.Contains(out, "kubepods") || strings.Contains(out, ".slice:")) {
+		err = fmt.Errorf("the container of etcd is in another cgroup:\n%s", out)
+	}
+	return out, err
+}
+
 func (k *kindProof) load() (string, error) {
 	for _, archive := range built.value.TestImages {
 		if err := k.kind(k.ctx, "load", "image-archive", archive).Run(); err != nil {

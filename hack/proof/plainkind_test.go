@@ -58,6 +58,7 @@ func plainKind(c *check) error {
 		{"the image takes at most 1 GB unpacked", k.size, false},
 		{"kind create cluster works", k.create, true},
 		{"all nodes and pods become Ready", k.ready, true},
+		{"containers are in the cgroups of their pods", k.cgroups, false},
 		{"kind load image-archive works", k.load, true},
 		{"pods on different nodes reach each other with their own addresses", k.podToPod, true},
 		{"cluster DNS resolves a service, and the service answers", k.dns, false},
