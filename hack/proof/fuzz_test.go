@@ -172,12 +172,20 @@ func addedTargets(ctx context.Context, t *source.Tree) ([]fuzzTarget, error) {
 // Go takes a signal for the end of fuzzing, and for success. A target that ends before its
 // time is an error; it is of type skipped where ctx has ended.
 func (t fuzzTarget) fuzz(ctx context.Context, executions int64, step *progress.Step) error {
-	log := &fuzzLog{step: step}
-	err := t.run(ctx, executions, log)
-	if ctx.Err() == nil && (err != nil || log.executions >= executions) {
+	var counted int64 // executions, by go test
+	output := run.Lines(func(line string) {
+		if far, ok := strings.CutPrefix(line, "fuzz: "); ok {
+			step.Now("%s", far)
+			if count := executed.FindStringSubmatch(far); count != nil {
+				fmt.Sscan(count[1], &counted) //nolint:errcheck // it is digits
+			}
+		}
+	})
+	err := t.run(ctx, executions, io.MultiWriter(output, step.Log()))
+	if ctx.Err() == nil && (err != nil || counted >= executions) {
 		return err
 	}
-	early := fmt.Sprintf("interrupted after at least %d of %d executions", log.executions, executions)
+	early := fmt.Sprintf("interrupted after at least %d of %d executions", counted, executions)
 	if ctx.Err() == nil {
 		return errors.New(early + ": the fuzz target got a signal; run it again")
 	}
@@ -233,26 +241,6 @@ func (t fuzzTarget) explain(err error) error {
 
 // executed finds how many executions go test has counted, those of seeds included.
 var executed = regexp.MustCompile(`(?:execs: |baseline coverage: |seed corpus: )(\d+)`)
-
-// fuzzLog writes to the step's log, and says in the step how far go test is.
-type fuzzLog struct {
-	step       *progress.Step
-	partial    []byte
-	executions int64 // that go test has counted
-}
-
-// Write implements io.Writer.
-func (l *fuzzLog) Write(p []byte) (int, error) {
-	l.partial = run.EachLine(append(l.partial, p...), func(line string) {
-		if far, ok := strings.CutPrefix(line, "fuzz: "); ok {
-			l.step.Now("%s", far)
-			if count := executed.FindStringSubmatch(far); count != nil {
-				fmt.Sscan(count[1], &l.executions) //nolint:errcheck // it is digits
-			}
-		}
-	})
-	return l.step.Log().Write(p)
-}
 
 // fuzzModule returns a module with the fuzz targets FuzzGood, FuzzBad and FuzzSignal, in
 // which go test -fuzz gets the signal of Ctrl-C.

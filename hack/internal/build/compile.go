@@ -55,7 +55,7 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", c.linkerFlags}, goFlags...)
 	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
 		Dir(c.tree.Dir).Env(goEnv...).Env("GOTMPDIR=" + tmp).
-		Log(io.MultiWriter(step.Log(), output)).Run()
+		Log(io.MultiWriter(step.Log(), run.Lines(output.line))).Run()
 	if err == nil {
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/run"
 )
 
 // maxMessages is how many lines of messages a compileOutput keeps.
@@ -21,7 +20,7 @@ const maxMessages = 500
 // importPath matches a line of `go build -v`: a package that is being compiled.
 var importPath = regexp.MustCompile(`^[\w.~-]+(/[\w.~+-]+)*$`)
 
-// compileOutput reads the output of `go build -v` and shows in a step how far it is.
+// compileOutput reads the lines of `go build -v` and shows in a step how far it is.
 type compileOutput struct {
 	bin        string // where the binaries are written
 	components []string
@@ -29,7 +28,6 @@ type compileOutput struct {
 	step       *progress.Step
 
 	mu       sync.Mutex
-	partial  []byte
 	messages []string // all but the packages: compiler errors, mostly
 	compiled int
 	current  string
@@ -64,15 +62,9 @@ func (o *compileOutput) report() (stop func()) {
 	return func() { close(done); running.Wait() }
 }
 
-// Write takes output of the go command.
-func (o *compileOutput) Write(p []byte) (int, error) {
+func (o *compileOutput) line(line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.partial = run.EachLine(append(o.partial, p...), o.line)
-	return len(p), nil
-}
-
-func (o *compileOutput) line(line string) {
 	if !importPath.MatchString(line) {
 		// The first line is run's own: the command.
 		if len(o.messages) < maxMessages && !strings.HasPrefix(line, "+ ") {

@@ -1,8 +1,11 @@
 package build
 
 import (
+	"io"
 	"path/filepath"
 	"testing"
+
+	"podenv.dev/hack/internal/run"
 )
 
 func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
@@ -14,9 +17,10 @@ func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 			t.Errorf("now = %q, want %q", got, want)
 		}
 	}
+	lines := run.Lines(o.line)
 	out := func(s string) {
 		t.Helper()
-		if n, err := o.Write([]byte(s)); n != len(s) || err != nil {
+		if n, err := io.WriteString(lines, s); n != len(s) || err != nil {
 			t.Fatalf("Write = %d, %v", n, err)
 		}
 	}

@@ -18,8 +18,12 @@ import (
 // grace is how long a command has to end after SIGTERM before it is killed.
 const grace = 10 * time.Second
 
-// tailLines is how many of a failed command's last lines its error shows.
-const tailLines = 15
+// tailLines is how many of a failed command's last lines its error shows, as far as they are in
+// its last tailBytes.
+const (
+	tailLines = 15
+	tailBytes = 64 << 10
+)
 
 // Cmd is a command to be run. Its methods return it, so that calls chain.
 type Cmd struct {
@@ -80,8 +84,8 @@ func (c *Cmd) Output() (string, error) {
 
 func (c *Cmd) run(capture bool) (string, error) {
 	var stdout bytes.Buffer
-	last := &tail{max: tailLines}
-	sinks := []io.Writer{last}
+	var last tail
+	sinks := []io.Writer{&last}
 	if c.log != nil {
 		fmt.Fprintf(c.log, "+ %s\n", c)
 		sinks = append(sinks, c.log)
@@ -103,8 +107,8 @@ func (c *Cmd) run(capture bool) (string, error) {
 	if ended := c.ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	if capture && last.empty() {
-		last.Write(stdout.Bytes()) //nolint:errcheck // a tail never fails
+	if capture && len(last) == 0 {
+		last = stdout.Bytes()
 	}
 	return stdout.String(), &Error{Line: c.String(), Dir: c.cmd.Dir, Tail: last.String(), Err: err}
 }
@@ -150,44 +154,38 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// tail keeps the last lines written to it.
-type tail struct {
-	max     int
-	lines   []string
-	partial []byte
-}
+// tail keeps the end of what is written to it.
+type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.partial = EachLine(append(t.partial, p...), t.push)
+	*t = append(*t, p...)
+	if len(*t) > 2*tailBytes {
+		*t = bytes.Clone((*t)[len(*t)-tailBytes:])
+	}
 	return len(p), nil
 }
 
-func (t *tail) push(line string) {
-	t.lines = append(t.lines, line)
-	if len(t.lines) > t.max {
-		t.lines = t.lines[1:]
-	}
+func (t tail) String() string {
+	lines := strings.Split(strings.TrimRight(string(t), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-func (t *tail) empty() bool { return len(t.lines) == 0 && len(t.partial) == 0 }
+// Lines returns a writer that calls each for every whole line written to it, without its ending.
+func Lines(each func(line string)) io.Writer { return &lineWriter{each: each} }
 
-func (t *tail) String() string {
-	lines := t.lines
-	if len(t.partial) > 0 {
-		lines = append(lines[:len(lines):len(lines)], string(t.partial))
-	}
-	return strings.Join(lines, "\n")
+type lineWriter struct {
+	each    func(string)
+	partial []byte // the beginning of a line whose end is yet to be written
 }
 
-// EachLine calls line for each whole line at the start of output, without its ending,
-// and returns what is left: the beginning of a line whose end is yet to be written.
-func EachLine(output []byte, line func(string)) (rest []byte) {
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.partial = append(w.partial, p...)
 	for {
-		text, rest, whole := bytes.Cut(output, []byte{'\n'})
+		line, rest, whole := bytes.Cut(w.partial, []byte{'\n'})
 		if !whole {
-			return output
+			return len(p), nil
 		}
-		line(string(text))
-		output = rest
+		w.each(string(line))
+		w.partial = rest
 	}
 }

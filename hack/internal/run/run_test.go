@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -118,13 +119,15 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-func TestEachLineKeepsWhatHasNoEndYet(t *testing.T) {
+func TestLinesAwaitsTheEndOfALine(t *testing.T) {
 	var lines []string
-	var rest []byte
+	w := Lines(func(line string) { lines = append(lines, line) })
 	for _, piece := range []string{"", "on", "e\ntwo\n\nthr", "ee", "\nfour"} {
-		rest = EachLine(append(rest, piece...), func(line string) { lines = append(lines, line) })
+		if n, err := io.WriteString(w, piece); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
 	}
-	if want := []string{"one", "two", "", "three"}; !slices.Equal(lines, want) || string(rest) != "four" {
-		t.Errorf("got %q and %q, want %q and %q", lines, rest, want, "four")
+	if want := []string{"one", "two", "", "three"}; !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/run"
 )
 
 var (
@@ -20,25 +19,15 @@ var by = regexp.MustCompile(`^\s+STEP: (.*?)( @ \S+ \S+)?$`)
 // rule is what Ginkgo draws between specs.
 var rule = regexp.MustCompile(`^-{30}$`)
 
-// follower writes Ginkgo's verbose output to the step's log, and says in the step how
-// far the specs are.
+// follower reads the lines of Ginkgo's verbose output, and says in the step how far the
+// specs are.
 type follower struct {
 	step    *progress.Step
-	partial []byte
 	planned string
 	done    int
 	failed  int
 	last    string // the line before
 	alone   string // the spec that runs alone, if one does
-}
-
-// Write implements io.Writer.
-func (f *follower) Write(p []byte) (int, error) {
-	if n, err := f.step.Log().Write(p); err != nil {
-		return n, err
-	}
-	f.partial = run.EachLine(append(f.partial, p...), f.line)
-	return len(p), nil
 }
 
 func (f *follower) line(line string) {

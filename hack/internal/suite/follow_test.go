@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
 )
 
 // output is what Ginkgo prints with -v while specs run on several processes.
@@ -32,11 +32,8 @@ S [SKIPPED] [0.001 seconds]
 func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
 	dir := t.TempDir()
 	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
-	f := &follower{step: step}
-	for _, chunk := range bytes.SplitAfter([]byte(output), []byte("i")) { // lines come in pieces
-		if n, err := f.Write(chunk); err != nil || n != len(chunk) {
-			t.Fatal(n, err)
-		}
+	if _, err := io.WriteString(run.Lines((&follower{step: step}).line), output); err != nil {
+		t.Fatal(err)
 	}
 	if err := step.End(nil); err != nil {
 		t.Fatal(err)
@@ -49,21 +46,10 @@ func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
 		"# 1 of 3 specs, last: EnvFiles the user stories: story 1, it runs",
 		"# 2 of 3 specs, 1 failed, last: EnvFiles row 3 when there is no file",
 		"# 3 of 3 specs, 1 failed, last: EnvFiles kubectl explain",
-		"Running in parallel across 2 processes",
 	} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
 		}
-	}
-}
-
-func TestFollowerNeedsNoStep(t *testing.T) {
-	f := &follower{}
-	if n, err := f.Write([]byte(output)); err != nil || n != len(output) {
-		t.Error(n, err)
-	}
-	if f.planned != "3" || f.done != 3 || f.failed != 1 {
-		t.Errorf("followed %d of %q specs, %d failed; want 3 of 3 and 1", f.done, f.planned, f.failed)
 	}
 }
 
@@ -86,7 +72,7 @@ const alone = `Will run 2 of 4 specs
 func TestFollowerNamesTheSpecThatRunsAlone(t *testing.T) {
 	dir := t.TempDir()
 	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
-	if _, err := (&follower{step: step}).Write([]byte(alone)); err != nil {
+	if _, err := io.WriteString(run.Lines((&follower{step: step}).line), alone); err != nil {
 		t.Fatal(err)
 	}
 	if err := step.End(nil); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -91,7 +92,8 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 		}
 	}
 	step.Now("starting the specs of %s", o.Suite)
-	runErr := run.Command(ctx, "go", o.ginkgo(binary)...).Dir(l.Root).Log(&follower{step: step}).Run()
+	follow := &follower{step: step}
+	runErr := run.Command(ctx, "go", o.ginkgo(binary)...).Dir(l.Root).Log(io.MultiWriter(step.Log(), run.Lines(follow.line))).Run()
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
