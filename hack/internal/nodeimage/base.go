@@ -120,6 +120,7 @@ func services() []image.File {
 	files := []image.File{
 		{Path: "/usr/sbin/init", Link: "/usr/lib/systemd/systemd"},
 		{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
+		{Path: "/" + cniBin, Mode: fs.ModeDir | 0o755},
 		// systemd-binfmt would change the machine's kernel, not the node's
 		{Path: system + "systemd-binfmt.service", Link: "/dev/null"},
 	}

@@ -2,10 +2,8 @@ package nodeimage
 
 import (
 	"archive/tar"
-	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -59,22 +57,6 @@ func isDropped(name string) bool {
 	return false
 }
 
-// cniName is where the node has a CNI plugin of Debian's, or empty.
-func cniName(name string) string {
-	for _, plugin := range cniPlugins {
-		if name == debianCNI+"/"+plugin {
-			return cniBin + "/" + plugin
-		}
-	}
-	return ""
-}
-
-// edits change what Debian's packages brought.
-var edits = map[string]func([]byte) ([]byte, error){
-	// the kernel's log is the host's
-	"etc/systemd/journald.conf": func(conf []byte) ([]byte, error) { return append(conf, "ReadKMsg=no\n"...), nil },
-}
-
 // writeBase writes the tar of the base image to w: the root file system in raw without
 // what a node does not need, and files, which win over it. Equal input makes equal bytes.
 func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
@@ -93,13 +75,8 @@ func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 			return fmt.Errorf("reading the root file system: %w", err)
 		}
 		name := clean(hdr.Name)
-		if moved := cniName(name); moved != "" {
-			data, err := io.ReadAll(tr)
-			if err != nil {
-				return err
-			}
-			files = append(files, image.File{Path: "/" + moved, Mode: 0o755, Data: data})
-			continue
+		if dir, plugin := path.Split(name); dir == debianCNI+"/" && slices.Contains(cniPlugins, plugin) {
+			name = cniBin + "/" + plugin
 		}
 		if name == "" || overlay[name] || isDropped(name) {
 			continue
@@ -112,11 +89,6 @@ func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(edits)) {
-		if !have[name] && !overlay[name] {
-			return fmt.Errorf("the root file system has no %s", name)
-		}
-	}
 	if err := image.WriteFiles(tw, files, have); err != nil {
 		return err
 	}
@@ -126,7 +98,7 @@ func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 // clean is the name of a tar's entry without ./ before or / behind.
 func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// copyEntry copies an entry to tw, dated as everything in the image and edited.
+// copyEntry copies an entry to tw, dated as everything in the image.
 func copyEntry(tw *tar.Writer, tr io.Reader, hdr *tar.Header, name string) error {
 	out := &tar.Header{
 		Typeflag: hdr.Typeflag, Name: name, Linkname: hdr.Linkname, Size: hdr.Size, Mode: hdr.Mode,
@@ -139,16 +111,6 @@ func copyEntry(tw *tar.Writer, tr io.Reader, hdr *tar.Header, name string) error
 	// The records that the header has fields for would override them.
 	for _, key := range []string{"mtime", "atime", "ctime", "path", "linkpath", "size", "uid", "gid"} {
 		delete(out.PAXRecords, key)
-	}
-	if edit := edits[name]; edit != nil {
-		data, err := io.ReadAll(tr)
-		if err != nil {
-			return err
-		}
-		if data, err = edit(data); err != nil {
-			return err
-		}
-		out.Size, tr = int64(len(data)), bytes.NewReader(data)
 	}
 	if err := tw.WriteHeader(out); err != nil {
 		return err

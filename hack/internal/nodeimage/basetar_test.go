@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +70,7 @@ var overlay = []image.File{
 	{Path: "/etc/containerd/config.toml", Mode: 0o644, Data: []byte("ours")},
 	{Path: "/usr/sbin/init", Link: "/usr/lib/systemd/systemd"},
 	{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
+	{Path: "/opt/cni/bin", Mode: fs.ModeDir | 0o755},
 }
 
 func TestWriteBase(t *testing.T) {
@@ -98,7 +98,7 @@ func TestWriteBase(t *testing.T) {
 		"etc/kubernetes/manifests/":  {Mode: 0o755},
 		"etc/shadow":                 {Content: "Debian's ./etc/shadow", Mode: 0o640, Gid: 42},
 		"etc/systemd/":               {Mode: 0o755},
-		"etc/systemd/journald.conf":  {Content: "Debian's ./etc/systemd/journald.confReadKMsg=no\n", Mode: 0o644},
+		"etc/systemd/journald.conf":  {Content: "Debian's ./etc/systemd/journald.conf", Mode: 0o644},
 		"kind/":                      {Mode: 0o755},
 		"kind/version":               {Content: "v1", Mode: 0o644},
 		"opt/":                       {Mode: 0o755},
@@ -134,16 +134,12 @@ func TestEqualContentMakesEqualBaseImages(t *testing.T) {
 }
 
 func TestWriteBaseRefusesARootFileSystemThatIsNotWhatItKnows(t *testing.T) {
-	without := func(name string) []tar.Header {
-		return slices.DeleteFunc(slices.Clone(smallRoot), func(h tar.Header) bool { return strings.HasSuffix(h.Name, name) })
-	}
 	for name, tc := range map[string]struct {
 		raw     []byte
 		wantErr string
 	}{
-		"without the journal's settings": {rootfsTar(t, without("journald.conf"), image.Epoch), "has no etc/systemd/journald.conf"},
-		"with a link to what is gone":    {rootfsTar(t, append(slices.Clone(smallRoot), tar.Header{Name: "./usr/bin/x", Typeflag: tar.TypeLink, Linkname: "./usr/lib/cni/bandwidth"}), image.Epoch), "hard link"},
-		"cut off":                        {rootfsTar(t, smallRoot, image.Epoch)[:3300], "reading the root file system"},
+		"with a link to what is gone": {rootfsTar(t, append(slices.Clone(smallRoot), tar.Header{Name: "./usr/bin/x", Typeflag: tar.TypeLink, Linkname: "./usr/lib/cni/bandwidth"}), image.Epoch), "hard link"},
+		"cut off":                     {rootfsTar(t, smallRoot, image.Epoch)[:3300], "reading the root file system"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil), tc.wantErr)
