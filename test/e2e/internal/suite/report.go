@@ -3,11 +3,8 @@ package suite
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +13,8 @@ import (
 	"k8s.io/kubectl/pkg/describe"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/e2e/internal/nodes"
 )
 
 // tailLines is how much of each log a report has.
@@ -23,7 +22,7 @@ const tailLines = 40
 
 // reportFailures makes every framework that is created from now on report on its namespace
 // when a spec fails: the events, each pod as kubectl describes it, what its containers
-// printed, and the kubelet's last lines.
+// printed, the kubelet's last lines, and the cluster's own pods that were restarted.
 func reportFailures() {
 	framework.NewFrameworkExtensions = append(framework.NewFrameworkExtensions, func(f *framework.Framework) {
 		f.DumpAllNamespaceInfo = func(ctx context.Context, f *framework.Framework, namespace string) {
@@ -37,56 +36,54 @@ func reportFailures() {
 func reportNamespace(ctx context.Context, client kubernetes.Interface, namespace string) {
 	addToReport("events of namespace "+namespace, func() (string, error) { return events(ctx, client, namespace) })
 
+	var names []string
+	for _, pod := range podsOf(ctx, client, namespace) {
+		describePod(client, &pod)
+		logs(ctx, client, &pod)
+		if pod.Spec.NodeName != "" {
+			names = append(names, pod.Spec.NodeName)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		addToReport("last lines of the kubelet of node "+name, func() (string, error) { return kubeletLog(ctx, name) })
+	}
+	// What is not scheduled, or not created, waits for one of the cluster's own pods.
+	for _, pod := range podsOf(ctx, client, metav1.NamespaceSystem) {
+		if restarted(&pod) {
+			describePod(client, &pod)
+		}
+	}
+}
+
+// kubeletLog reads the journal of a node that is a container of this machine, as kind's
+// nodes are.
+func kubeletLog(ctx context.Context, node string) (string, error) {
+	return nodes.Node(node).TryRun(ctx, fmt.Sprintf("journalctl --unit=kubelet --no-pager --lines=%d", tailLines))
+}
+
+// podsOf lists the pods of namespace.
+func podsOf(ctx context.Context, client kubernetes.Interface, namespace string) []v1.Pod {
 	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		addToReport("pods of namespace "+namespace, func() (string, error) { return "", err })
-		return
+		return nil
 	}
-	var nodes []string
-	for _, pod := range pods.Items {
-		addToReport("describe pod "+pod.Name, func() (string, error) {
-			describer := &describe.PodDescriber{Interface: client}
-			return describer.Describe(namespace, pod.Name, describe.DescriberSettings{ShowEvents: true})
-		})
-		logs(ctx, client, &pod)
-		if pod.Spec.NodeName != "" {
-			nodes = append(nodes, pod.Spec.NodeName)
-		}
-	}
-	slices.Sort(nodes)
-	for _, node := range slices.Compact(nodes) {
-		addToReport("last lines of the kubelet of node "+node, func() (string, error) { return kubeletLog(ctx, node) })
-	}
-	addToReport("restarts in namespace "+metav1.NamespaceSystem, func() (string, error) { return restarts(ctx, client) })
+	return pods.Items
 }
 
-// restarts lists the containers of the cluster's own pods that were restarted or do not
-// run: what is not scheduled, or not created, waits for one of them.
-func restarts(ctx context.Context, client kubernetes.Interface) (string, error) {
-	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", err
-	}
-	var out strings.Builder
-	for _, pod := range pods.Items {
-		for _, status := range pod.Status.ContainerStatuses {
-			if status.RestartCount == 0 && status.State.Running != nil {
-				continue
-			}
-			fmt.Fprintf(&out, "%s: %s: %d restarts", pod.Name, status.Name, status.RestartCount)
-			if running := status.State.Running; running != nil {
-				fmt.Fprintf(&out, ", runs since %s", running.StartedAt.UTC().Format(time.TimeOnly))
-			}
-			if waiting := status.State.Waiting; waiting != nil {
-				fmt.Fprintf(&out, ", waits: %s: %s", waiting.Reason, waiting.Message)
-			}
-			if last := status.LastTerminationState.Terminated; last != nil {
-				fmt.Fprintf(&out, ", ended at %s: %s, exit code %d", last.FinishedAt.UTC().Format(time.TimeOnly), last.Reason, last.ExitCode)
-			}
-			fmt.Fprintln(&out)
-		}
-	}
-	return out.String(), nil
+func describePod(client kubernetes.Interface, pod *v1.Pod) {
+	addToReport("describe pod "+pod.Name, func() (string, error) {
+		describer := &describe.PodDescriber{Interface: client}
+		return describer.Describe(pod.Namespace, pod.Name, describe.DescriberSettings{ShowEvents: true})
+	})
+}
+
+// restarted says whether a container of a pod was restarted or does not run.
+func restarted(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status v1.ContainerStatus) bool {
+		return status.RestartCount > 0 || status.State.Running == nil
+	})
 }
 
 // addToReport adds what get returns to the report of the running spec.
@@ -126,15 +123,4 @@ func logs(ctx context.Context, client kubernetes.Interface, pod *v1.Pod) {
 			return string(text), err
 		})
 	}
-}
-
-// kubeletLog returns the last lines that the kubelet of node logged. It reads the journal of
-// a node that is a container of this machine, as kind's nodes are.
-func kubeletLog(ctx context.Context, node string) (string, error) {
-	out, err := exec.CommandContext(ctx, "docker", "exec", node,
-		"journalctl", "--unit=kubelet", "--no-pager", "--lines="+strconv.Itoa(tailLines)).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("journal of a kind node: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return string(out), nil
 }
