@@ -61,7 +61,7 @@ func kindBuilds(c *check) (err error) {
 	if err != nil {
 		return err
 	}
-	address, err := e.BridgeAddress(c.ctx)
+	address, err := bridgeAddress(c.ctx, e)
 	if err != nil {
 		return err
 	}
@@ -216,3 +216,23 @@ func (r *registries) ensure(ctx context.Context, path string) error {
 }
 
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// bridgeAddress is the IPv4 address at which containers on Docker's default network reach
+// this host: that of the network's bridge. A new engine reports no gateway in IPAM.
+func bridgeAddress(ctx context.Context, e *engine.Engine) (string, error) {
+	name, err := e.Docker(ctx, "network", "inspect", "--format", `{{index .Options "com.docker.network.bridge.name"}}`, "bridge").Output()
+	if err != nil {
+		return "", err
+	}
+	var addresses []net.Addr
+	bridge, err := net.InterfaceByName(name)
+	if err == nil {
+		addresses, err = bridge.Addrs()
+	}
+	for _, address := range addresses {
+		if ip, ok := address.(*net.IPNet); ok && ip.IP.To4() != nil {
+			return ip.IP.String(), nil
+		}
+	}
+	return "", errors.Join(fmt.Errorf("the bridge %q of Docker's default network is no interface of this host with an IPv4 address: use an engine of this host", name), err)
+}
