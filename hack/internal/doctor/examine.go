@@ -17,6 +17,7 @@ func Examine(ctx context.Context, l layout.Layout) []Finding {
 		func() []Finding { return []Finding{docker(ctx, e, engineErr)} },
 		func() []Finding { return []Finding{privileged(ctx, l, e)} },
 		func() []Finding { return []Finding{capabilities()} },
+		func() []Finding { return []Finding{kernel("/proc/sys/kernel/osrelease")} },
 		func() []Finding { return []Finding{cgroups("/sys/fs/cgroup")} },
 		func() []Finding { return disks(places(ctx, l, e)) },
 		func() []Finding { return []Finding{memory("/proc/meminfo")} },

@@ -8,8 +8,31 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"podenv.dev/hack/internal/run"
 )
+
+// kernel examines whether Linux is new enough for what kubeadm asks for (k8s.io/system-validators),
+// and for pods with user namespaces, whose volumes are mounted with other IDs.
+func kernel(path string) Finding {
+	const check = "kernel"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return warn(check, err.Error(), "mount /proc")
+	}
+	found := "Linux " + strings.TrimSpace(string(data))
+	older := func(version string) bool { return semver.Compare("v"+versionNumber.FindString(found), version) < 0 }
+	switch {
+	case older("v4.19"):
+		return fail(check, found+", older than 4.19", "start a newer kernel")
+	case older("v5.4"):
+		return warn(check, found+": v1.35 and later ask for 5.4", "start a newer kernel, or choose an older minor with --series")
+	case older("v6.3"):
+		return ok(check, "%s: too old for user namespaces of pods (6.3), whose specs are skipped", found)
+	}
+	return ok(check, "%s", found)
+}
 
 // forwarding examines whether packets may go from node to node; dockerd turns that on
 // when it starts.

@@ -5,6 +5,23 @@ import (
 	"testing"
 )
 
+func TestKernel(t *testing.T) {
+	for release, test := range map[string]struct{ status, found, remedy string }{
+		"6.18.44-fc-v669\n":   {OK, "Linux 6.18.44-fc-v669", ""},
+		"6.3.0\n":             {OK, "Linux 6.3.0", ""},
+		"6.1.0-40-amd64\n":    {OK, "too old for user namespaces", ""},
+		"5.4.0-200-generic\n": {OK, "too old for user namespaces", ""},
+		"5.3.18\n":            {Warn, "v1.35 and later ask for 5.4", "--series"},
+		"4.18.0-553.el8\n":    {Fail, "older than 4.19", "newer kernel"},
+		"unknown\n":           {Fail, "Linux unknown", "newer kernel"},
+	} {
+		t.Run(release, func(t *testing.T) {
+			kernel(filepath.Join(files(t, map[string]string{"osrelease": release}), "osrelease")).want(t, test.status, test.found, test.remedy)
+		})
+	}
+	kernel("/nonexistent").want(t, Warn, "no such file", "/proc")
+}
+
 func TestForwarding(t *testing.T) {
 	for name, test := range map[string]struct {
 		value                 string
