@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/google/renameio/v2"
 
@@ -79,18 +80,27 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
 }
 
+// making keeps steps of this process apart: the lock is for other processes, and says so.
+var making sync.Mutex
+
 // work returns an empty folder beside the root file systems. It is this process's alone until
 // done is called, so that two commands at once do not make the same thing twice.
 func work(ctx context.Context, l layout.Layout, step *progress.Step) (scratch string, done func(), err error) {
+	if !making.TryLock() {
+		step.Now("waiting for the root file system")
+		making.Lock()
+	}
 	dir := l.Cache("rootfs")
 	unlock, err := lockfile.Lock(ctx, filepath.Join(dir, "lock"), "that works in "+dir, step)
 	if err != nil {
+		making.Unlock()
 		return "", nil, err
 	}
 	scratch = filepath.Join(dir, "new")
 	done = func() {
 		os.RemoveAll(scratch)
 		unlock()
+		making.Unlock()
 	}
 	// A killed process may have left it.
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o755)); err != nil {

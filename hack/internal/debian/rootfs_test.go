@@ -1,8 +1,10 @@
 package debian
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/poll"
+	"podenv.dev/hack/internal/progress"
 )
 
 // dpkgStatus is dpkg's record of a root file system in which every requested package has
@@ -77,6 +82,28 @@ func TestRootFSIsMadeOnceFromTheMachinesMirrors(t *testing.T) {
 	}
 	if sources, err := os.ReadFile(filepath.Join(f.dir, "sources")); err != nil || string(sources) != "deb http://mirror.example/debian/ bookworm main\n" {
 		t.Errorf("sources %q, %v", sources, err)
+	}
+}
+
+func TestAStepThatWaitsForAnotherSaysSo(t *testing.T) {
+	_, l := newMirror(t, "1")
+	logs := t.TempDir()
+	step := progress.New(io.Discard, false, 80, logs).Step("waits")
+	making.Lock()
+	made := make(chan error)
+	go func() {
+		_, err := RootFS(t.Context(), l, step)
+		made <- err
+	}()
+	err := poll.Until(t.Context(), time.Minute, func(context.Context) error {
+		if text, err := os.ReadFile(filepath.Join(logs, "waits.log")); !strings.Contains(string(text), "waiting for the root file system") {
+			return fmt.Errorf("the step says %q (%v)", text, err)
+		}
+		return nil
+	})
+	making.Unlock()
+	if err := errors.Join(err, <-made, step.End(nil)); err != nil {
+		t.Error(err)
 	}
 }
 
