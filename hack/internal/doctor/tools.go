@@ -21,21 +21,19 @@ import (
 // tool is a command that podenv calls.
 type tool struct {
 	name    string
-	pkg     string // its Debian package, and what it needs of others
+	pkg     string // its Debian package
 	minimum string // semver, or empty where any will do
 	// installed: podenv installs the package where it is missing.
 	installed bool
 }
 
 // required are the tools besides Go. git 2.30 is the one of Debian 11: older ones lack
-// options of `git am` and `git worktree` that the source package relies on. runc is C in part.
+// options of `git am` and `git worktree` that the source package relies on.
 var required = []tool{
 	{name: "git", pkg: "git", minimum: "v2.30.0"},
 	{name: "make", pkg: "make"},
 	{name: "protoc", pkg: "protobuf-compiler", minimum: "v3.12.0", installed: true},
 	{name: "mmdebstrap", pkg: "mmdebstrap", installed: true},
-	{name: "gcc", pkg: "gcc libc6-dev", installed: true},
-	{name: "pkg-config", pkg: "pkg-config libseccomp-dev", installed: true},
 }
 
 func tools(ctx context.Context, l layout.Layout) []Finding {
@@ -44,7 +42,24 @@ func tools(ctx context.Context, l layout.Layout) []Finding {
 	for _, t := range required {
 		findings = append(findings, t.examine(ctx, install))
 	}
-	return findings
+	return append(findings, runcTools(ctx, install))
+}
+
+// runcTools looks for what compiles runc. mayInstall says whether podenv can install packages.
+func runcTools(ctx context.Context, mayInstall bool) Finding {
+	const check = "C compiler and libseccomp"
+	compiler, err := run.Command(ctx, "gcc", "-dumpfullversion").Output()
+	if err == nil {
+		var seccomp string
+		if seccomp, err = run.Command(ctx, "pkg-config", "--modversion", "libseccomp").Output(); err == nil {
+			return ok(check, "gcc %s, libseccomp %s", compiler, seccomp)
+		}
+	}
+	const found, remedy = "not installed: runc needs them", "as root: `apt-get install gcc libc6-dev libseccomp-dev pkg-config`"
+	if mayInstall {
+		return warn(check, found, "`podenv up` installs them, or "+remedy)
+	}
+	return fail(check, found, remedy)
 }
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)

@@ -58,6 +58,31 @@ func TestGo(t *testing.T) {
 	}
 }
 
+func TestRuncTools(t *testing.T) {
+	const gcc = `test "$1" = -dumpfullversion && echo 12.2.0`
+	for name, test := range map[string]struct {
+		commands      map[string]string
+		install       bool
+		status, found string
+	}{
+		"both":                          {map[string]string{"gcc": gcc, "pkg-config": `test "$*" = "--modversion libseccomp" && echo 2.5.4`}, false, OK, "gcc 12.2.0, libseccomp 2.5.4"},
+		"no compiler":                   {map[string]string{"pkg-config": "echo 2.5.4"}, true, Warn, "runc needs them"},
+		"no libseccomp":                 {map[string]string{"gcc": gcc, "pkg-config": "exit 1"}, true, Warn, "runc needs them"},
+		"nothing":                       {nil, true, Warn, "runc needs them"},
+		"nothing, and nobody may":       {nil, false, Fail, "runc needs them"},
+		"no libseccomp, and nobody may": {map[string]string{"gcc": gcc, "pkg-config": "exit 1"}, false, Fail, "runc needs them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			commands(t, test.commands)
+			remedy := "apt-get install gcc libc6-dev libseccomp-dev pkg-config"
+			if test.status == OK {
+				remedy = ""
+			}
+			runcTools(t.Context(), test.install).want(t, test.status, test.found, remedy)
+		})
+	}
+}
+
 func TestPackageInstallation(t *testing.T) {
 	commands(t, nil)
 	packages(t.Context()).want(t, Warn, "not Debian", "by hand")
