@@ -87,7 +87,7 @@ var making sync.Mutex
 // done is called, so that two commands at once do not make the same thing twice.
 func work(ctx context.Context, l layout.Layout, step *progress.Step) (scratch string, done func(), err error) {
 	if !making.TryLock() {
-		step.Now("waiting for the root file system")
+		step.Now("waiting for another step that installs the Debian packages")
 		making.Lock()
 	}
 	dir := l.Cache("rootfs")

@@ -96,7 +96,7 @@ func TestAStepThatWaitsForAnotherSaysSo(t *testing.T) {
 		made <- err
 	}()
 	err := poll.Until(t.Context(), time.Minute, func(context.Context) error {
-		if text, err := os.ReadFile(filepath.Join(logs, "waits.log")); !strings.Contains(string(text), "waiting for the root file system") {
+		if text, err := os.ReadFile(filepath.Join(logs, "waits.log")); !strings.Contains(string(text), "waiting for another step") {
 			return fmt.Errorf("the step says %q (%v)", text, err)
 		}
 		return nil
