@@ -140,10 +140,10 @@ func TestContainerdAndKubeletLearnTheVersionOfCgroups(t *testing.T) {
 					t.Fatalf("%v: %s", err, out)
 				}
 			}
-			driver := map[bool]string{false: "cgroupfs", true: "systemd"}[cgroupV2]
+			driver := map[bool]string{false: "cgroupfs\nfailCgroupV1: false", true: "systemd"}[cgroupV2]
 			for path, want := range map[string]string{
 				containerd: strings.ReplaceAll(config, "SystemdCgroup = true", fmt.Sprintf("SystemdCgroup = %t", cgroupV2)),
-				kubelet:    "cgroupDriver: " + driver + "\nfailCgroupV1: false\ncgroupRoot: /kubelet\n",
+				kubelet:    "cgroupDriver: " + driver + "\ncgroupRoot: /kubelet\n",
 			} {
 				got, err := os.ReadFile(path)
 				if err != nil {

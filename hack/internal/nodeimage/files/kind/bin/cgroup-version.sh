@@ -12,12 +12,12 @@
 set -eu
 
 root=${1:-}
-systemd=false driver=cgroupfs
+systemd=false driver='cgroupfs\nfailCgroupV1: false'
 if [ -f "$root/sys/fs/cgroup/cgroup.controllers" ]; then
 	systemd=true driver=systemd
 fi
 sed -i "s/SystemdCgroup = .*/SystemdCgroup = $systemd/" "$root/etc/containerd/config.toml"
 kubelet=$root/var/lib/kubelet/config.yaml
 if [ -f "$kubelet" ]; then # kubeadm has written it
-	sed -i "/^failCgroupV1:/d; s/^cgroupDriver: .*/cgroupDriver: $driver\nfailCgroupV1: false/" "$kubelet"
+	sed -i "/^failCgroupV1:/d; s/^cgroupDriver: .*/cgroupDriver: $driver/" "$kubelet"
 fi
