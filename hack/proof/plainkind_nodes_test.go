@@ -73,6 +73,15 @@ func (k *kindProof) cgroups() (string, error) {
 	return out, err
 }
 
+// proxyTools shows that the image of kube-proxy has what its tools load.
+func (k *kindProof) proxyTools() (string, error) {
+	// The container has no shell for the loop.
+	return k.docker("exec", k.node("control-plane"), "sh", "-ec", `
+		for tool in iptables ip6tables 'xtables-legacy-multi iptables' ipset nft conntrack kmod; do
+			chroot "/proc/$(pidof -s kube-proxy)/root" $tool --version
+		done`).Output()
+}
+
 func (k *kindProof) load() (string, error) {
 	for _, archive := range built.value.TestImages {
 		if err := k.kind(k.ctx, "load", "image-archive", archive).Run(); err != nil {

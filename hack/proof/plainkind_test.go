@@ -59,6 +59,7 @@ func plainKind(c *check) error {
 		{"kind create cluster works", k.create, true},
 		{"all nodes and pods become Ready", k.ready, true},
 		{"containers are in the cgroups of their pods", k.cgroups, false},
+		{"the tools of kube-proxy's modes start in its container", k.proxyTools, false},
 		{"kind load image-archive works", k.load, true},
 		{"pods on different nodes reach each other with their own addresses", k.podToPod, true},
 		{"cluster DNS resolves a service, and the service answers", k.dns, false},

@@ -2,9 +2,7 @@ package build
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
-	"debug/elf"
 	"os"
 	"path"
 	"path/filepath"
@@ -212,33 +210,6 @@ func TestKubeProxyNeedsPins(t *testing.T) {
 	_, err := ComponentImage(t.Context(), layout.Layout{Root: t.TempDir()}, "kube-proxy", "v1.33.13", "x", nil)
 	if err == nil || !strings.Contains(err.Error(), "image registry.k8s.io/kube-proxy:v1.33.13: no Debian packages are pinned") {
 		t.Errorf("err = %v", err)
-	}
-}
-
-func TestKubeProxyHasEveryLibraryThatItsProgramsLoad(t *testing.T) {
-	archives, _ := filepath.Glob(filepath.Join(layout.MustFind().Build("*"), "images", "kube-proxy-*.tar")) // the only error is that of a pattern
-	if len(archives) == 0 {
-		t.Skip("no image of kube-proxy in _output/build: `podenv build` packs it")
-	}
-	files, _ := imagetest.Archive(t, archives[0])
-	have := map[string]bool{}
-	for name := range files {
-		have[path.Base(name)] = true
-	}
-	for name, f := range files {
-		program, err := elf.NewFile(bytes.NewReader(f.Data))
-		if err != nil {
-			continue // neither a program nor a library
-		}
-		libraries, err := program.ImportedLibraries()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		for _, library := range libraries {
-			if !have[library] {
-				t.Errorf("%s loads %s, which is in none of proxyPackages", name, library)
-			}
-		}
 	}
 }
 

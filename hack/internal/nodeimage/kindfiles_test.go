@@ -97,7 +97,8 @@ func TestEnabledServicesExist(t *testing.T) {
 			t.Errorf("%s is enabled, but there is no %s", filepath.Base(f.Path), f.Link)
 		}
 	}
-	for _, name := range []string{"/usr/local/bin/entrypoint", "/kind/manifests/default-cni.yaml", "/kind/bin/mount-product-files.sh", "/kind/bin/restrict-oom-score-adj.sh", "/kind/bin/cgroup-version.sh", containerdConfigFile} {
+	for _, name := range []string{"/usr/local/bin/entrypoint", "/kind/manifests/default-cni.yaml", "/kind/bin/mount-product-files.sh", "/kind/bin/restrict-oom-score-adj.sh", "/kind/bin/cgroup-version.sh",
+		"/etc/systemd/system/containerd.service.d/10-podenv.conf", "/etc/systemd/system/kubelet.service.d/20-podenv.conf", "/etc/systemd/journald.conf.d/10-podenv.conf", containerdConfigFile} {
 		if !have[name] {
 			t.Errorf("the base image has no %s", name)
 		}

@@ -1,12 +1,14 @@
 package testimages
 
 import (
+	"context"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"podenv.dev/hack/internal/image"
@@ -14,9 +16,10 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// packaged stands in for Debian's busybox-static; all of its busybox is the table of applets.
+// packaged stands in for Debian's busybox-static, with a busybox that is a shell script and has
+// the table of applets.
 var packaged = []image.File{
-	{Path: "/usr/bin/busybox", Mode: 0o755, Data: []byte("\x00[\x00[[\x00busybox\x00cat\x00sh\x00\x00")},
+	{Path: "/usr/bin/busybox", Mode: 0o755, Data: []byte("#!/bin/sh\nprintf 'cat\\nsh\\n'; exit\n\x00[\x00[[\x00busybox\x00cat\x00sh\x00\x00")},
 	{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: []byte("terms")},
 }
 
@@ -74,6 +77,27 @@ func TestBuildPacksEveryImage(t *testing.T) {
 		}
 		if config.Config.User != want.user {
 			t.Errorf("%s is run by user %q, want %q", want.ref, config.Config.User, want.user)
+		}
+	}
+}
+
+// Another goroutine's fork has this process's open files until it executes its program. A
+// file that is open for writing cannot be executed then ("text file busy").
+func TestBusyboxBesideForks(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var forks sync.WaitGroup
+	for range 8 {
+		forks.Go(func() {
+			for ctx.Err() == nil {
+				exec.Command("true").Run() //nolint:errcheck // only the fork counts
+			}
+		})
+	}
+	defer forks.Wait()
+	defer cancel()
+	for range 100 {
+		if _, err := busybox(packaged); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
