@@ -230,7 +230,7 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	}
 	c, err := b.app.cluster(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {
-		name := b.app.layout.Own("podenv-bench")
+		name := b.app.layout.UniqueName("podenv-bench")
 		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: name, Workers: 1, Recreate: true}); err == nil {
 			defer b.delete(ctx, p.Reporter, c)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // testCluster keeps the proofs away from the cluster that a person works with.
-var testCluster = layout.MustFind().Own("podenv-test")
+var testCluster = layout.MustFind().UniqueName("podenv-test")
 
 // host has what is missing installed, and can do the rest.
 var host = &fixture[struct{}]{name: "setup", make: func(ctx context.Context) (none struct{}, err error) {

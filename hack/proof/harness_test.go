@@ -33,8 +33,8 @@ var (
 
 // harnessCluster and harnessStock keep measurements away from other clusters.
 var (
-	harnessCluster = layout.MustFind().Own("podenv-bench")
-	harnessStock   = layout.MustFind().Own("podenv-bench-stock")
+	harnessCluster = layout.MustFind().UniqueName("podenv-bench")
+	harnessStock   = layout.MustFind().UniqueName("podenv-bench-stock")
 )
 
 // harness measures what a user of podenv waits for, on a copy of the repository.

@@ -25,7 +25,7 @@ const (
 )
 
 // interruptedName is the name of the cluster that is interrupted.
-var interruptedName = layout.MustFind().Own("podenv-interrupted")
+var interruptedName = layout.MustFind().UniqueName("podenv-interrupted")
 
 // upGoesOnAfterInterrupts runs podenv up in a fresh clone and presses Ctrl-C in each step,
 // early and late. Each time it has to say how to go on, and to leave no process and no

@@ -16,7 +16,7 @@ import (
 )
 
 // kindCluster is the cluster that plainKind creates and deletes.
-var kindCluster = layout.MustFind().Own("podenv-nodeimage")
+var kindCluster = layout.MustFind().UniqueName("podenv-nodeimage")
 
 // kindNetwork is the docker network of that cluster: other clusters of plain kind share one,
 // which their last one leaves.

@@ -41,7 +41,7 @@ const (
 )
 
 // liveName is the name of the cluster.
-var liveName = layout.MustFind().Own("podenv-live-cluster")
+var liveName = layout.MustFind().UniqueName("podenv-live-cluster")
 
 // TestLive makes a cluster, uses it and deletes it; its parts build on one another.
 func TestLive(t *testing.T) {

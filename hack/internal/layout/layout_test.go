@@ -31,8 +31,8 @@ func TestFindOutsideOfARepositorySaysSo(t *testing.T) {
 }
 
 func TestNamesOfTwoCheckoutsDiffer(t *testing.T) {
-	one, two := Layout{Root: "/one"}.Own("podenv-test"), Layout{Root: "/two"}.Own("podenv-test")
-	if one == two || one != (Layout{Root: "/one"}).Own("podenv-test") {
+	one, two := Layout{Root: "/one"}.UniqueName("podenv-test"), Layout{Root: "/two"}.UniqueName("podenv-test")
+	if one == two || one != (Layout{Root: "/one"}).UniqueName("podenv-test") {
 		t.Errorf("%s and %s: want one name for each checkout", one, two)
 	}
 }

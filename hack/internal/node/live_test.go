@@ -18,7 +18,7 @@ import (
 const envNodeImage = "PODENV_NODE_IMAGE"
 
 // liveName is the name of the cluster.
-var liveName = layout.MustFind().Own("podenv-live-node")
+var liveName = layout.MustFind().UniqueName("podenv-live-node")
 
 // TestLive operates the nodes of a cluster; its parts build on one another.
 func TestLive(t *testing.T) {
