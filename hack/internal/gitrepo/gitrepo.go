@@ -1,6 +1,6 @@
-// Package gitrepo runs git commands on the repositories of trees. They see no configuration
-// but the repository's own, so that the same inputs give the same commits and patches for
-// everyone.
+// Package gitrepo runs git commands on the repositories of trees. They use only the
+// repository's own configuration, so that the same inputs give the same commits and patches
+// for every user.
 package gitrepo
 
 import (
@@ -13,14 +13,14 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// Who made the commits that are not a patch's.
+// The committer of the commits that podenv makes, and the author of those that are not patches.
 const (
 	AuthorName  = "podenv authors"
 	AuthorEmail = "podenv@podenv.dev"
 )
 
-// Hermetic is the configuration of every git command. A tree may belong to another user
-// than the one who runs podenv (sudo, a bind mount): that is what safe.directory is for.
+// Hermetic is the environment of every git command. It sets safe.directory because a tree
+// may belong to another user than the one who runs podenv (sudo, a bind mount).
 var Hermetic = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 	"GIT_CONFIG_COUNT=3",
@@ -36,20 +36,15 @@ var Hermetic = []string{
 type Repo struct {
 	Dir  string // absolute
 	Bare bool
-	Log  io.Writer // gets what commands print; may be nil
+	Log  io.Writer // receives the output of commands; may be nil
 }
 
-// Cmd prepares a git command. The repository is named in full, because podenv may run
-// in a hook of another one, whose GIT_DIR is in the environment.
+// Cmd prepares a git command. It sets all of git's variables for the repository, because
+// podenv may run in a hook of another one, whose GIT_DIR is in the environment.
 func (r Repo) Cmd(ctx context.Context, args ...string) *run.Cmd {
-	c := run.Command(ctx, "git", args...).Dir(r.Dir).Env(Hermetic...)
-	if r.Bare {
-		c.Env("GIT_DIR=" + r.Dir)
-	} else {
-		c.Env("GIT_DIR="+r.Path(), "GIT_WORK_TREE="+r.Dir, "GIT_INDEX_FILE="+r.Path("index"))
-	}
-	if r.Log != nil {
-		c.Log(r.Log)
+	c := run.Command(ctx, "git", args...).Dir(r.Dir).Log(r.Log).Env(Hermetic...).Env("GIT_DIR=" + r.Path())
+	if !r.Bare {
+		c.Env("GIT_WORK_TREE="+r.Dir, "GIT_INDEX_FILE="+r.Path("index"))
 	}
 	return c
 }
@@ -57,13 +52,13 @@ func (r Repo) Cmd(ctx context.Context, args ...string) *run.Cmd {
 // Run runs a git command.
 func (r Repo) Run(ctx context.Context, args ...string) error { return r.Cmd(ctx, args...).Run() }
 
-// Quiet returns what a git command prints, and keeps it out of the log.
+// Quiet returns the output of a git command, and does not log it.
 func (r Repo) Quiet(ctx context.Context, args ...string) (string, error) {
 	r.Log = nil
 	return r.Cmd(ctx, args...).Output()
 }
 
-// Lines is Quiet's output, split.
+// Lines is Quiet, split into lines.
 func (r Repo) Lines(ctx context.Context, args ...string) ([]string, error) {
 	out, err := r.Quiet(ctx, args...)
 	if err != nil || out == "" {
@@ -72,7 +67,7 @@ func (r Repo) Lines(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(out, "\n"), nil
 }
 
-// Fields is Quiet's output of a command that ends its items with NUL (-z).
+// Fields is Quiet, split at NUL: for commands with -z.
 func (r Repo) Fields(ctx context.Context, args ...string) ([]string, error) {
 	out, err := r.Quiet(ctx, args...)
 	out = strings.TrimSuffix(out, "\x00")
@@ -82,16 +77,22 @@ func (r Repo) Fields(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(out, "\x00"), nil
 }
 
-// Path is a path inside the repository's own folder.
+// Path is a path inside the git directory.
 func (r Repo) Path(elem ...string) string {
-	if r.Bare {
-		return filepath.Join(append([]string{r.Dir}, elem...)...)
+	dir := r.Dir
+	if !r.Bare {
+		dir = filepath.Join(dir, ".git")
 	}
-	return filepath.Join(append([]string{r.Dir, ".git"}, elem...)...)
+	return filepath.Join(dir, filepath.Join(elem...))
 }
 
-// Changed lists the files that differ from those of the commit since, committed or not and
-// deleted ones included, sorted.
+// ChangedIn lists the files that commit changes, sorted.
+func (r Repo) ChangedIn(ctx context.Context, commit string) ([]string, error) {
+	return r.Fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", commit)
+}
+
+// Changed lists the files that differ from the commit since, sorted: changes that are not
+// committed and deleted files count too.
 func (r Repo) Changed(ctx context.Context, since string) ([]string, error) {
 	tracked, err := r.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", since, "--")
 	if err != nil {

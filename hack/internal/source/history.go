@@ -43,7 +43,7 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 		c.parents, c.message, c.kind = strings.Fields(parents), text, kindOf(text)
 		if c.kind == kindRelease {
 			commits = nil // the user has rebased onto another release
-		} else if c.paths, err = r.Fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", id); err != nil {
+		} else if c.paths, err = r.ChangedIn(ctx, id); err != nil {
 			return nil, err
 		}
 		commits = append(commits, c)
@@ -69,7 +69,7 @@ func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership,
 	if len(st.Steps) < 2 || st.Steps[1].Kind != kindNewFiles {
 		return o, nil
 	}
-	files, err := r.Fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", st.Steps[1].Commit)
+	files, err := r.ChangedIn(ctx, st.Steps[1].Commit)
 	if err != nil {
 		return nil, err
 	}

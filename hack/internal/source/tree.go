@@ -85,7 +85,7 @@ func (t *Tree) Contents(ctx context.Context) ([]string, error) {
 
 // ChangedIn lists the files that a commit of the tree changes, sorted.
 func (t *Tree) ChangedIn(ctx context.Context, commit string) ([]string, error) {
-	return gitrepo.Repo{Dir: t.Dir}.Fields(ctx, "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", commit)
+	return gitrepo.Repo{Dir: t.Dir}.ChangedIn(ctx, commit)
 }
 
 // Packages lists the import paths of the packages of the tree whose tests are about files, sorted.
