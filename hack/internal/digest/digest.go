@@ -1,4 +1,4 @@
-// Package digest names results by what they are made from: a SHA-256, in hexadecimal.
+// Package digest computes the keys of content-addressed results: hexadecimal SHA-256.
 package digest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Of hashes parts, each with its length, so that no two lists of parts hash alike.
+// Of hashes parts, each with its length, so that different lists have different hashes.
 func Of(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -34,14 +34,11 @@ func File(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// parallel is how many files are hashed at once.
-const parallel = 4
-
-// Files is File for several files, in their order.
+// Files hashes up to four files at once. The result is in the order of paths.
 func Files(paths ...string) ([]string, error) {
 	sums := make([]string, len(paths))
 	var g errgroup.Group
-	g.SetLimit(parallel)
+	g.SetLimit(4)
 	for i, path := range paths {
 		g.Go(func() (err error) {
 			sums[i], err = File(path)

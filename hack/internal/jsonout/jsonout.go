@@ -1,5 +1,5 @@
-// Package jsonout writes JSON for scripts, as every verb with --output json does:
-// indented, and with <, > and & as they are, since nobody puts it into a web page.
+// Package jsonout writes the JSON of all verbs with --output json: indented, and without
+// HTML escapes, since it does not go into web pages.
 package jsonout
 
 import (
@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Write writes v.
+// Write writes v as JSON.
 func Write(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -15,7 +15,7 @@ func Write(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// WriteList writes rows as an array, an empty one where there are none.
+// WriteList writes rows as an array: an empty one, not null, if there are none.
 func WriteList[T any](w io.Writer, rows []T) error {
 	if rows == nil {
 		rows = []T{}

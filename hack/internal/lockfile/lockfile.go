@@ -1,5 +1,5 @@
-// Package lockfile lets podenv processes take turns. The kernel drops the lock of a
-// process that ends, so a killed one leaves nothing to clean up.
+// Package lockfile locks files between podenv processes. The kernel releases the locks of
+// a process that exits, so a killed one leaves nothing to clean up.
 package lockfile
 
 import (
@@ -15,15 +15,15 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// ErrHeld is the error of TryLock while another process holds the lock.
+// ErrHeld is returned by TryLock while another process holds the lock.
 var ErrHeld = errors.New("held by another podenv")
 
-// retry is how often a waiting process tries again.
+// retry is the interval at which Lock tries again.
 const retry = 100 * time.Millisecond
 
-// Lock takes the lock file at path for this process alone, and creates it if needed. It
-// waits as long as ctx lasts. holder says in the step, and in the error, what the other
-// process does: "that builds in <folder>".
+// Lock takes an exclusive lock on the file at path, and creates the file if needed. It
+// waits until ctx ends. holder describes the other process in the step and in the error:
+// "that builds in <folder>".
 func Lock(ctx context.Context, path, holder string, step *progress.Step) (unlock func(), err error) {
 	unlock, err = TryLock(path)
 	if !errors.Is(err, ErrHeld) {
@@ -37,21 +37,21 @@ func Lock(ctx context.Context, path, holder string, step *progress.Step) (unlock
 	return unlocker(f), nil
 }
 
-// TryLock is Lock without waiting: ErrHeld is in the chain of its error.
+// TryLock is Lock without waiting: it returns an error that wraps ErrHeld instead.
 func TryLock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	f := flock.New(path)
-	taken, err := f.TryLock()
+	locked, err := f.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	if !taken {
+	if !locked {
 		return nil, fmt.Errorf("lock %s: %w", path, ErrHeld)
 	}
 	return unlocker(f), nil
 }
 
-// unlocker closes the file, which unlocks it, as the end of the process does.
+// unlocker closes the file, which also releases the lock.
 func unlocker(f *flock.Flock) func() { return func() { _ = f.Close() } }
