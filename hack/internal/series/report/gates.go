@@ -18,20 +18,20 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// metricsComponent is the component that is started for its metrics: with no API server it
-// serves them within a second, which kubelet and kube-apiserver do not. The gates are
-// one registry, linked into all components of a tree.
+// metricsComponent is started for its metrics: without an API server it serves them within a
+// second, which kubelet and kube-apiserver do not. All components of a tree link the same
+// registry of gates.
 const metricsComponent = "kube-controller-manager"
 
-// metricsTime is how long the component has until it serves its metrics.
-const metricsTime = 30 * time.Second
+// metricsTimeout is how long metricsComponent may take to serve its metrics.
+const metricsTimeout = 30 * time.Second
 
-// describe returns a gate's stage and default. No gate is set, so that each has its default.
+// describe formats a gate. No gate is set, so Enabled is its default.
 func describe(gate featuregates.Reported) string {
 	return fmt.Sprintf("%s, default %t", stage(gate.Stage), gate.Enabled)
 }
 
-// noServer is a kubeconfig of an API server that nobody runs.
+// noServer is a kubeconfig for an API server that does not run.
 const noServer = `apiVersion: v1
 kind: Config
 clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
@@ -40,8 +40,8 @@ users: [{name: none, user: {}}]
 current-context: none
 `
 
-// metricsGates starts binary without an API server and reads kubernetes_feature_enabled,
-// which with no gate set is the default.
+// metricsGates starts binary without an API server and reads kubernetes_feature_enabled: the
+// defaults, since it sets no gate.
 func metricsGates(ctx context.Context, binary string) (map[string]featuregates.Reported, error) {
 	scratch, err := os.MkdirTemp("", "podenv-gates-")
 	if err != nil {
@@ -67,7 +67,7 @@ func metricsGates(ctx context.Context, binary string) (map[string]featuregates.R
 	return pollMetrics(ctx, fmt.Sprintf("https://127.0.0.1:%d/metrics", port), ended)
 }
 
-// freePort returns a port of the loopback interface that nobody listened on a moment ago.
+// freePort returns a port of the loopback interface that was free a moment ago.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,15 +76,15 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// pollMetrics reads the gates from url as soon as it is served. It gives up when the process
-// behind it ends, or ctx does.
+// pollMetrics reads the gates from url as soon as it is served. It fails when the process that
+// serves it ends, or ctx does.
 func pollMetrics(ctx context.Context, url string, ended <-chan error) (gates map[string]featuregates.Reported, err error) {
 	client := &http.Client{Transport: &http.Transport{
-		// The component has made its certificate a moment ago, and is on the loopback interface.
+		// The component's certificate is self-signed, and the connection is on the loopback interface.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 	}}
 	defer client.CloseIdleConnections()
-	err = poll.Until(ctx, metricsTime, func(ctx context.Context) error {
+	err = poll.Until(ctx, metricsTimeout, func(ctx context.Context) error {
 		select {
 		case err := <-ended:
 			return poll.Stop(errors.Join(errors.New("it ended before it served its metrics"), err))
@@ -112,8 +112,8 @@ func getMetrics(ctx context.Context, client *http.Client, url string) (map[strin
 	return featuregates.FromMetrics(response.Body)
 }
 
-// inHelp is what a component's --help says of the gate; empty if it is not listed.
-func inHelp(help, name string) string {
+// gateInHelp is what a component's --help says about the gate; empty if it is not listed.
+func gateInHelp(help, name string) string {
 	m := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `=true\|false \(([^)]*)\)`).FindStringSubmatch(help)
 	if m == nil {
 		return ""
@@ -121,9 +121,9 @@ func inHelp(help, name string) string {
 	return m[1]
 }
 
-// agrees reports whether line of a component's --help has the stage and default of gate. A
-// gate that is GA is not listed there.
-func agrees(line string, gate featuregates.Reported) bool {
+// matchesHelp reports whether line, the result of gateInHelp, has the stage and default of gate.
+// --help does not list GA gates.
+func matchesHelp(line string, gate featuregates.Reported) bool {
 	if gate.Stage == "" {
 		return line == ""
 	}

@@ -1,3 +1,6 @@
+// Package report reports what each series of patches costs and provides: the number of
+// patches, the lines that they change in existing files, and the feature gates of the built
+// binaries.
 package report
 
 import (
@@ -14,37 +17,38 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// Report is what there is to say of one series.
+// Report describes one series.
 type Report struct {
 	Series  string `json:"series"`  // "v1.33"
 	Release string `json:"release"` // "v1.33.13"
-	// Replaced are the release's modules that are there at another version, because the
+	// Replaced are the release's modules that the series uses at another version, because the
 	// module proxy lacks theirs; see the replace lines of patches/<series>/go.mod.
 	Replaced []string `json:"replaced,omitempty"`
-	// Patches is their number, PatchLines that of their lines, messages and context included.
+	// Patches is the number of patches, PatchLines that of their lines, including messages and
+	// context.
 	Patches    int `json:"patches"`
 	PatchLines int `json:"patchLines"`
-	// Touched is what the patches change in existing files, NewFiles what they bring.
+	// Touched counts what the patches change in existing files, NewFiles the files they add.
 	Touched  Touched  `json:"touched"`
 	NewFiles NewFiles `json:"newFiles"`
-	// Built reports whether the series' binaries are there to be asked for gates.
+	// Built reports whether the binaries that report the gates are built.
 	Built bool `json:"built"`
-	// Gates are those of featuregates/ for the minor, sorted by name.
+	// Gates are the gates in featuregates/ for the minor, sorted by name.
 	Gates []Gate `json:"gates"`
 }
 
-// Gate is a feature gate, as the series' binaries tell it.
+// Gate is a feature gate as the series' binaries report it.
 type Gate struct {
 	Name string `json:"name"`
 	// Stage is "ALPHA", "BETA" or empty for GA, as in kubernetes_feature_enabled.
 	Stage   string `json:"stage"`
 	Default bool   `json:"default"`
-	// Wrong says where the binaries and featuregates/ disagree; empty if they do not.
+	// Wrong says how the binaries and featuregates/ differ; empty if they agree.
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// Of reports on the series s. It starts one of the built components for a moment; a
-// series that is not built has the gates of featuregates/, unconfirmed.
+// Of reports on the series s. It runs one of the built components for a moment. If the series
+// is not built, the gates are those of featuregates/, unconfirmed.
 func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 	r := Report{Series: s.Name, Release: s.Release, Gates: []Gate{}}
 	if err := r.countPatches(s); err != nil {
@@ -55,7 +59,7 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 		return Report{}, err
 	}
 	if s.IsTekton() {
-		return r, nil // which has no feature gates of Kubernetes
+		return r, nil // no feature gates
 	}
 	want, err := featuregates.In(s.Name)
 	if err != nil {
@@ -69,12 +73,12 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 		r.Gates = append(r.Gates, Gate{Name: string(state.Name), Stage: string(state.Spec.PreRelease), Default: state.Spec.Default})
 	}
 	if r.Built {
-		err = r.ask(ctx, binaries, want)
+		err = r.readGates(ctx, binaries, want)
 	}
 	return r, err
 }
 
-// isBuilt reports whether the folder binaries has the components that are asked.
+// isBuilt reports whether the folder binaries has the components that readGates runs.
 func isBuilt(binaries string, states []featuregates.State) (bool, error) {
 	for _, component := range append(components(states), metricsComponent) {
 		_, err := os.Stat(filepath.Join(binaries, component))
@@ -88,7 +92,7 @@ func isBuilt(binaries string, states []featuregates.State) (bool, error) {
 	return true, nil
 }
 
-// components are those that act on one of the gates.
+// components are the components that use one of the gates.
 func components(states []featuregates.State) []string {
 	var names []string
 	for _, state := range states {
@@ -98,8 +102,8 @@ func components(states []featuregates.State) []string {
 	return slices.Compact(names)
 }
 
-// ask puts what the binaries report in place of what featuregates/ says.
-func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.State) error {
+// readGates replaces the gates of featuregates/ by those that the binaries report.
+func (r *Report) readGates(ctx context.Context, binaries string, want []featuregates.State) error {
 	served, err := metricsGates(ctx, filepath.Join(binaries, metricsComponent))
 	if err != nil {
 		return fmt.Errorf("asking %s of series %s for its feature gates: %w", metricsComponent, r.Series, err)
@@ -122,7 +126,7 @@ func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.S
 			r.Gates[i].Wrong = "featuregates/ says " + describe(declared)
 		}
 		for _, component := range state.Components {
-			if line := inHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !agrees(line, found) {
+			if line := gateInHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !matchesHelp(line, found) {
 				r.Gates[i].Wrong = fmt.Sprintf("%s --help says %s", component, line)
 			}
 		}
@@ -130,8 +134,8 @@ func (r *Report) ask(ctx context.Context, binaries string, want []featuregates.S
 	return nil
 }
 
-// Disagree reports whether any gate is another one than featuregates/ says. It decides the
-// exit status of podenv series.
+// Disagree reports whether any gate differs from featuregates/. It decides the exit status of
+// podenv series.
 func Disagree(reports []Report) bool {
 	return slices.ContainsFunc(reports, func(r Report) bool {
 		return slices.ContainsFunc(r.Gates, func(g Gate) bool { return g.Wrong != "" })

@@ -11,26 +11,25 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// Touched counts what patches change in files that the release has: the cost of the next
-// rebase. New files, and changes of those by later patches, cost nothing.
+// Touched counts the changes of patches in files of the release: the cost of the next rebase.
+// New files, and changes of them by later patches, do not count.
 type Touched struct {
 	Files   int `json:"files"`
 	Added   int `json:"added"`   // lines
 	Removed int `json:"removed"` // lines
 }
 
-// Lines is the number of lines that were added or removed.
+// Lines is the number of lines added or removed.
 func (t Touched) Lines() int { return t.Added + t.Removed }
 
-// NewFiles counts the new files that the patches of a series bring, see series.NewFileFolders.
+// NewFiles counts the new files that the patches of a series add, see series.NewFileFolders.
 type NewFiles struct {
 	Files int `json:"files"`
 	Lines int `json:"lines"`
-	// Own are the paths of those that the series has a form of its own of.
+	// Own are the paths of those of which the series has its own version.
 	Own []string `json:"own,omitempty"`
 }
 
-// countPatches reads the patches of s.
 func (r *Report) countPatches(s series.Series) error {
 	patches, err := s.Patches()
 	if err != nil {
@@ -59,14 +58,12 @@ func (r *Report) countPatches(s series.Series) error {
 			switch {
 			case f.IsNew:
 				created[f.NewName] = true
-				continue
-			case created[f.OldName]:
-				continue
-			}
-			existing[f.OldName] = true
-			for _, fragment := range f.TextFragments {
-				r.Touched.Added += int(fragment.LinesAdded)
-				r.Touched.Removed += int(fragment.LinesDeleted)
+			case !created[f.OldName]:
+				existing[f.OldName] = true
+				for _, fragment := range f.TextFragments {
+					r.Touched.Added += int(fragment.LinesAdded)
+					r.Touched.Removed += int(fragment.LinesDeleted)
+				}
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable writes the reports for the user.
+// WriteTable writes the reports as a table for people.
 func WriteTable(w io.Writer, reports []Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tLINES IN EXISTING FILES\tNEW FILES\tGATE\tSTAGE\tDEFAULT\t")
@@ -41,10 +41,10 @@ func WriteTable(w io.Writer, reports []Report) error {
 	return nil
 }
 
-// stage names the stage that a gate reports.
+// stage is the name of a reported stage.
 func stage(reported string) string { return cmp.Or(reported, "GA") }
 
-// remark says what is wrong with the gate, or why it is not known whether something is.
+// remark says what is wrong with the gate, or why that is unknown.
 func remark(r Report, g Gate) string {
 	switch {
 	case g.Wrong != "":
@@ -55,9 +55,9 @@ func remark(r Report, g Gate) string {
 	return ""
 }
 
-// WriteTSV writes one gate a line, without a heading: series, release, patches, files
-// touched, lines added, lines removed, gate, stage, default, remark, lines of patches, new
-// files, lines of these, own forms of new files.
+// WriteTSV writes one line per gate, without a header: series, release, patches, files touched,
+// lines added, lines removed, gate, stage, default, remark, lines of patches, new files, lines
+// of new files, own versions of new files.
 func WriteTSV(w io.Writer, reports []Report) error {
 	for _, r := range reports {
 		for _, g := range r.Gates {
