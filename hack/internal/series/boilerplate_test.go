@@ -56,12 +56,12 @@ func TestALicenseHeaderIsAddedAndCut(t *testing.T) {
 			if got := string(header.Cut(c.path, []byte(c.tree))); got != c.here {
 				t.Errorf("from a tree comes %q, want %q", got, c.here)
 			}
-			if !header.IsInverse(c.path, []byte(c.tree)) {
+			if !header.IsReversible(c.path, []byte(c.tree)) {
 				t.Error("it is said not to come back as it is")
 			}
 		})
 	}
-	if bare := []byte("package a\n"); header.IsInverse("a.go", bare) || string(header.Cut("a.go", bare)) != string(bare) {
+	if bare := []byte("package a\n"); header.IsReversible("a.go", bare) || string(header.Cut("a.go", bare)) != string(bare) {
 		t.Error("a file of a tree without a header is said to come back without one")
 	}
 }
@@ -74,7 +74,7 @@ func TestAProjectWithoutAHeader(t *testing.T) {
 	})
 	for name, want := range map[string]string{"v1.33": "package a\n", "tekton-v1.10": projectHeader + "\npackage a\n"} {
 		header := headerOf(t, l, name)
-		if got := header.Add("a.go", []byte("package a\n")); string(got) != want || !header.IsInverse("a.go", got) {
+		if got := header.Add("a.go", []byte("package a\n")); string(got) != want || !header.IsReversible("a.go", got) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -13,18 +13,18 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// newFileTrailer starts a line of a patch's message that names a new file which the patch
-// brings. The patch itself does not have the file.
+// newFileTrailer is the trailer of a patch's message that names a new file which the patch
+// adds. The diff of the patch does not contain the file.
 const newFileTrailer = "New-File: "
 
-// NewFileFolders are the folders of the new files that join packages of the release, each at
-// its upstream path: the forms of this series alone, then those of all series.
+// NewFileFolders are the folders of the new files in packages of the release, each at its
+// upstream path: own has the versions for this series only, common those for all series.
 func (s Series) NewFileFolders() (own, common string) {
 	return filepath.Join(s.Dir, "new"), filepath.Join(filepath.Dir(s.Dir), "new")
 }
 
-// NewFileFolder is the one of NewFileFolders in which the series finds the new file at path.
-// Where neither has the file, it is the common one.
+// NewFileFolder is the one of NewFileFolders that the series takes the new file at path from. If
+// neither has the file, it is the common one.
 func (s Series) NewFileFolder(path string) string {
 	own, common := s.NewFileFolders()
 	if _, err := os.Lstat(filepath.Join(own, filepath.FromSlash(path))); err == nil {
@@ -33,8 +33,8 @@ func (s Series) NewFileFolder(path string) string {
 	return common
 }
 
-// SplitMessage cuts the trailers that name new files out of a patch as the series has it. It
-// returns the patch without them, and the paths that they name.
+// SplitMessage removes the trailers that name new files from a patch. It returns the patch
+// without them, and the paths that they name.
 func SplitMessage(patch []byte) (rest []byte, newFiles []string) {
 	end := messageEnd(patch)
 	last := bytes.LastIndex(bytes.TrimRight(patch[:end], "\n"), []byte("\n\n"))
@@ -62,35 +62,35 @@ func JoinMessage(patch []byte, newFiles []string) []byte {
 	if len(newFiles) == 0 {
 		return patch
 	}
-	at := messageEnd(patch)
+	end := messageEnd(patch)
 	trailers := newFileTrailer + strings.Join(newFiles, "\n"+newFileTrailer) + "\n\n"
-	return slices.Concat(patch[:at], []byte(trailers), patch[at:])
+	return slices.Concat(patch[:end], []byte(trailers), patch[end:])
 }
 
-// HasTrailer reports whether a commit's message has a line that only a patch file may have.
+// HasTrailer reports whether a commit message names a new file. Only those of patch files may.
 func HasTrailer(message string) bool {
 	return strings.HasPrefix(message, newFileTrailer) || strings.Contains(message, "\n"+newFileTrailer)
 }
 
-// messageEnd is where the message of a patch ends: at its diff, or at the line "---" before
-// it, or at the end of a patch that changes no existing file.
+// messageEnd is the offset at which the message of a patch ends: at the diff, at the line "---"
+// before it, or at the end of a patch that changes no existing file.
 func messageEnd(patch []byte) int {
-	at := 0
+	end := 0
 	for line := range bytes.Lines(patch) {
 		if bytes.HasPrefix(line, []byte("diff --git ")) || string(bytes.TrimRight(line, "\r\n")) == "---" {
-			return at
+			return end
 		}
-		at += len(line)
+		end += len(line)
 	}
-	return at
+	return end
 }
 
-// ModuleFolders are the folders of this module whose files go into every tree of Kubernetes, at
-// the same path.
+// ModuleFolders are the folders of this module whose files are copied into every tree of
+// Kubernetes, at the same path.
 var ModuleFolders = []string{"pkg", "staging"}
 
-// CheckNewFiles finds new files that no patch brings, forms of a series that are the same
-// as the common one, and files that repeat the license header.
+// CheckNewFiles finds new files that no patch adds, versions for one series that equal the
+// common one, and files that contain the license header.
 func CheckNewFiles(l layout.Layout) error {
 	ofKubernetes, err := names(l, "")
 	if err != nil {
@@ -103,11 +103,11 @@ func CheckNewFiles(l layout.Layout) error {
 	return errors.Join(checkNewFiles(l, ofKubernetes, "patches/new"), checkNewFiles(l, ofTekton, "patches/tekton/new"))
 }
 
-// checkNewFiles is CheckNewFiles for the series of one project, which share the folder common.
+// checkNewFiles is CheckNewFiles for the series of one project; common is their shared folder.
 func checkNewFiles(l layout.Layout, names []string, common string) error {
 	var found []error
-	var last Boilerplate      // the one that all common files were checked with
-	used := map[string]bool{} // the common forms that a patch brings
+	var last Boilerplate      // the header that the common files were last checked for
+	used := map[string]bool{} // the common files that a patch adds
 	for _, name := range names {
 		s, err := Load(l, name)
 		if err != nil {
@@ -126,18 +126,18 @@ func checkNewFiles(l layout.Layout, names []string, common string) error {
 				found = append(found, checkHeaders(l, header, ModuleFolders...))
 			}
 		}
-		brought, err := s.NewFiles()
+		added, err := s.NewFiles()
 		if err != nil {
 			return err
 		}
 		ownDir, commonDir := s.NewFileFolders()
-		for _, file := range brought {
+		for _, file := range added {
 			if s.NewFileFolder(file) == commonDir {
 				used[file] = true
 			}
 		}
 		for _, file := range filesIn(ownDir) {
-			if !slices.Contains(brought, file) {
+			if !slices.Contains(added, file) {
 				found = append(found, fmt.Errorf("no patch of series %s brings %s/%s: delete it, or name it with a line %q in the message of a patch", name, own, file, newFileTrailer+file))
 			} else if sameFile(filepath.Join(ownDir, file), filepath.Join(commonDir, file)) {
 				found = append(found, fmt.Errorf("%s/%s is the same as %s/%s: delete it", own, file, common, file))
@@ -152,7 +152,7 @@ func checkNewFiles(l layout.Layout, names []string, common string) error {
 	return errors.Join(found...)
 }
 
-// checkHeaders finds files in folders of this repository that repeat the license header.
+// checkHeaders finds files in folders of this repository that contain the license header.
 func checkHeaders(l layout.Layout, header Boilerplate, folders ...string) error {
 	var found []error
 	for _, folder := range folders {
@@ -167,7 +167,7 @@ func checkHeaders(l layout.Layout, header Boilerplate, folders ...string) error 
 	return errors.Join(found...)
 }
 
-// NewFiles lists the paths of the new files that the patches of s bring, in their order.
+// NewFiles lists the paths of the new files that the patches of s add, in patch order.
 func (s Series) NewFiles() ([]string, error) {
 	patches, err := s.Patches()
 	if err != nil {
@@ -185,7 +185,7 @@ func (s Series) NewFiles() ([]string, error) {
 	return paths, nil
 }
 
-// filesIn lists the files below dir with forward slashes; none if there is no such folder.
+// filesIn lists the files below dir as slash-separated paths; none if dir does not exist.
 func filesIn(dir string) []string {
 	var paths []string
 	fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error { //nolint:errcheck // a folder that cannot be read has no files

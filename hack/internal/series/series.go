@@ -1,5 +1,5 @@
-// Package series reads which release each series of patches stands on: of Kubernetes, or of
-// Tekton Pipelines.
+// Package series reads the series of patches: for each, the release of Kubernetes or Tekton
+// Pipelines that it is based on.
 package series
 
 import (
@@ -18,32 +18,32 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// The modules of a release. The staging modules of Kubernetes are modules of their own.
+// The main modules of the releases.
 const (
 	kubernetes = "k8s.io/kubernetes"
 	tekton     = "github.com/tektoncd/pipeline"
 )
 
-// tektonPrefix starts the name of a series of Tekton. Its folder is patches/tekton/<minor>.
+// tektonPrefix is the prefix of the names of Tekton series, which are in patches/tekton/<minor>.
 const tektonPrefix = "tekton-"
 
-// ErrUnknown is returned by Load for a series that patches/ does not have.
+// ErrUnknown is returned by Load for a series that is not in patches/.
 var ErrUnknown = errors.New("unknown series")
 
-// Series is the patches of one minor, and the release they stand on.
+// Series is the patches of one minor, and the release that they apply to.
 type Series struct {
-	Name    string // the minor: "v1.33", or "tekton-v1.10" of Tekton
+	Name    string // the minor: "v1.33", or "tekton-v1.10" for Tekton
 	Release string // the tag: "v1.33.13"
 	Dir     string // absolute path of patches/<minor> or patches/tekton/<minor>
 }
 
-// IsTekton reports whether the series called name patches Tekton Pipelines, and not Kubernetes.
+// IsTekton reports whether the series called name patches Tekton Pipelines, not Kubernetes.
 func IsTekton(name string) bool { return strings.HasPrefix(name, tektonPrefix) }
 
-// Minor is the minor that the series called name is about: "v1.10" of "tekton-v1.10".
+// Minor is the minor of the series called name: "v1.10" for "tekton-v1.10".
 func Minor(name string) string { return strings.TrimPrefix(name, tektonPrefix) }
 
-// Folder is where the series called name stands, from the root of the repository.
+// Folder is the folder of the series called name, relative to the root of the repository.
 func Folder(name string) string {
 	if IsTekton(name) {
 		return path.Join("patches", "tekton", Minor(name))
@@ -51,10 +51,10 @@ func Folder(name string) string {
 	return path.Join("patches", name)
 }
 
-// IsTekton reports whether the series patches Tekton Pipelines, and not Kubernetes.
+// IsTekton reports whether the series patches Tekton Pipelines, not Kubernetes.
 func (s Series) IsTekton() bool { return IsTekton(s.Name) }
 
-// Module is the module that the release is, without staging modules.
+// Module is the main module of the release.
 func (s Series) Module() string {
 	if s.IsTekton() {
 		return tekton
@@ -62,7 +62,7 @@ func (s Series) Module() string {
 	return kubernetes
 }
 
-// Project is the name of what the release is one of.
+// Project is the name of the project that the series patches.
 func (s Series) Project() string {
 	if s.IsTekton() {
 		return "Tekton Pipelines"
@@ -70,8 +70,8 @@ func (s Series) Project() string {
 	return "Kubernetes"
 }
 
-// Load returns the series called name, which is a minor such as "v1.33" or "tekton-v1.10".
-// ErrUnknown is in the chain of the error for a name that patches/ does not have.
+// Load returns the series called name, such as "v1.33" or "tekton-v1.10". For a series that
+// is not in patches/ the error wraps ErrUnknown.
 func Load(l layout.Layout, name string) (Series, error) {
 	dir := filepath.Join(l.Root, filepath.FromSlash(Folder(name)))
 	s := Series{Name: name, Dir: dir}
@@ -108,8 +108,8 @@ func (s Series) GoMod() (*modfile.File, error) {
 	return modfile.Parse(path, data, nil)
 }
 
-// Replaced lists the modules of the release that are there at another version, as in
-// "k8s.io/cri-client v0.33.13": those that the series' go.mod replaces.
+// Replaced lists the modules that the series' go.mod replaces by another version than the
+// release's, as in "k8s.io/cri-client v0.33.13".
 func (s Series) Replaced() ([]string, error) {
 	mod, err := s.GoMod()
 	if err != nil {
@@ -122,10 +122,10 @@ func (s Series) Replaced() ([]string, error) {
 	return replaced, nil
 }
 
-// incompleteFile, in the folder of a series that is being made, says what the series lacks.
+// incompleteFile, in the folder of an unfinished series, says what the series lacks.
 const incompleteFile = "incomplete"
 
-// Incomplete says what the series lacks. It is empty for a series that is whole.
+// Incomplete says what the series lacks. It is empty for a complete series.
 func (s Series) Incomplete() (string, error) {
 	text, err := os.ReadFile(filepath.Join(s.Dir, incompleteFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -134,8 +134,7 @@ func (s Series) Incomplete() (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// Names lists the series of Kubernetes that patches/ has, oldest first, but for those that
-// are incomplete.
+// Names lists the complete series of Kubernetes in patches/, oldest first.
 func Names(l layout.Layout) ([]string, error) {
 	all, err := names(l, "")
 	return slices.DeleteFunc(all, func(name string) bool {
@@ -144,7 +143,7 @@ func Names(l layout.Layout) ([]string, error) {
 	}), err
 }
 
-// All lists the series that patches/ has: those of Kubernetes, oldest first, then Tekton's.
+// All lists all series in patches/: those of Kubernetes, oldest first, then Tekton's.
 func All(l layout.Layout) ([]string, error) {
 	ofKubernetes, err := names(l, "")
 	if err != nil {
@@ -154,7 +153,7 @@ func All(l layout.Layout) ([]string, error) {
 	return append(ofKubernetes, ofTekton...), err
 }
 
-// Siblings lists the series that share new files with s: those of the same project.
+// Siblings lists the series of the same project as s, which share new files. It includes s.
 func (s Series) Siblings(l layout.Layout) ([]string, error) {
 	if s.IsTekton() {
 		return names(l, tektonPrefix)
@@ -162,7 +161,8 @@ func (s Series) Siblings(l layout.Layout) ([]string, error) {
 	return names(l, "")
 }
 
-// names lists the series whose names start with prefix and a minor.
+// names lists the series of one project, oldest first: prefix is tektonPrefix, or empty for
+// Kubernetes.
 func names(l layout.Layout, prefix string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(l.Root, filepath.FromSlash(Folder(prefix+"v*")), "go.mod"))
 	if err != nil {
@@ -176,13 +176,13 @@ func names(l layout.Layout, prefix string) ([]string, error) {
 	return found, nil
 }
 
-// SupportedSkew is how many minors a kubelet may be older than the API server, see
+// SupportedSkew is the number of minors that a kubelet may be older than kube-apiserver, see
 // https://kubernetes.io/releases/version-skew-policy/#kubelet.
 const SupportedSkew = 3
 
-// Older lists the minors before the series' that a kubelet may have beside its API
-// server, as far as patches/ pins them, oldest first: the newest of them, at most n. Their
-// patches may be incomplete: a stock kubelet needs none.
+// Older lists the series of older minors whose kubelets the version skew policy supports with
+// the kube-apiserver of s, oldest first, and at most the newest n. Incomplete series count,
+// because a stock kubelet needs no patches.
 func (s Series) Older(l layout.Layout, n int) ([]string, error) {
 	all, err := names(l, "")
 	if err != nil {
@@ -194,8 +194,8 @@ func (s Series) Older(l layout.Layout, n int) ([]string, error) {
 	return older[max(0, len(older)-n):], nil
 }
 
-// Newer are the minors that the series' is upgraded to one after the other, as far as patches/
-// has each. Their patches may be incomplete.
+// Newer lists the series of the minors that s is upgraded to one after the other, up to the
+// first minor that is not in patches/. Incomplete series count.
 func (s Series) Newer(l layout.Layout) ([]string, error) {
 	all, err := names(l, "")
 	if err != nil {
@@ -211,12 +211,12 @@ func (s Series) Newer(l layout.Layout) ([]string, error) {
 	}
 }
 
-// minor is the number of a minor: 33 of v1.33.
+// minor is the number of a minor: 33 for v1.33.
 func minor(name string) int {
 	_, number, _ := strings.Cut(name, ".")
 	n, err := strconv.Atoi(number)
 	if err != nil {
-		return 0 // Load takes no such name
+		return 0 // Load refuses such a name
 	}
 	return n
 }
@@ -224,15 +224,15 @@ func minor(name string) int {
 // Staging is the version of the release's staging modules: "v0.33.13" for "v1.33.13".
 func (s Series) Staging() string { return "v0" + strings.TrimPrefix(s.Release, "v1") }
 
-// Patches lists the series' patch files in the order in which they apply.
+// Patches lists the series' patch files in the order of application.
 func (s Series) Patches() ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.patch"))
 	slices.Sort(files)
 	return files, err
 }
 
-// ImportPath is the import path of the package in folder, a path with forward slashes from the
-// root of the tree of s.
+// ImportPath is the import path of the package in folder, a slash-separated path relative to
+// the root of the tree of s.
 func (s Series) ImportPath(folder string) string {
 	if s.IsTekton() {
 		return path.Join(tekton, folder)
@@ -240,8 +240,8 @@ func (s Series) ImportPath(folder string) string {
 	return ImportPath(folder)
 }
 
-// ImportPath is the import path of the package of Kubernetes in folder, a path with forward slashes from
-// the root of a release's tree: staging modules are modules of their own.
+// ImportPath is the import path of the Kubernetes package in folder, a slash-separated path
+// relative to the root of a tree. Staging modules are separate modules.
 func ImportPath(folder string) string {
 	if staged, ok := strings.CutPrefix(folder, "staging/src/"); ok {
 		return staged

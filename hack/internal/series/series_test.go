@@ -167,11 +167,7 @@ func TestNewerAreTheMinorsAfter(t *testing.T) {
 }
 
 func TestPatchesOfThisRepositoryBringAllItsNewFiles(t *testing.T) {
-	l, err := layout.Find(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := CheckNewFiles(l); err != nil {
+	if err := CheckNewFiles(layout.MustFind()); err != nil {
 		t.Error(err)
 	}
 }

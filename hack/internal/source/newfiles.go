@@ -128,7 +128,7 @@ func (f newFile) checkImports() error {
 // that git writes without quotes, and the next tree gets the same text.
 func (f newFile) canStandAlone(header series.Boilerplate) bool {
 	plain := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
-	return !strings.ContainsFunc(f.path, plain) && !bytes.ContainsRune(f.content, 0) && header.IsInverse(f.path, f.content)
+	return !strings.ContainsFunc(f.path, plain) && !bytes.ContainsRune(f.content, 0) && header.IsReversible(f.path, f.content)
 }
 
 // write puts the file below the folder root.
@@ -320,7 +320,7 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 			}
 			if f.canStandAlone(header) {
 				owners.brought[p], by[p] = true, c.id
-			} else if !header.IsInverse(p, f.content) {
+			} else if !header.IsReversible(p, f.content) {
 				bare[p] = true
 			}
 		}
