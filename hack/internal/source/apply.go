@@ -89,7 +89,7 @@ func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) erro
 	if p, ok := by[released[0]]; ok {
 		return fmt.Errorf("%s of series %s brings the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
 	}
-	return fmt.Errorf("%s has the new files %s", a.series.Release, some(released))
+	return fmt.Errorf("%s has the new files %s", a.series.Release, abbreviate(released))
 }
 
 // recordPatches notes the commits that `git am` made of the first of patches.

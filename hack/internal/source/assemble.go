@@ -59,7 +59,7 @@ func (a *assembly) run(ctx context.Context) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found && a.current(ctx) {
+	if found && a.isUpToDate(ctx) {
 		a.step.Cached("unchanged")
 		return a.result(), nil
 	}
@@ -67,7 +67,7 @@ func (a *assembly) run(ctx context.Context) (*Tree, error) {
 		err = a.create(ctx)
 	}
 	if err == nil {
-		err = a.settle(ctx, a.update(ctx))
+		err = a.restore(ctx, a.update(ctx))
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("assembling %s was interrupted, the next time it goes on: %w", filepath.Base(a.tree.Dir), ctx.Err())
@@ -92,8 +92,8 @@ func (a *assembly) lockFile() string {
 	return filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.Dir)+".lock")
 }
 
-// lockShown is lock with a step of its own if it has to wait.
-func (a *assembly) lockShown(ctx context.Context, r *progress.Reporter) (unlock func(), err error) {
+// lockWithStep is lock with a step of its own if it has to wait.
+func (a *assembly) lockWithStep(ctx context.Context, r *progress.Reporter) (unlock func(), err error) {
 	if unlock, err = lockfile.TryLock(a.lockFile()); !errors.Is(err, lockfile.ErrHeld) {
 		return unlock, err
 	}
@@ -102,8 +102,8 @@ func (a *assembly) lockShown(ctx context.Context, r *progress.Reporter) (unlock 
 	return unlock, a.step.End(err)
 }
 
-// current reports whether the tree that find has found clean is what the inputs give.
-func (a *assembly) current(ctx context.Context) bool {
+// isUpToDate reports whether the tree that find has found clean is what the inputs give.
+func (a *assembly) isUpToDate(ctx context.Context) bool {
 	if a.state.Key != a.key {
 		return false
 	}
@@ -119,7 +119,7 @@ func (a *assembly) current(ctx context.Context) bool {
 
 // create makes the tree with the release alone in it, beside its place, and moves it there.
 func (a *assembly) create(ctx context.Context) error {
-	release, err := pristine(ctx, a.layout, a.series, a.in.release, a.step)
+	release, err := releaseRepo(ctx, a.layout, a.series, a.in.release, a.step)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (a *assembly) create(ctx context.Context) error {
 		return err
 	}
 	made := repo{gitrepo.Repo{Dir: beside, Log: a.step.Log()}}
-	commit, err := made.cloneOf(ctx, release)
+	commit, err := made.cloneRelease(ctx, release)
 	if err != nil {
 		return fmt.Errorf("writing the files of %s: %w", a.series.Release, err)
 	}
@@ -147,17 +147,17 @@ func (a *assembly) create(ctx context.Context) error {
 	return os.Rename(beside, a.tree.Dir)
 }
 
-// settleTime is how long an interrupted assembly may take to put the tree in order.
-const settleTime = time.Minute
+// restoreTimeout is how long an interrupted assembly may take to put the tree in order.
+const restoreTimeout = time.Minute
 
 // update makes the commits that follow the last step whose input is unchanged.
 func (a *assembly) update(ctx context.Context) error {
 	// Commits that WritePatches saved, for example, are no step of ours.
-	if err := a.keepForeign(ctx); err != nil {
+	if err := a.saveForeignHead(ctx); err != nil {
 		return err
 	}
 	steps := a.unchanged()
-	a.state = &state{Busy: true, Steps: a.state.Steps, Written: a.state.Written, Patches: a.in.storedHashes(), NewFiles: a.in.files()}
+	a.state = &state{Busy: true, Steps: a.state.Steps, Written: a.state.Written, Patches: a.in.patchHashes(), NewFiles: a.in.newFileHashes()}
 	if err := writeState(a.tree.Dir, a.state); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (a *assembly) unchanged() []stateStep {
 
 // fetchRelease brings another release's commit into the tree's repository.
 func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
-	release, err := pristine(ctx, a.layout, a.series, a.in.release, a.step)
+	release, err := releaseRepo(ctx, a.layout, a.series, a.in.release, a.step)
 	if err != nil {
 		return "", err
 	}
@@ -255,22 +255,22 @@ func (a *assembly) commitStaged(ctx context.Context, k kind, input, text string)
 	return writeState(a.tree.Dir, a.state)
 }
 
-// settle puts the tree in order after err: at the last commit that was made, with no
+// restore puts the tree in order after err: at the last commit that was made, with no
 // file changed. A tree that stopped at a conflict is in order.
-func (a *assembly) settle(ctx context.Context, err error) error {
+func (a *assembly) restore(ctx context.Context, err error) error {
 	var conflict *ConflictError
 	if err == nil || errors.As(err, &conflict) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 	defer cancel()
-	settleErr := a.tree.unlock()
-	if settleErr == nil {
-		settleErr = a.tree.moveTo(ctx, a.state.last())
+	restoreErr := a.tree.unlock()
+	if restoreErr == nil {
+		restoreErr = a.tree.moveTo(ctx, a.state.last())
 	}
-	if settleErr != nil {
+	if restoreErr != nil {
 		// The state still says busy: the next assembly tries again.
-		return errors.Join(err, fmt.Errorf("the tree is left half-made and the next `podenv tree` puts it in order: %w", settleErr))
+		return errors.Join(err, fmt.Errorf("the tree is left half-made and the next `podenv tree` puts it in order: %w", restoreErr))
 	}
 	a.state.Busy = false
 	return errors.Join(err, writeState(a.tree.Dir, a.state))

@@ -60,7 +60,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 	case len(dirty) > 0:
 		return false, a.uncommitted(dirty)
 	case !st.known(head):
-		commits, err := a.tree.Lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.commits()...)...)
+		commits, err := a.tree.Lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.savedCommits()...)...)
 		if err != nil {
 			return false, err
 		}
@@ -97,12 +97,12 @@ func (a *assembly) unfinished() error {
 }
 
 func (a *assembly) uncommitted(files []string) error {
-	return a.editedError("not committed: "+some(files),
+	return a.editedError("not committed: "+abbreviate(files),
 		fmt.Sprintf("commit them with `git -C %[1]s add --all && git -C %[1]s commit`, then %[2]s", run.Quote(a.tree.Dir), a.writeCommand()))
 }
 
 func (a *assembly) unwritten(commits []string) error {
-	return a.editedError("commits that are in no patch: "+some(commits), a.writeCommand())
+	return a.editedError("commits that are in no patch: "+abbreviate(commits), a.writeCommand())
 }
 
 // writeCommand tells how commits get into patches.
@@ -110,8 +110,8 @@ func (a *assembly) writeCommand() string {
 	return fmt.Sprintf("write the commits to %s with `podenv patches --series %s`", series.Folder(a.series.Name), a.series.Name)
 }
 
-// some lists the first few of items.
-func some(items []string) string {
+// abbreviate lists the first few of items.
+func abbreviate(items []string) string {
 	const most = 8
 	if len(items) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)
@@ -130,7 +130,7 @@ func (a *assembly) discard(ctx context.Context, dirty []string) error {
 		if err := a.saveFiles(ctx); err != nil {
 			return err
 		}
-	} else if err := a.keepForeign(ctx); err != nil {
+	} else if err := a.saveForeignHead(ctx); err != nil {
 		return err
 	}
 	return a.tree.moveTo(ctx, a.state.last())
@@ -140,7 +140,7 @@ func (a *assembly) discard(ctx context.Context, dirty []string) error {
 // since are not its to drop. Changed files may be a half-applied patch or an edit; they
 // are kept aside.
 func (a *assembly) recover(ctx context.Context, head string, dirty []string) error {
-	others, err := a.tree.Lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.commits()...)...)
+	others, err := a.tree.Lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.savedCommits()...)...)
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func (a *assembly) recover(ctx context.Context, head string, dirty []string) err
 	return a.tree.moveTo(ctx, a.state.last())
 }
 
-// keepForeign keeps the commit that is checked out under a ref, if assembly did not make it.
-func (a *assembly) keepForeign(ctx context.Context) error {
+// saveForeignHead keeps the commit that is checked out under a ref, if assembly did not make it.
+func (a *assembly) saveForeignHead(ctx context.Context) error {
 	head, err := a.tree.head(ctx)
 	if err != nil || a.state.made(head) {
 		return err
@@ -173,7 +173,7 @@ func (a *assembly) keepForeign(ctx context.Context) error {
 	if head == a.state.Written {
 		return a.tree.Run(ctx, "update-ref", writtenRef, head)
 	}
-	return a.keep(ctx, head)
+	return a.saveCommit(ctx, head)
 }
 
 // saveFiles commits the files as they are, untracked ones included, under a ref.
@@ -193,11 +193,11 @@ func (a *assembly) saveFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.keep(ctx, commit)
+	return a.saveCommit(ctx, commit)
 }
 
-// keep gives commit a ref, so that git never deletes it.
-func (a *assembly) keep(ctx context.Context, commit string) error {
+// saveCommit gives commit a ref, so that git never deletes it.
+func (a *assembly) saveCommit(ctx context.Context, commit string) error {
 	ref := savedRefs + time.Now().UTC().Format("20060102-150405") + "-" + commit[:12]
 	a.step.Now("keeping what the tree held as %s", ref)
 	return a.tree.Run(ctx, "update-ref", ref, commit)

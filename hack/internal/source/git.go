@@ -65,20 +65,20 @@ var treeConfig = []string{
 	"--config=index.version=4",
 }
 
-// outside runs a git command that makes a repository. Were GIT_DIR set, git would take the
+// runOutsideRepo runs a git command that makes a repository. Were GIT_DIR set, git would take the
 // new work tree's place for fixed, and it is about to be renamed.
-func outside(ctx context.Context, log io.Writer, args ...string) error {
+func runOutsideRepo(ctx context.Context, log io.Writer, args ...string) error {
 	args = append([]string{"-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "git"}, args...)
 	return run.Command(ctx, "env", args...).Env(gitrepo.Hermetic...).Log(log).Run()
 }
 
-// cloneOf makes r a repository with the release checked out, and returns its commit.
+// cloneRelease makes r a repository with the release checked out, and returns its commit.
 // The pack is shared by hard link where the file system allows it, which is safe as git
 // never writes to one: each tree stands on its own and the cache may be deleted. With
 // --local git would not fall back to a copy.
-func (r repo) cloneOf(ctx context.Context, release repo) (string, error) {
+func (r repo) cloneRelease(ctx context.Context, release repo) (string, error) {
 	args := append([]string{"clone", "--quiet", "--no-checkout", "--template="}, treeConfig...)
-	if err := outside(ctx, r.Log, append(args, release.Dir, r.Dir)...); err != nil {
+	if err := runOutsideRepo(ctx, r.Log, append(args, release.Dir, r.Dir)...); err != nil {
 		return "", err
 	}
 	// A release is checked out byte for byte, whatever its .gitattributes say.

@@ -89,7 +89,7 @@ func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership,
 
 // isNewFile reports whether the path belongs to this module: as a file that came from it, or
 // as one that the user has added to a folder of its.
-func (o *ownership) isNewFile(p string) bool {
+func (o *ownership) isModuleFile(p string) bool {
 	return o.newFiles[p] || o.isNewFolder(path.Dir(p))
 }
 
@@ -105,13 +105,13 @@ func (o *ownership) isNewFolder(dir string) bool {
 // notInPatches lists the paths that are kept elsewhere.
 func (o *ownership) notInPatches(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
-		return !o.isNewFile(p) && !o.gen.isGenerated(p)
+		return !o.isModuleFile(p) && !o.gen.isGenerated(p)
 	})
 }
 
 // check refuses a history that patches cannot hold.
 func (r repo) check(commits []treeCommit, st *state, o *ownership) error {
-	if id := commits[0].id; !slices.Contains(st.commits(), id) {
+	if id := commits[0].id; !slices.Contains(st.savedCommits(), id) {
 		return fmt.Errorf("the release's commit %s is not the one that podenv made: make the change a commit of its own on top of %s", commits[0].title(), st.Steps[0].Commit[:12])
 	}
 	for _, c := range commits[1:] {
@@ -130,7 +130,7 @@ func (r repo) checkCommit(c treeCommit, o *ownership) error {
 	if c.kind != kindPatch {
 		// It is left out of the patches, so nothing that belongs there may be in it.
 		for _, p := range c.paths {
-			if !o.isNewFile(p) && !o.gen.isGenerated(p) {
+			if !o.isModuleFile(p) && !o.gen.isGenerated(p) {
 				return fmt.Errorf("commit %s is podenv's own, but also changes %s: take that out (`git -C %s reset --soft HEAD^` if it is the last) and commit it by itself", c.title(), p, dir)
 			}
 		}

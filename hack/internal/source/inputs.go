@@ -21,7 +21,7 @@ type inputs struct {
 // readInputs reads what the tree is made of; of a stock tree that is the release alone.
 func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	in := &inputs{}
-	parts := []string{"release", pristineVersion, s.Release}
+	parts := []string{"release", releaseRepoVersion, s.Release}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(s.Dir, name))
 		if err != nil {
@@ -53,7 +53,7 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 }
 
 // files are all new files that go into the tree.
-func (in *inputs) files() map[string]string {
+func (in *inputs) newFileHashes() map[string]string {
 	hashes := map[string]string{}
 	for _, f := range in.newFiles {
 		hashes[f.path] = f.hash()
@@ -66,8 +66,8 @@ func (in *inputs) files() map[string]string {
 	return hashes
 }
 
-// storedHashes are those of the patch files.
-func (in *inputs) storedHashes() []string {
+// patchHashes are those of the patch files.
+func (in *inputs) patchHashes() []string {
 	hashes := make([]string, len(in.patches))
 	for i, p := range in.patches {
 		hashes[i] = patchHash(p.stored)

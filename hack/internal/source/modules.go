@@ -190,12 +190,12 @@ var ErrChecksum = errors.New("checksum mismatch")
 // ErrDownload is returned where a module of the release cannot be had.
 var ErrDownload = errors.New("cannot download")
 
-// absent is how a proxy and a version control system say that a version does not exist.
-var absent = regexp.MustCompile(`(?i)404|410|not found|no matching versions|unknown revision|file does not exist|no such file`)
+// notFound is how a proxy and a version control system say that a version does not exist.
+var notFound = regexp.MustCompile(`(?i)404|410|not found|no matching versions|unknown revision|file does not exist|no such file`)
 
 func downloadError(m module.Version, reason string) error {
 	next := "see that the Go module proxy can be reached (`go env GOPROXY`), or fill the module cache on a machine where it can"
-	if absent.MatchString(reason) && !strings.Contains(reason, "no such host") {
+	if notFound.MatchString(reason) && !strings.Contains(reason, "no such host") {
 		next = "there may be no such release: correct the versions in the series' go.mod"
 	}
 	return fmt.Errorf("%w %s: %s; %s", ErrDownload, m, strings.TrimSpace(reason), next)

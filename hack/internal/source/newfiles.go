@@ -52,10 +52,10 @@ func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error)
 			if err != nil {
 				return err
 			}
-			if d.IsDir() || editorLeaving(d.Name()) {
+			if d.IsDir() || isEditorFile(d.Name()) {
 				return nil
 			}
-			f, err := readStored(l.Root, path, header)
+			f, err := readWithHeader(l.Root, path, header)
 			if err != nil || f == nil {
 				return err
 			}
@@ -69,12 +69,12 @@ func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error)
 	return files, nil
 }
 
-func editorLeaving(name string) bool {
+func isEditorFile(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~")
 }
 
-// readIfThere reads the file at path under root; nil is a file that is not there.
-func readIfThere(root, path string) (*newFile, error) {
+// readIfExists reads the file at path under root; nil is a file that is not there.
+func readIfExists(root, path string) (*newFile, error) {
 	full := filepath.Join(root, filepath.FromSlash(path))
 	info, err := os.Lstat(full)
 	if errors.Is(err, os.ErrNotExist) {
@@ -94,10 +94,10 @@ func readIfThere(root, path string) (*newFile, error) {
 	return f, err
 }
 
-// readStored is readIfThere for a folder of this repository: it returns the file as a tree has it,
+// readWithHeader is readIfExists for a folder of this repository: it returns the file as a tree has it,
 // with its license header.
-func readStored(folder, path string, header series.Boilerplate) (*newFile, error) {
-	f, err := readIfThere(folder, path)
+func readWithHeader(folder, path string, header series.Boilerplate) (*newFile, error) {
+	f, err := readIfExists(folder, path)
 	if f != nil {
 		f.content = header.Add(path, f.content)
 	}
@@ -124,9 +124,9 @@ func (f newFile) checkImports() error {
 	return nil
 }
 
-// canStandAlone reports whether a patch can bring the file by its name: it is text at a path
+// canStoreSeparately reports whether a patch can bring the file by its name: it is text at a path
 // that git writes without quotes, and the next tree gets the same text.
-func (f newFile) canStandAlone(header series.Boilerplate) bool {
+func (f newFile) canStoreSeparately(header series.Boilerplate) bool {
 	plain := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
 	return !strings.ContainsFunc(f.path, plain) && !bytes.ContainsRune(f.content, 0) && header.IsReversible(f.path, f.content)
 }
@@ -175,7 +175,7 @@ func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newF
 	roots := map[string]string{}
 	for _, c := range commits[1:] {
 		for _, p := range c.paths {
-			if owners.isNewFile(p) {
+			if owners.isModuleFile(p) {
 				roots[p] = a.layout.Root
 			}
 		}
@@ -184,7 +184,7 @@ func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newF
 		roots[p] = a.series.NewFileFolder(p)
 	}
 	for p := range a.state.NewFiles {
-		if roots[p] == "" && !owners.isNewFile(p) {
+		if roots[p] == "" && !owners.isModuleFile(p) {
 			roots[p] = a.series.NewFileFolder(p) // no commit brings it any longer
 		}
 	}
@@ -209,13 +209,13 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 	if err != nil {
 		return nil, err
 	}
-	here, err := readStored(root, path, header)
+	here, err := readWithHeader(root, path, header)
 	if err != nil {
 		return nil, err
 	}
 	var want *newFile
 	if owners.brought[path] || root == a.layout.Root {
-		if want, err = readIfThere(a.tree.Dir, path); err != nil {
+		if want, err = readIfExists(a.tree.Dir, path); err != nil {
 			return nil, err
 		}
 	}
@@ -285,7 +285,7 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 		if len(own) > 0 && e.file != nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("%s: take the change over in the own form of %s (new/ beside its patches)", path, strings.Join(own, ", ")))
 		}
-		a.state.take(e.path, e.file)
+		a.state.recordNewFile(e.path, e.file)
 	}
 	return nil
 }
@@ -307,18 +307,18 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 	bare := map[string]bool{}
 	for _, c := range commits[1:] {
 		for _, p := range c.paths {
-			if c.kind != kindPatch || !slices.Contains(added, p) || owners.brought[p] || owners.isNewFile(p) || owners.gen.isGenerated(p) {
+			if c.kind != kindPatch || !slices.Contains(added, p) || owners.brought[p] || owners.isModuleFile(p) || owners.gen.isGenerated(p) {
 				continue
 			}
 			info, err := os.Lstat(filepath.Join(a.tree.Dir, filepath.FromSlash(p)))
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}
-			f, err := readIfThere(a.tree.Dir, p)
+			f, err := readIfExists(a.tree.Dir, p)
 			if err != nil {
 				return nil, err
 			}
-			if f.canStandAlone(header) {
+			if f.canStoreSeparately(header) {
 				owners.brought[p], by[p] = true, c.id
 			} else if !header.IsReversible(p, f.content) {
 				bare[p] = true

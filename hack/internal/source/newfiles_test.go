@@ -106,9 +106,9 @@ func TestExpandAndSplitAreInverse(t *testing.T) {
 			if empty || strings.Contains(string(stored), "b/pkg/a.go") {
 				t.Errorf("split gives\n%s", stored)
 			}
-			a, err := readIfThere(w.dir(), "pkg/a.go")
+			a, err := readIfExists(w.dir(), "pkg/a.go")
 			w.ok(err)
-			z, err := readIfThere(w.dir(), "z")
+			z, err := readIfExists(w.dir(), "z")
 			w.ok(err)
 			if diff := cmp.Diff(string(whole), string(expand(stored, []newFile{*a, *z}))); diff != "" {
 				t.Errorf("expand(split(patch)) (-want +got):\n%s", diff)

@@ -84,7 +84,7 @@ func newPatch(path string, stored []byte, s series.Series, header series.Boilerp
 	p := patchFile{path: path, stored: stored}
 	_, names := series.SplitMessage(stored)
 	for _, name := range names {
-		f, err := readStored(s.NewFileFolder(name), name, header)
+		f, err := readWithHeader(s.NewFileFolder(name), name, header)
 		if err != nil {
 			return patchFile{}, err
 		}
@@ -108,8 +108,8 @@ func newPatch(path string, stored []byte, s series.Series, header series.Boilerp
 	return p, nil
 }
 
-// readWhole reads a patch that has its new files in its diff.
-func readWhole(path string) (patchFile, error) {
+// readFullPatch reads a patch that has its new files in its diff.
+func readFullPatch(path string) (patchFile, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return patchFile{}, err

@@ -192,7 +192,7 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 		}
 	}
 	patches := plan(r.from.Name, from, r.in.patches, earlier)
-	if isDone(patches, r.in.patches) && slices.Equal(earlier, now) {
+	if matchesPlan(patches, r.in.patches) && slices.Equal(earlier, now) {
 		r.step.Cached("nothing to carry")
 		return false, nil
 	}
@@ -205,14 +205,14 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 	if err := r.commitNewFiles(ctx); err != nil {
 		return false, err
 	}
-	if err := r.tree.borrow(source.Dir, r.layout.Tree(r.series.Name)); err != nil {
+	if err := r.tree.addAlternates(source.Dir, r.layout.Tree(r.series.Name)); err != nil {
 		return false, err
 	}
-	r.state.Patches = r.in.storedHashes()
-	r.state.NewFiles = r.in.files()
+	r.state.Patches = r.in.patchHashes()
+	r.state.NewFiles = r.in.newFileHashes()
 	for _, p := range patches {
 		for _, f := range p.newFiles {
-			r.state.take(f.path, &f)
+			r.state.recordNewFile(f.path, &f)
 		}
 	}
 	if err := writeState(r.tree.Dir, r.state); err != nil {
@@ -231,9 +231,9 @@ func (r *rebase) refuseEdits(ctx context.Context) error {
 	return err
 }
 
-// borrow lets git read the objects of other repositories, those that exist, as if they
+// addAlternates lets git read the objects of other repositories, those that exist, as if they
 // were r's. r is gone before anybody deletes them.
-func (r repo) borrow(trees ...string) error {
+func (r repo) addAlternates(trees ...string) error {
 	var text string
 	for _, tree := range trees {
 		if _, err := os.Stat(stateFile(tree)); err == nil {
@@ -261,7 +261,7 @@ func (r *rebase) finish(ctx context.Context) (*Written, error) {
 
 // remove deletes the repository. What makes it one of a rebase goes first.
 func (r *rebase) remove() error {
-	if err := os.RemoveAll(rebaseFolder(r.tree.Dir)); err != nil {
+	if err := os.RemoveAll(rebaseStateDir(r.tree.Dir)); err != nil {
 		return err
 	}
 	return os.RemoveAll(r.tree.Dir)

@@ -315,7 +315,7 @@ func TestRebaseTellsAFileThatTheReleaseDoesNotHave(t *testing.T) {
 	})
 	for range 2 { // going on without a decision changes nothing
 		conflict := w.conflict(RebaseOptions{})
-		if diff := cmp.Diff([]string{"docs/windows.txt"}, conflict.Gone); diff != "" {
+		if diff := cmp.Diff([]string{"docs/windows.txt"}, conflict.OneSided); diff != "" {
 			t.Fatalf("files of one side alone (-want +got):\n%s", diff)
 		}
 	}

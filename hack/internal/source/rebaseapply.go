@@ -43,16 +43,16 @@ type rebaseStep struct {
 	Adapted bool `json:"adapted,omitempty"`
 }
 
-func rebaseFolder(dir string) string { return filepath.Join(dir, ".git", "podenv", "rebase") }
+func rebaseStateDir(dir string) string { return filepath.Join(dir, ".git", "podenv", "rebase") }
 
 func newRebaseState(dir, from string, patches []planned, c carried, head string) (*rebaseState, error) {
 	st := &rebaseState{From: from, Carried: c, Head: head}
-	if err := os.MkdirAll(rebaseFolder(dir), 0o755); err != nil {
+	if err := os.MkdirAll(rebaseStateDir(dir), 0o755); err != nil {
 		return nil, err
 	}
 	for i, p := range patches {
 		step := p.rebaseStep
-		step.File = filepath.Join(rebaseFolder(dir), fmt.Sprintf("%04d.patch", i+1))
+		step.File = filepath.Join(rebaseStateDir(dir), fmt.Sprintf("%04d.patch", i+1))
 		if err := os.WriteFile(step.File, p.content, 0o644); err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func newRebaseState(dir, from string, patches []planned, c carried, head string)
 	return st, st.write(dir)
 }
 
-func rebaseStateFile(dir string) string { return filepath.Join(rebaseFolder(dir), "state.json") }
+func rebaseStateFile(dir string) string { return filepath.Join(rebaseStateDir(dir), "state.json") }
 
 func (st *rebaseState) write(dir string) error { return writeJSON(rebaseStateFile(dir), st) }
 

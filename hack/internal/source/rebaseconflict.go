@@ -25,7 +25,7 @@ type RebaseConflictError struct {
 	Files []string
 	// Gone are those of Files that only one side has: the patch changes a file that the
 	// release does not have, or deletes one that is another there.
-	Gone []string
+	OneSided []string
 	// Unmerged is set where git could not merge, and Files are those of the patch.
 	Unmerged bool
 	// Remaining is set where the user has asked to go on, and Files are not resolved yet.
@@ -39,7 +39,7 @@ type RebaseConflictError struct {
 // Error ends in the commands that go on from there.
 func (e *RebaseConflictError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of series %s conflicts with %s in %s\n", e.Patch, e.From, e.Release, some(e.Files))
+	fmt.Fprintf(&b, "%s of series %s conflicts with %s in %s\n", e.Patch, e.From, e.Release, abbreviate(e.Files))
 	if e.Remaining {
 		b.WriteString("  it is not resolved yet: these files still have conflict markers, or were neither kept nor dropped\n")
 	}
@@ -49,8 +49,8 @@ func (e *RebaseConflictError) Error() string {
 	} else {
 		fmt.Fprintf(&b, "  the files are there with conflict markers; edit them: cd %s\n", dir)
 	}
-	if len(e.Gone) > 0 {
-		fmt.Fprintf(&b, "  only one side has %s: put the change where it belongs, and keep the file with `git add` or drop it with `git rm`\n", some(e.Gone))
+	if len(e.OneSided) > 0 {
+		fmt.Fprintf(&b, "  only one side has %s: put the change where it belongs, and keep the file with `git add` or drop it with `git rm`\n", abbreviate(e.OneSided))
 	}
 	if e.Before != "" {
 		fmt.Fprintf(&b, "  how it was resolved before: %s\n", e.Before)
@@ -79,7 +79,7 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 	}
 	if len(dirty) == 0 {
 		// Not even a merge was possible: git has no file that the patch was made from.
-		patch, err := readWhole(p.File)
+		patch, err := readFullPatch(p.File)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 		}
 		return c, nil
 	}
-	if c.Gone, err = r.tree.oneSided(ctx); err != nil {
+	if c.OneSided, err = r.tree.oneSided(ctx); err != nil {
 		return nil, err
 	}
 	for _, file := range dirty {
@@ -97,7 +97,7 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		if conflictMark.Match(data) || strings.HasSuffix(file, ".rej") || slices.Contains(c.Gone, file) {
+		if conflictMark.Match(data) || strings.HasSuffix(file, ".rej") || slices.Contains(c.OneSided, file) {
 			c.Files = append(c.Files, file)
 		}
 	}

@@ -89,8 +89,8 @@ func after(result []planned, to []patchFile, p patchFile) int {
 	return 0
 }
 
-// isDone reports whether the series to is as planned.
-func isDone(plan []planned, to []patchFile) bool {
+// matchesPlan reports whether the series to is as planned.
+func matchesPlan(plan []planned, to []patchFile) bool {
 	return slices.EqualFunc(plan, to, func(p planned, q patchFile) bool {
 		return p.Series == "" && p.Message == "" && p.path == q.path
 	})

@@ -24,15 +24,15 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// pristineVersion is raised when the commit of a release is made in another way.
-const pristineVersion = "1"
+// releaseRepoVersion is raised when the commit of a release is made in another way.
+const releaseRepoVersion = "1"
 
 // releaseBranch is the branch of the cached repository.
 const releaseBranch = "refs/heads/release"
 
-// pristine returns a bare repository whose only commit is the release, made from the
+// releaseRepo returns a bare repository whose only commit is the release, made from the
 // module cache the first time and found by its key afterwards.
-func pristine(ctx context.Context, l layout.Layout, s series.Series, key string, step *progress.Step) (repo, error) {
+func releaseRepo(ctx context.Context, l layout.Layout, s series.Series, key string, step *progress.Step) (repo, error) {
 	r := repo{gitrepo.Repo{Dir: filepath.Join(l.Cache("source"), s.Release+"-"+key[:16]+".git"), Bare: true, Log: step.Log()}}
 	unlock, err := lockfile.Lock(ctx, r.Dir+".lock", "that works on "+r.Dir, step)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZ
 	if err != nil {
 		return err
 	}
-	if err := outside(ctx, r.Log, "init", "--quiet", "--bare", "--template=", "--initial-branch=release", r.Dir); err != nil {
+	if err := runOutsideRepo(ctx, r.Log, "init", "--quiet", "--bare", "--template=", "--initial-branch=release", r.Dir); err != nil {
 		return err
 	}
 	pr, pw := io.Pipe()

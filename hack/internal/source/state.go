@@ -42,8 +42,8 @@ type stateStep struct {
 	Commit string `json:"commit"`
 }
 
-// take records that this repository and the tree have the same file at path; nil is none.
-func (s *state) take(path string, f *newFile) {
+// recordNewFile records that this repository and the tree have the same file at path; nil is none.
+func (s *state) recordNewFile(path string, f *newFile) {
 	if s.NewFiles == nil {
 		s.NewFiles = map[string]string{}
 	}
@@ -75,7 +75,7 @@ func (s *state) made(commit string) bool {
 func (s *state) known(commit string) bool { return commit == s.Written || s.made(commit) }
 
 // commits are the ids of the commits whose content is elsewhere.
-func (s *state) commits() []string {
+func (s *state) savedCommits() []string {
 	var ids []string
 	for _, step := range s.Steps {
 		ids = append(ids, step.Commit)

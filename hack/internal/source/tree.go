@@ -136,7 +136,7 @@ func Assemble(ctx context.Context, l layout.Layout, s series.Series, o Options, 
 // not finished, the error is ErrNoTree.
 func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *progress.Reporter) (*Tree, error) {
 	a := newAssembly(l, s, Options{Stock: stock}, nil)
-	unlock, err := a.lockShown(ctx, r)
+	unlock, err := a.lockWithStep(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 	if err == nil && len(dirty) > 0 {
 		dir := run.Quote(a.tree.Dir)
 		err = fmt.Errorf("%w: %s; commit them with `git -C %s add --all && git -C %[3]s commit`, or as part of an earlier patch with `git -C %[3]s commit --fixup=<commit>` and `git -C %[3]s rebase --interactive --autosquash %[4]s`",
-			ErrUncommitted, some(dirty), dir, a.state.Steps[0].Commit[:12])
+			ErrUncommitted, abbreviate(dirty), dir, a.state.Steps[0].Commit[:12])
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owne
 		}
 		stored, empty := split(whole, owners.brought, brings)
 		if len(rewrites) > 0 {
-			note := fmt.Sprintf("%s changes new files that earlier commits bring, and their patches bring them as they are now: %s", c.title(), some(rewrites))
+			note := fmt.Sprintf("%s changes new files that earlier commits bring, and their patches bring them as they are now: %s", c.title(), abbreviate(rewrites))
 			if empty {
 				note += "; it changes nothing else and is no patch"
 			}
@@ -214,7 +214,7 @@ func (a *assembly) refuseNewer(patches map[string][]byte) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s; if the tree has no edits, bring it up to date with %s; else move these files away, write the patches, and put what they change into the tree as commits",
-		ErrNewerPatches, some(newer), treeCommand(a.series, false))
+		ErrNewerPatches, abbreviate(newer), treeCommand(a.series, false))
 }
 
 // relative is path as the user at the root of the repository writes it.
