@@ -54,18 +54,18 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 	return commits, nil
 }
 
-// ownership says where a path of the tree is kept: with the new files of this module, as
-// generated code nowhere, or in a patch.
+// ownership says where WritePatches stores a path of the tree: in this module's folders, in
+// patches/new, in a patch, or nowhere (generated code).
 type ownership struct {
-	gen      generator
-	newFiles map[string]bool // the new files that assembly committed
-	folders  map[string]bool // folders that only new files have made
-	brought  map[string]bool // new files that patches bring
+	gen           generator
+	moduleFiles   map[string]bool   // files that assembly copied from this module
+	moduleFolders map[string]bool   // folders that exist only because of moduleFiles
+	addedBy       map[string]string // new files that patches add: path to commit
 }
 
-// owners reads the ownership of a tree from the commit of its new files, if it has one.
+// owners reads the ownership from the tree's new-files commit. It does not set addedBy.
 func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership, error) {
-	o := &ownership{gen: gen, newFiles: map[string]bool{}, folders: map[string]bool{}}
+	o := &ownership{gen: gen, moduleFiles: map[string]bool{}, moduleFolders: map[string]bool{}}
 	if len(st.Steps) < 2 || st.Steps[1].Kind != kindNewFiles {
 		return o, nil
 	}
@@ -74,35 +74,37 @@ func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership,
 		return nil, err
 	}
 	for _, f := range files {
-		o.newFiles[f] = true
+		o.moduleFiles[f] = true
 		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
-			o.folders[dir] = true
+			o.moduleFolders[dir] = true
 		}
 	}
-	for dir := range o.folders {
+	for dir := range o.moduleFolders {
 		if _, err := r.Quiet(ctx, "cat-file", "-e", st.Steps[0].Commit+":"+dir); err == nil {
-			delete(o.folders, dir)
+			delete(o.moduleFolders, dir)
 		}
 	}
 	return o, nil
 }
 
-// isNewFile reports whether the path belongs to this module: as a file that came from it, or
-// as one that the user has added to a folder of its.
+// isModuleFile reports whether the path belongs to this module: it came from there, or the user
+// added it to one of the module's folders.
 func (o *ownership) isModuleFile(p string) bool {
-	return o.newFiles[p] || o.isNewFolder(path.Dir(p))
-}
-
-func (o *ownership) isNewFolder(dir string) bool {
-	for ; dir != "."; dir = path.Dir(dir) {
-		if o.folders[dir] {
+	if o.moduleFiles[p] {
+		return true
+	}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if o.moduleFolders[dir] {
 			return true
 		}
 	}
 	return false
 }
 
-// notInPatches lists the paths that are kept elsewhere.
+// isAddedByPatch reports whether the path is a new file that a patch names instead of containing.
+func (o *ownership) isAddedByPatch(p string) bool { return o.addedBy[p] != "" }
+
+// notInPatches lists those of paths that no patch contains.
 func (o *ownership) notInPatches(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
 		return !o.isModuleFile(p) && !o.gen.isGenerated(p)

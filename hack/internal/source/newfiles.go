@@ -180,7 +180,7 @@ func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newF
 			}
 		}
 	}
-	for p := range owners.brought {
+	for p := range owners.addedBy {
 		roots[p] = a.series.NewFileFolder(p)
 	}
 	for p := range a.state.NewFiles {
@@ -214,7 +214,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 		return nil, err
 	}
 	var want *newFile
-	if owners.brought[path] || root == a.layout.Root {
+	if owners.isAddedByPatch(path) || root == a.layout.Root {
 		if want, err = readIfExists(a.tree.Dir, path); err != nil {
 			return nil, err
 		}
@@ -290,24 +290,23 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 	return nil
 }
 
-// bring finds the new files that the commits bring, as far as they can stand alone: those that
-// neither the release nor this module has, in their form at HEAD. A note names each that cannot
-// for want of a license header.
-func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *ownership, w *Written) (by map[string]string, err error) {
+// findAddedFiles sets owners.addedBy: the files at HEAD that neither the release nor this module
+// has, and that can be stored separately. For each file that lacks only the license header it
+// adds a note.
+func (a *assembly) findAddedFiles(ctx context.Context, commits []treeCommit, owners *ownership, w *Written) error {
 	header, err := a.series.Boilerplate()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	added, err := a.tree.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--diff-filter=A", "-z", commits[0].id, "HEAD")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	by = map[string]string{}
-	owners.brought = map[string]bool{}
-	bare := map[string]bool{}
+	owners.addedBy = map[string]string{}
+	unlicensed := map[string]bool{}
 	for _, c := range commits[1:] {
 		for _, p := range c.paths {
-			if c.kind != kindPatch || !slices.Contains(added, p) || owners.brought[p] || owners.isModuleFile(p) || owners.gen.isGenerated(p) {
+			if c.kind != kindPatch || !slices.Contains(added, p) || owners.isAddedByPatch(p) || owners.isModuleFile(p) || owners.gen.isGenerated(p) {
 				continue
 			}
 			info, err := os.Lstat(filepath.Join(a.tree.Dir, filepath.FromSlash(p)))
@@ -316,17 +315,17 @@ func (a *assembly) bring(ctx context.Context, commits []treeCommit, owners *owne
 			}
 			f, err := readIfExists(a.tree.Dir, p)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if f.canStoreSeparately(header) {
-				owners.brought[p], by[p] = true, c.id
+				owners.addedBy[p] = c.id
 			} else if !header.IsReversible(p, f.content) {
-				bare[p] = true
+				unlicensed[p] = true
 			}
 		}
 	}
-	for _, p := range sortedKeys(bare) {
+	for _, p := range sortedKeys(unlicensed) {
 		w.Notes = append(w.Notes, fmt.Sprintf("%s stays in its patch, because it has no license header: start it with the text of %s", p, a.relative(a.series.BoilerplateFile())))
 	}
-	return by, nil
+	return nil
 }

@@ -132,13 +132,13 @@ func expand(stored []byte, files []newFile) []byte {
 	return joinSections(head, sections)
 }
 
-// split is the inverse of expand: it takes what a whole patch says of the files in drop out of
-// its diff, and names those of brings in its message.
-func split(whole []byte, drop map[string]bool, brings []string) (stored []byte, empty bool) {
-	head, sections := cutSections(whole)
-	sections = slices.DeleteFunc(sections, func(s section) bool { return drop[s.path] })
-	stored = series.JoinMessage(joinSections(head, sections), brings)
-	return stored, len(sections)+len(brings) == 0
+// split is the inverse of expand: it removes the files for which drop holds from the diff of a
+// full patch, and names those of adds in its message.
+func split(full []byte, drop func(path string) bool, adds []string) (stored []byte, empty bool) {
+	head, sections := cutSections(full)
+	sections = slices.DeleteFunc(sections, func(s section) bool { return drop(s.path) })
+	stored = series.JoinMessage(joinSections(head, sections), adds)
+	return stored, len(sections)+len(adds) == 0
 }
 
 // section is what a patch says of one file.

@@ -75,8 +75,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	w := &Written{}
-	by, err := a.bring(ctx, commits, owners, w)
-	if err != nil {
+	if err := a.findAddedFiles(ctx, commits, owners, w); err != nil {
 		return nil, err
 	}
 	edits, err := a.newFileEdits(commits, owners)
@@ -84,7 +83,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	a.step.Now("writing patches")
-	patches, err := a.formatPatches(ctx, commits, owners, by, w)
+	patches, err := a.formatPatches(ctx, commits, owners, w)
 	if err != nil {
 		return nil, err
 	}
@@ -122,31 +121,30 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 	return err
 }
 
-// formatPatches returns the patches of commits by the names of their files. by names the commit
-// that brings each new file.
-func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owners *ownership, by map[string]string, w *Written) (map[string][]byte, error) {
+// formatPatches returns the patches of commits by file name.
+func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owners *ownership, w *Written) (map[string][]byte, error) {
 	patches := map[string][]byte{}
 	for _, c := range commits {
 		if c.kind != kindPatch {
 			continue
 		}
-		name, whole, err := a.tree.formatPatch(ctx, c.id, len(patches)+1, owners.notInPatches(c.paths))
+		name, full, err := a.tree.formatPatch(ctx, c.id, len(patches)+1, owners.notInPatches(c.paths))
 		if err != nil {
 			return nil, err
 		}
 		if name == "" {
 			continue
 		}
-		var brings, rewrites []string
+		var adds, rewrites []string
 		for _, p := range c.paths {
 			switch {
-			case by[p] == c.id:
-				brings = append(brings, p)
-			case owners.brought[p]:
+			case owners.addedBy[p] == c.id:
+				adds = append(adds, p)
+			case owners.isAddedByPatch(p):
 				rewrites = append(rewrites, p)
 			}
 		}
-		stored, empty := split(whole, owners.brought, brings)
+		stored, empty := split(full, owners.isAddedByPatch, adds)
 		if len(rewrites) > 0 {
 			note := fmt.Sprintf("%s changes new files that earlier commits bring, and their patches bring them as they are now: %s", c.title(), abbreviate(rewrites))
 			if empty {
