@@ -22,9 +22,9 @@ import (
 // patchFile is one patch of a series.
 type patchFile struct {
 	path     string
-	stored   []byte    // as the series has it: its new files are named in the message only
-	newFiles []newFile // that it brings
-	content  []byte    // whole, as git am takes it
+	stored   []byte    // as in the series: the message names the new files, the diff lacks them
+	newFiles []newFile // that it adds
+	content  []byte    // the full patch for git am, with the new files in the diff
 	hash     string    // of content
 	files    []*gitdiff.File
 	header   *gitdiff.PatchHeader
@@ -34,11 +34,11 @@ func patchHash(content []byte) string { return digest.Of("patch", string(content
 
 func (p patchFile) name() string { return filepath.Base(p.path) }
 
-func (p patchFile) brings(path string) bool {
+func (p patchFile) adds(path string) bool {
 	return slices.ContainsFunc(p.newFiles, func(f newFile) bool { return f.path == path })
 }
 
-// readPatches reads the patches of s in the order in which they apply, with their new files.
+// readPatches reads the patches of s in the order of application, with their new files.
 func readPatches(s series.Series) ([]patchFile, error) {
 	paths, err := s.Patches()
 	if err != nil {
@@ -49,7 +49,7 @@ func readPatches(s series.Series) ([]patchFile, error) {
 		return nil, err
 	}
 	patches := make([]patchFile, len(paths))
-	by := map[string]string{}
+	addedBy := map[string]string{} // new file to patch
 	for i, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -60,24 +60,23 @@ func readPatches(s series.Series) ([]patchFile, error) {
 			return nil, fmt.Errorf("%s of series %s cannot be read as a patch: %w; restore it with git, or rewrite it from the tree with `podenv patches`", filepath.Base(path), s.Name, err)
 		}
 		for _, f := range p.newFiles {
-			if other := by[f.path]; other != "" {
+			if other := addedBy[f.path]; other != "" {
 				return nil, fmt.Errorf("both %s and %s of series %s bring the new file %s: delete the line from one of the messages", other, p.name(), s.Name, f.path)
 			}
-			by[f.path] = p.name()
+			addedBy[f.path] = p.name()
 		}
 		patches[i] = p
 	}
 	return patches, nil
 }
 
-// mboxFrom is the line with which git format-patch starts a mail.
+// mboxFrom matches the first line of a mail of git format-patch.
 var mboxFrom = regexp.MustCompile(`(?m)^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001$`)
 
-// newPatch reads a patch as a series stores it. Its new files are in the form of the series s,
+// newPatch parses a stored patch, and reads the new files that it names: those of the series s,
 // with header.
 func newPatch(path string, stored []byte, s series.Series, header series.Boilerplate) (patchFile, error) {
-	// `git am` tells which mail it stopped at by number: with one mail in each file that is
-	// the number of the file.
+	// `git am` counts mails: with one mail per file, the mail at which it stopped is the file.
 	if n := len(mboxFrom.FindAll(stored, -1)); n != 1 {
 		return patchFile{}, fmt.Errorf("it holds %d mails of git format-patch, not one", n)
 	}
@@ -117,14 +116,14 @@ func readFullPatch(path string) (patchFile, error) {
 	return newPatch(path, data, series.Series{}, series.Boilerplate{})
 }
 
-// expand makes a patch whole: it puts the files that the patch brings into its diff, and takes
-// the lines that name them out of its message.
+// expand turns a stored patch into a full one: it adds files to the diff, and removes the lines
+// that name them from the message.
 func expand(stored []byte, files []newFile) []byte {
 	if len(files) == 0 {
 		return stored
 	}
-	message, _ := series.SplitMessage(stored)
-	head, sections := cutSections(message)
+	rest, _ := series.SplitMessage(stored)
+	head, sections := cutSections(rest)
 	for _, f := range files {
 		sections = append(sections, section{f.path, f.section()})
 	}
@@ -141,7 +140,7 @@ func split(full []byte, drop func(path string) bool, adds []string) (stored []by
 	return stored, len(sections)+len(adds) == 0
 }
 
-// section is what a patch says of one file.
+// section is the part of a patch for one file.
 type section struct {
 	path string
 	text []byte
@@ -149,8 +148,8 @@ type section struct {
 
 const diffLine = "diff --git "
 
-// cutSections cuts a patch before each of its files. No other line of it starts so: those of a
-// hunk start with a space or a sign, and a message with such a line is refused.
+// cutSections splits a patch at the lines that start with diffLine. These only start files: the
+// lines of a hunk start with a space or a sign, and checkMessage refuses messages with such a line.
 func cutSections(patch []byte) (head []byte, sections []section) {
 	for line := range bytes.Lines(patch) {
 		if bytes.HasPrefix(line, []byte(diffLine)) {
@@ -166,24 +165,24 @@ func cutSections(patch []byte) (head []byte, sections []section) {
 	return head, sections
 }
 
-// pathOf reads the path from the first line of a section, in which it stands twice.
+// pathOf reads the path from the first line of a section, which contains it twice.
 func pathOf(line []byte) string {
 	names := strings.TrimPrefix(strings.TrimRight(string(line), "\r\n"), diffLine)
 	if strings.HasPrefix(names, `"`) {
-		return names // quoted: no file that a patch brings is
+		return names // quoted, so it is not a new file
 	}
 	return names[(len(names)+1)/2+len("b/"):]
 }
 
 func joinSections(head []byte, sections []section) []byte {
-	whole := slices.Clone(head)
+	patch := slices.Clone(head)
 	for _, s := range sections {
-		whole = append(whole, s.text...)
+		patch = append(patch, s.text...)
 	}
-	return whole
+	return patch
 }
 
-// section writes the file as git format-patch does where a patch adds it.
+// section formats the addition of the file as git format-patch does.
 func (f newFile) section() []byte {
 	var b bytes.Buffer
 	blob := sha1.New()
@@ -208,15 +207,15 @@ func (f newFile) section() []byte {
 	return b.Bytes()
 }
 
-// formatFlags make a patch file depend on its commit's content alone, so that it is the
-// same on every machine and changes only with the change itself:
+// formatFlags make a patch file depend only on the content of its commit, so that it is the
+// same on every machine and does not change without reason:
 //   - no commit ids and git versions: --zero-commit, --no-signature;
 //   - no numbering in subjects, and no statistics, whose numbers and column widths
 //     change with every edit: --no-numbered, --no-stat;
-//   - --full-index: abbreviated blob ids get longer as a repository grows, and whole ones
-//     are what `git am --3way` looks up;
-//   - every default of the diff spelled out, because it may change between git versions;
-//   - --no-renames: a reader without the old file can still read it all.
+//   - --full-index: abbreviated blob ids get longer as a repository grows, and
+//     `git am --3way` looks up full ones;
+//   - explicit values of all diff options, because defaults may change between git versions;
+//   - --no-renames: the patch can be read without the old file.
 var formatFlags = []string{
 	"format-patch", "--zero-commit", "--no-signature", "--no-numbered", "--no-stat",
 	"--full-index", "--binary", "--no-renames", "--unified=3", "--inter-hunk-context=0",
@@ -227,15 +226,15 @@ var formatFlags = []string{
 }
 
 // formatPatch returns commit as patch number n, without the paths in exclude, and the name of
-// its file: empty where nothing is left of the commit.
+// the patch file. Both are empty if the commit changes only paths in exclude.
 func (r repo) formatPatch(ctx context.Context, commit string, n int, exclude []string) (name string, patch []byte, err error) {
 	dir, err := os.MkdirTemp("", "podenv-patch-")
 	if err != nil {
 		return "", nil, err
 	}
 	defer os.RemoveAll(dir)
-	args := append([]string(nil), formatFlags...)
-	args = append(args, "--output-directory="+dir, "--start-number="+strconv.Itoa(n), commit+"^.."+commit, "--", ":(top)")
+	args := append(slices.Clone(formatFlags), "--output-directory="+dir, "--start-number="+strconv.Itoa(n),
+		commit+"^.."+commit, "--", ":(top)")
 	for _, p := range exclude {
 		args = append(args, ":(top,exclude,literal)"+p)
 	}
@@ -250,7 +249,7 @@ func (r repo) formatPatch(ctx context.Context, commit string, n int, exclude []s
 	return filepath.Base(files[0]), patch, err
 }
 
-// sameContent reports whether the file at path holds data.
+// sameContent reports whether the content of the file at path is data.
 func sameContent(path string, data []byte) bool {
 	old, err := os.ReadFile(path)
 	return err == nil && string(old) == string(data)

@@ -13,43 +13,42 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// RebaseOptions are choices of Rebase.
+// RebaseOptions are the options of Rebase.
 type RebaseOptions struct {
-	// Skip leaves out the patch at which the rebase stopped.
+	// Skip drops the patch at which the rebase stopped.
 	Skip bool
 }
 
-// Rebased says what was done with one patch.
+// Rebased is the result for one patch.
 type Rebased struct {
 	Title string
-	// How is what Rebase did: one of the constants below.
+	// How is one of the constants below.
 	How string
 }
 
-// What is done with a patch in a rebase.
+// The values of Rebased.How.
 const (
-	RebasedKept     = "kept"          // carried before and the same since, or the series' own
-	RebasedApplied  = "applied"       // git am could do it, by a 3-way merge if need be
-	RebasedAgain    = "applied again" // as applied, but the earlier carry was adapted: that may be lost
+	RebasedKept     = "kept"          // carried before and unchanged since, or the series' own
+	RebasedApplied  = "applied"       // by git am, with a 3-way merge if needed
+	RebasedAgain    = "applied again" // like applied, but adaptations of the earlier carry may be lost
 	RebasedResolved = "resolved"      // the user resolved conflicts
-	RebasedSkipped  = "skipped"       // left out with RebaseOptions.Skip
-	RebasedThere    = "already there" // the release has all of it
+	RebasedSkipped  = "skipped"       // dropped with RebaseOptions.Skip
+	RebasedThere    = "already there" // the release contains all of it
 )
 
-// Rebase carries the patches of one series to the release that another stands on, and
-// writes them to the other's patch files. The work is done in a repository of its own
-// under _output/rebase, where git has both releases and can merge; what the user adapted in
-// an earlier carry stays as long as the patch that it was carried from does. It returns
-// what was done with each patch, and the files that it wrote; no patches at all where there
-// was nothing to do.
+// Rebase carries the patches of one series to the release of another, and writes them to the
+// other's patch files. It works in a separate repository under _output/rebase that has the
+// objects of both releases, so that git can merge. What the user adapted in an earlier carry is
+// kept until the original patch changes. It returns the result for each patch, and the files
+// that it wrote; no results if there was nothing to do.
 //
-// At a conflict the error is a *RebaseConflictError. The next call goes on from there,
-// and so does one after an interruption. Edits in either series' tree are ErrEdited.
+// At a conflict the error is a *RebaseConflictError. The next call continues from there, and
+// also after an interruption. Edits in the tree of either series are ErrEdited.
 func Rebase(ctx context.Context, l layout.Layout, from, to series.Series, o RebaseOptions, step *progress.Step) (done []Rebased, written *Written, err error) {
 	return newRebase(l, from, to, o, step).run(ctx)
 }
 
-// AbortRebase drops a rebase to the series to. The series' files are as they were before.
+// AbortRebase drops a rebase to the series to. It does not change the series' files.
 func AbortRebase(ctx context.Context, l layout.Layout, to series.Series, step *progress.Step) error {
 	r := newRebase(l, series.Series{}, to, RebaseOptions{}, step)
 	unlock, err := r.lock(ctx)
@@ -63,10 +62,10 @@ func AbortRebase(ctx context.Context, l layout.Layout, to series.Series, step *p
 	return r.remove()
 }
 
-// RebasesInProgress maps the names of the series to which a rebase has begun to those
-// of the series that they come from.
+// RebasesInProgress returns the rebases in progress: the names of the series that are written,
+// mapped to those of the series that the patches come from.
 func RebasesInProgress(l layout.Layout) (map[string]string, error) {
-	dirs, err := filepath.Glob(filepath.Join(rebaseDir(l, "*")))
+	dirs, err := filepath.Glob(rebaseDir(l, "*"))
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +85,8 @@ func RebasesInProgress(l layout.Layout) (map[string]string, error) {
 
 func rebaseDir(l layout.Layout, to string) string { return filepath.Join(l.Output(), "rebase", to) }
 
-// rebase is one run of Rebase: an assembly of the series to, in another place and with
-// patches that are merged.
+// rebase is one run of Rebase: an assembly of the series to that is in another folder and
+// merges patches.
 type rebase struct {
 	*assembly
 	from    series.Series
@@ -105,13 +104,13 @@ func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
 	if r.from.Name == r.series.Name {
 		return nil, nil, fmt.Errorf("series %s is carried to itself: name two with --from and --to", r.from.Name)
 	}
-	goesOn, err := r.isInProgress()
+	inProgress, err := r.isInProgress()
 	if err != nil {
 		return nil, nil, err
 	}
 	var source *Tree
-	if !goesOn {
-		// The files that the patches were made from are in its repository.
+	if !inProgress {
+		// Its repository has the files that the patches were made from.
 		if source, err = r.sourceTree(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -121,9 +120,9 @@ func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
 		return nil, nil, err
 	}
 	defer unlock()
-	if !goesOn {
-		begun, err := r.begin(ctx, source)
-		if err != nil || !begun {
+	if !inProgress {
+		started, err := r.start(ctx, source)
+		if err != nil || !started {
 			return nil, nil, r.interrupted(ctx, err)
 		}
 	} else if r.state, err = readState(r.tree.Dir); err != nil {
@@ -157,7 +156,7 @@ func (r *rebase) isInProgress() (bool, error) {
 	return true, err
 }
 
-// sourceTree brings the tree of the series that is carried up to date.
+// sourceTree returns the tree of the series from, brought up to date.
 func (r *rebase) sourceTree(ctx context.Context) (*Tree, error) {
 	r.step.Now("looking at the tree of %s", r.from.Name)
 	a := newAssembly(r.layout, r.from, Options{}, nil)
@@ -165,8 +164,8 @@ func (r *rebase) sourceTree(ctx context.Context) (*Tree, error) {
 	return a.run(ctx)
 }
 
-// begin makes the repository of the rebase, unless there is nothing to carry.
-func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error) {
+// start creates the repository of the rebase, unless there is nothing to carry.
+func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err error) {
 	if r.in, err = readInputs(r.layout, r.series, false); err != nil {
 		return false, err
 	}
@@ -222,8 +221,7 @@ func (r *rebase) begin(ctx context.Context, source *Tree) (begun bool, err error
 	return true, err
 }
 
-// refuseEdits refuses to write patches that the tree of the series, with edits
-// in it, would then not be made from.
+// refuseEdits refuses to write the patches of a series whose tree has edits.
 func (r *rebase) refuseEdits(ctx context.Context) error {
 	a := newAssembly(r.layout, r.series, Options{}, r.step)
 	a.key = r.in.key()
@@ -231,8 +229,8 @@ func (r *rebase) refuseEdits(ctx context.Context) error {
 	return err
 }
 
-// addAlternates lets git read the objects of other repositories, those that exist, as if they
-// were r's. r is gone before anybody deletes them.
+// addAlternates lets git read the objects of the given trees that exist. The trees must not be
+// deleted before r.
 func (r repo) addAlternates(trees ...string) error {
 	var text string
 	for _, tree := range trees {
@@ -249,17 +247,17 @@ func (r *rebase) finish(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return written, err
 	}
-	news, err := writeCarried(r.series, r.rebased.From, r.rebased.Carried)
+	changed, err := writeCarried(r.series, r.rebased.From, r.rebased.Carried)
 	if err != nil {
 		return written, err
 	}
-	if news {
+	if changed {
 		written.Files = append(written.Files, r.relative(filepath.Join(r.series.Dir, carriedName)))
 	}
 	return written, r.remove()
 }
 
-// remove deletes the repository. What makes it one of a rebase goes first.
+// remove deletes the repository. It first deletes the state, which marks a rebase in progress.
 func (r *rebase) remove() error {
 	if err := os.RemoveAll(rebaseStateDir(r.tree.Dir)); err != nil {
 		return err

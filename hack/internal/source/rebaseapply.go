@@ -10,36 +10,36 @@ import (
 	"strings"
 )
 
-// rebaseState is what a rebase remembers, in its repository. The patches are kept there too:
-// an edit of the series that they come from does not change a rebase that has begun.
+// rebaseState is the state of a rebase, stored in its repository. The patches are stored there
+// too, so that edits of their series do not change a rebase in progress.
 type rebaseState struct {
 	From string `json:"from"`
-	// Carried is what patches/<minor>/carried will say.
+	// Carried is the future content of patches/<minor>/carried.
 	Carried carried      `json:"carried"`
 	Patches []rebaseStep `json:"patches"`
-	// Done is what was done with the first of Patches.
+	// Done are the results for the first len(Done) of Patches.
 	Done []Rebased `json:"done,omitempty"`
-	// Head is the commit of the last patch that is done.
+	// Head is the commit of the last patch in Done.
 	Head string `json:"head"`
-	// Stopped is set while the next patch waits for the user.
+	// Stopped is set while the user resolves the next patch.
 	Stopped bool `json:"stopped,omitempty"`
 }
 
-// rebaseStep is a patch that is applied.
+// rebaseStep is a patch to apply.
 type rebaseStep struct {
 	Title string `json:"title"`
-	// File is the patch's file in the repository, and Name what it is called.
+	// File is the path of the patch in the repository, Name its file name in the series.
 	File string `json:"file"`
 	Name string `json:"name"`
-	// Series is where it is carried from; empty for one that the series had.
+	// Series is the series that it is carried from; empty if it is already in the series that
+	// is written.
 	Series string `json:"series"`
-	// Message replaces that of a patch which the series had, where the one that it was
-	// carried from says something else now. Empty: it stays.
+	// Message replaces the message of a patch that is kept, if that of the original has changed.
 	Message string `json:"message,omitempty"`
-	// Before is the patch's file in the series that is written, from an earlier carry.
+	// Before is the name of the patch file of an earlier carry.
 	Before string `json:"before,omitempty"`
-	// Adapted says that Before changes something else than the patch did then: the user
-	// adapted it.
+	// Adapted is set if the changes in Before differ from those of the original at that time:
+	// the user adapted them.
 	Adapted bool `json:"adapted,omitempty"`
 }
 
@@ -65,7 +65,7 @@ func rebaseStateFile(dir string) string { return filepath.Join(rebaseStateDir(di
 
 func (st *rebaseState) write(dir string) error { return writeJSON(rebaseStateFile(dir), st) }
 
-// readRebaseState returns an error that is os.ErrNotExist where no rebase has begun.
+// readRebaseState returns os.ErrNotExist if no rebase is in progress.
 func readRebaseState(dir string) (*rebaseState, error) {
 	var st rebaseState
 	if err := readJSON(rebaseStateFile(dir), dir, &st); err != nil {
@@ -74,7 +74,7 @@ func readRebaseState(dir string) (*rebaseState, error) {
 	return &st, nil
 }
 
-// apply applies the patches that are not done yet, one by one.
+// apply applies the remaining patches one by one.
 func (r *rebase) apply(ctx context.Context) error {
 	if err := r.resume(ctx); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *rebase) apply(ctx context.Context) error {
 	return nil
 }
 
-// resume settles the patch at which the last run ended.
+// resume finishes or resets the patch at which the last run ended.
 func (r *rebase) resume(ctx context.Context) error {
 	if len(r.rebased.Done) == len(r.rebased.Patches) {
 		return nil
@@ -106,21 +106,21 @@ func (r *rebase) resume(ctx context.Context) error {
 		if err := r.tree.moveTo(ctx, head); err != nil {
 			return err
 		}
-		return r.done(ctx, RebasedSkipped)
+		return r.recordDone(ctx, RebasedSkipped)
 	case r.rebased.Stopped && moved:
-		return r.done(ctx, RebasedResolved) // the user ran `git am --continue`
+		return r.recordDone(ctx, RebasedResolved) // the user ran `git am --continue`
 	case r.rebased.Stopped && r.tree.inProgress():
-		return r.goOn(ctx)
+		return r.continueResolved(ctx)
 	}
-	// It was interrupted, or the person typed `git am --abort`: the patch is applied again.
+	// The run was interrupted, or the user ran `git am --abort`: apply the patch again.
 	if err := r.tree.unlock(); err != nil {
 		return err
 	}
 	return r.tree.moveTo(ctx, r.rebased.Head)
 }
 
-// goOn commits what the user has resolved.
-func (r *rebase) goOn(ctx context.Context) error {
+// continueResolved commits what the user has resolved.
+func (r *rebase) continueResolved(ctx context.Context) error {
 	conflict, err := r.unresolved(ctx)
 	if err != nil {
 		return err
@@ -135,11 +135,11 @@ func (r *rebase) goOn(ctx context.Context) error {
 	if err := r.tree.Run(ctx, "am", "--continue"); err != nil {
 		return fmt.Errorf("going on with the patch: %w; in %s, `git status` says more", err, r.tree.Dir)
 	}
-	return r.done(ctx, RebasedResolved)
+	return r.recordDone(ctx, RebasedResolved)
 }
 
-// done notes what was done with the next patch.
-func (r *rebase) done(ctx context.Context, how string) error {
+// recordDone records the result for the next patch.
+func (r *rebase) recordDone(ctx context.Context, how string) error {
 	head, err := r.tree.head(ctx)
 	if err != nil {
 		return err
@@ -150,8 +150,8 @@ func (r *rebase) done(ctx context.Context, how string) error {
 	return r.rebased.write(r.tree.Dir)
 }
 
-// mergeFlags are amFlags, but for the 3-way merge; its conflicts show the common ancestor
-// too, which says what the patch changes of it.
+// mergeFlags are amFlags with a 3-way merge. Its conflicts include the common ancestor, which
+// shows what the patch changes.
 func mergeFlags() []string {
 	flags := slices.Clone(amFlags)
 	flags[slices.Index(flags, "--no-3way")] = "--3way"
@@ -200,5 +200,5 @@ func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 			return err
 		}
 	}
-	return r.done(ctx, how)
+	return r.recordDone(ctx, how)
 }

@@ -13,30 +13,30 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// RebaseConflictError says at which patch a rebase has stopped, and what the user does next.
+// RebaseConflictError reports the patch at which a rebase stopped.
 type RebaseConflictError struct {
-	// From is the series that the patch is of, To the one that is written.
+	// From is the series of the patch, To the one that is written.
 	From, To string
-	// Release is what the patch is merged into.
+	// Release is the release that the patch is merged into.
 	Release string
 	// Patch is the name of the patch file.
 	Patch string
-	// Files have conflict markers, or are rejected hunks (*.rej), from the root of Dir.
+	// Files have conflict markers, or are rejected hunks (*.rej), relative to Dir.
 	Files []string
-	// Gone are those of Files that only one side has: the patch changes a file that the
-	// release does not have, or deletes one that is another there.
+	// OneSided are those of Files that only one side has: the patch changes a file that the
+	// release does not have, or deletes one that differs in the release.
 	OneSided []string
-	// Unmerged is set where git could not merge, and Files are those of the patch.
+	// Unmerged is set if git could not merge. Files are then all files of the patch.
 	Unmerged bool
-	// Remaining is set where the user has asked to go on, and Files are not resolved yet.
+	// Remaining is set if the user wants to continue, but has not resolved Files.
 	Remaining bool
-	// Before is the patch file that an earlier carry of the patch gave; empty if none did.
+	// Before is the patch file of an earlier carry of the patch, if any.
 	Before string
-	// Dir is the repository in which the conflict is resolved.
+	// Dir is the repository in which the user resolves the conflict.
 	Dir string
 }
 
-// Error ends in the commands that go on from there.
+// Error includes the commands that resolve the conflict.
 func (e *RebaseConflictError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of series %s conflicts with %s in %s\n", e.Patch, e.From, e.Release, abbreviate(e.Files))
@@ -60,10 +60,10 @@ func (e *RebaseConflictError) Error() string {
 	return b.String()
 }
 
-// conflictMark starts a line that git puts around a conflict.
+// conflictMark matches the first and last line of a conflict.
 var conflictMark = regexp.MustCompile(`(?m)^(<{7}|>{7}) `)
 
-// unresolved is the conflict at which the rebase stands; nil if it is resolved.
+// unresolved returns the conflict at which the rebase stopped, or nil if it is resolved.
 func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 	p := r.rebased.Patches[len(r.rebased.Done)]
 	c := &RebaseConflictError{From: r.rebased.From, To: r.series.Name, Release: r.series.Release, Patch: p.Name, Dir: r.tree.Dir}
@@ -78,7 +78,7 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 		return nil, err
 	}
 	if len(dirty) == 0 {
-		// Not even a merge was possible: git has no file that the patch was made from.
+		// git could not merge, because it lacks the files that the patch was made from.
 		patch, err := readFullPatch(p.File)
 		if err != nil {
 			return nil, err
@@ -115,8 +115,8 @@ func (r repo) oneSided(ctx context.Context) ([]string, error) {
 	}
 	sides := map[string]int{}
 	for _, e := range entries {
-		about, file, _ := strings.Cut(e, "\t")
-		if !strings.HasSuffix(about, " 1") { // 1 is the common ancestor
+		entry, file, _ := strings.Cut(e, "\t")
+		if !strings.HasSuffix(entry, " 1") { // stage 1 is the common ancestor
 			sides[file]++
 		}
 	}

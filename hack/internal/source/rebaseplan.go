@@ -27,13 +27,13 @@ func newPlanned(p patchFile) planned {
 	return planned{p, rebaseStep{Title: p.header.Title, Name: p.name()}}
 }
 
-// plan joins from, the patches of the series called name, with to, those that another series
-// has already, into what that one is to have:
+// plan merges from, the patches of the series called name, and to, the current patches of
+// another series, into the future patches of the latter:
 //
-//   - a patch of from that says the same as when it was carried last is to's own, with all
-//     that was adapted then; where to has none, someone left it out on purpose;
+//   - for a patch of from that has not changed since the last carry, to's version is kept with
+//     all adaptations; if to has none, someone dropped it on purpose;
 //   - any other patch of from is carried;
-//   - a patch that from never had stays behind the one that it follows.
+//   - a patch that from never had stays after its predecessor.
 func plan(name string, from, to []patchFile, earlier carried) []planned {
 	unused := slices.Clone(to)
 	take := func(title string) (patchFile, bool) {
@@ -47,11 +47,11 @@ func plan(name string, from, to []patchFile, earlier carried) []planned {
 	}
 	var result []planned
 	for _, p := range from {
-		own, has := take(p.header.Title)
+		own, exists := take(p.header.Title)
 		last, wasCarried := earlier.of(p.header.Title)
 		unchanged := wasCarried && last.Changes == changesHash(p)
 		switch {
-		case unchanged && has:
+		case unchanged && exists:
 			kept := newPlanned(own)
 			if last.Message != messageHash(p) {
 				kept.Message = p.header.Message()
@@ -60,7 +60,7 @@ func plan(name string, from, to []patchFile, earlier carried) []planned {
 		case !unchanged:
 			carry := newPlanned(p)
 			carry.Series = name
-			if has {
+			if exists {
 				carry.Before = own.name()
 				carry.Adapted = wasCarried && changesHash(own) != last.Changes
 			}
@@ -68,17 +68,17 @@ func plan(name string, from, to []patchFile, earlier carried) []planned {
 		}
 	}
 	for _, p := range unused {
-		if _, gone := earlier.of(p.header.Title); gone {
-			continue // from has it no longer
+		if _, wasCarried := earlier.of(p.header.Title); wasCarried {
+			continue // dropped from from
 		}
-		result = slices.Insert(result, after(result, to, p), newPlanned(p))
+		result = slices.Insert(result, insertIndex(result, to, p), newPlanned(p))
 	}
 	return result
 }
 
-// after is where p goes in result: behind the nearest of its predecessors in to that is
-// there.
-func after(result []planned, to []patchFile, p patchFile) int {
+// insertIndex is the index for p in result: after the nearest of its predecessors in to that
+// result has.
+func insertIndex(result []planned, to []patchFile, p patchFile) int {
 	at := slices.IndexFunc(to, func(q patchFile) bool { return q.path == p.path })
 	for _, predecessor := range slices.Backward(to[:at]) {
 		i := slices.IndexFunc(result, func(q planned) bool { return q.header.Title == predecessor.header.Title })
@@ -89,20 +89,20 @@ func after(result []planned, to []patchFile, p patchFile) int {
 	return 0
 }
 
-// matchesPlan reports whether the series to is as planned.
+// matchesPlan reports whether to already has exactly the planned patches.
 func matchesPlan(plan []planned, to []patchFile) bool {
 	return slices.EqualFunc(plan, to, func(p planned, q patchFile) bool {
 		return p.Series == "" && p.Message == "" && p.path == q.path
 	})
 }
 
-// changesHash is a hash of the lines that the patch adds to and removes from existing files,
-// which is what the user adapts to another release. What stands around them, and where, is the
-// release's. Of its new files the names count: both series have the same ones.
+// changesHash is a hash of the lines that the patch adds and removes in existing files, which the
+// user adapts to another release. It ignores context and line numbers, which depend on the
+// release. For new files only the paths count: both series share the content.
 func changesHash(p patchFile) string {
 	parts := []string{"changes"}
 	for _, f := range p.files {
-		if p.brings(f.NewName) {
+		if p.adds(f.NewName) {
 			parts = append(parts, "new", f.NewName)
 			continue
 		}
@@ -115,7 +115,7 @@ func changesHash(p patchFile) string {
 			}
 		}
 		if f.BinaryFragment != nil {
-			data, _ := io.ReadAll(f.BinaryFragment.Data()) // it is in memory
+			data, _ := io.ReadAll(f.BinaryFragment.Data()) // in memory: cannot fail
 			parts = append(parts, string(data))
 		}
 	}
@@ -124,11 +124,11 @@ func changesHash(p patchFile) string {
 
 func messageHash(p patchFile) string { return digest.Of("message", p.header.Message())[:16] }
 
-// carriedName is the file, beside the patches of a series, that says from which patches of
-// another series they were carried.
+// carriedName is the name of the file in the folder of a series that records which patches of
+// another series were carried to it.
 const carriedName = "carried"
 
-// carried is what the patches of another series were when they were carried last.
+// carried describes the patches of another series at the time of the last carry.
 type carried []carriedPatch
 
 type carriedPatch struct{ Title, Changes, Message string }
@@ -142,7 +142,7 @@ func (c carried) of(title string) (carriedPatch, bool) {
 	return carriedPatch{}, false
 }
 
-// carriedOf says what is carried by a rebase from the series with patches.
+// carriedOf describes the patches of the series that a rebase carries.
 func carriedOf(patches []patchFile) carried {
 	var c carried
 	for _, p := range patches {
@@ -151,8 +151,8 @@ func carriedOf(patches []patchFile) carried {
 	return c
 }
 
-// format returns the file's content: after the comment, the other series, and a line for
-// each of its patches.
+// format returns the content of the file: a comment, the name of the other series, and a line
+// for each of its patches.
 func (c carried) format(from string) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Written by `podenv rebase`: the patches of another series that are carried here,\n" +
@@ -165,8 +165,7 @@ func (c carried) format(from string) []byte {
 	return b.Bytes()
 }
 
-// readCarried reads what was carried to s; that is nothing for a series that was written
-// from scratch.
+// readCarried reads what was carried to s: nothing if the series was written from scratch.
 func readCarried(s series.Series) (carried, error) {
 	path := filepath.Join(s.Dir, carriedName)
 	data, err := os.ReadFile(path)
@@ -191,8 +190,8 @@ func readCarried(s series.Series) (carried, error) {
 	return c, nil
 }
 
-// writeCarried writes what was carried to s from another series, and reports whether that is
-// news.
+// writeCarried writes what was carried to s from another series, and reports whether the file
+// has changed.
 func writeCarried(s series.Series, from string, c carried) (changed bool, err error) {
 	path, text := filepath.Join(s.Dir, carriedName), c.format(from)
 	if sameContent(path, text) {
