@@ -8,22 +8,23 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"podenv.dev/hack/internal/run"
 )
 
-// amFlags make `git am` take a patch as it is: byte for byte, with its author's date as
-// the only date, and nothing guessed. A series is for `git am` in anyone's checkout, so
-// there is no 3-way merge that would hide that a patch no longer applies.
+// amFlags make `git am` apply a patch byte for byte and use the author date as the committer
+// date. There is no 3-way merge, because users apply a series with plain `git am`: a merge would
+// hide that a patch no longer applies.
 var amFlags = []string{
 	"am", "--no-3way", "--keep-cr", "--keep-non-patch", "--no-scissors", "--whitespace=nowarn",
 	"--committer-date-is-author-date", "--no-gpg-sign",
 }
 
-// applyPatches commits the patches that are not commits of the tree yet. They go through
-// one `git am`, so that after a conflict `git am --continue` goes on with the rest.
+// applyPatches commits the patches that are not commits of the tree yet. It passes all of them
+// to one `git am`, so that after a conflict `git am --continue` applies the rest too.
 func (a *assembly) applyPatches(ctx context.Context) error {
 	patches := a.in.patches[a.state.applied():]
 	if len(patches) == 0 {
@@ -37,15 +38,14 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder) // git am has read them all when it stops
-	args := append([]string(nil), amFlags...)
-	args = append(args, "--")
+	defer os.RemoveAll(folder) // git am has read all patches when it stops
+	args := append(slices.Clone(amFlags), "--")
 	for _, p := range patches {
-		whole := filepath.Join(folder, p.name())
-		if err := os.WriteFile(whole, p.content, 0o644); err != nil {
+		path := filepath.Join(folder, p.name())
+		if err := os.WriteFile(path, p.content, 0o644); err != nil {
 			return err
 		}
-		args = append(args, whole)
+		args = append(args, path)
 	}
 	amErr := a.tree.Run(ctx, args...)
 	if ctx.Err() != nil {
@@ -71,28 +71,29 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 	return conflict
 }
 
-// refuseReleased refuses new files that the release has.
+// refuseReleased refuses patches that add a file which the release has.
 func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) error {
-	by := map[string]patchFile{}
+	addedBy := map[string]patchFile{}
 	for _, p := range patches {
 		for _, f := range p.newFiles {
-			by[f.path] = p
+			addedBy[f.path] = p
 		}
 	}
-	if len(by) == 0 {
+	if len(addedBy) == 0 {
 		return nil
 	}
-	released, err := a.tree.Fields(ctx, append([]string{"ls-tree", "-r", "-z", "--name-only", a.state.Steps[0].Commit, "--"}, sortedKeys(by)...)...)
+	args := []string{"ls-tree", "-r", "-z", "--name-only", a.state.Steps[0].Commit, "--"}
+	released, err := a.tree.Fields(ctx, append(args, sortedKeys(addedBy)...)...)
 	if err != nil || len(released) == 0 {
 		return err
 	}
-	if p, ok := by[released[0]]; ok {
+	if p, ok := addedBy[released[0]]; ok {
 		return fmt.Errorf("%s of series %s brings the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
 	}
 	return fmt.Errorf("%s has the new files %s", a.series.Release, abbreviate(released))
 }
 
-// recordPatches notes the commits that `git am` made of the first of patches.
+// recordPatches records the commits that `git am` made, which are those of the first patches.
 func (a *assembly) recordPatches(ctx context.Context, patches []patchFile) error {
 	commits, err := a.tree.Lines(ctx, "rev-list", "--reverse", a.state.last()+"..HEAD")
 	if err != nil {
@@ -107,32 +108,31 @@ func (a *assembly) recordPatches(ctx context.Context, patches []patchFile) error
 	return writeState(a.tree.Dir, a.state)
 }
 
-// ConflictError says which patch does not apply, and where. The tree is left where
-// `git am` stopped.
+// ConflictError reports a patch that does not apply. The tree is left where `git am` stopped.
 type ConflictError struct {
-	// Series and Release are what the patch is of, and what it does not apply to.
+	// Series is the series of the patch, Release the release that it does not apply to.
 	Series  string `json:"series"`
 	Release string `json:"release"`
 	// Patch is the name of the patch file, as in "0003-kubelet.patch".
 	Patch string `json:"patch"`
-	// File is the first file that the patch cannot change, from the root of the tree.
+	// File is the first file to which the patch does not apply, relative to the root of the tree.
 	File string `json:"file"`
 	// Hunk is the header of the first hunk that does not apply, as in "@@ -1,7 +1,8 @@";
-	// empty where it is the whole file.
+	// empty if the patch does not apply to the file at all.
 	Hunk string `json:"hunk,omitempty"`
-	// Line is where the hunk starts in the patch file, counted from 1.
+	// Line is the line of the patch file at which the hunk starts, counted from 1.
 	Line int `json:"line,omitempty"`
-	// Reason is git's word for it.
+	// Reason is git's error message.
 	Reason string `json:"reason"`
-	// Merge is set where the tree's repository has what git needs for a 3-way merge.
+	// Merge is set if the tree's repository has the objects for a 3-way merge.
 	Merge bool `json:"merge,omitempty"`
-	// Dir is the tree.
+	// Dir is the path of the tree.
 	Dir string `json:"-"`
-	// Key is the hash of the inputs that gave the conflict.
+	// Key is the hash of the inputs that caused the conflict.
 	Key string `json:"key"`
 }
 
-// Error ends in the commands that go on from there.
+// Error includes the commands that resolve the conflict.
 func (e *ConflictError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of series %s does not apply to %s: %s", e.Patch, e.Series, e.Release, e.File)
@@ -151,7 +151,7 @@ func (e *ConflictError) Error() string {
 	return b.String()
 }
 
-// conflict finds out where `git am` stopped.
+// conflict finds the patch, file and hunk at which `git am` stopped.
 func (a *assembly) conflict(ctx context.Context) (*ConflictError, error) {
 	done := a.state.applied()
 	if done >= len(a.in.patches) {
@@ -162,10 +162,10 @@ func (a *assembly) conflict(ctx context.Context) (*ConflictError, error) {
 		Series: a.series.Name, Release: a.series.Release, Patch: patch.name(),
 		Reason: "git am refuses it", Dir: a.tree.Dir, Key: a.key, Merge: a.tree.canMerge(ctx),
 	}
-	var said bytes.Buffer
-	// It fails, as it did a moment ago: all that it prints is wanted, not only its end.
-	_ = a.tree.Cmd(ctx, "apply", "--check", "--index", "--whitespace=nowarn", ".git/rebase-apply/patch").Log(&said).Run()
-	c.locate(said.String(), patch)
+	var output bytes.Buffer
+	// It fails like git am did. Its error would have only the end of the output.
+	_ = a.tree.Cmd(ctx, "apply", "--check", "--index", "--whitespace=nowarn", ".git/rebase-apply/patch").Log(&output).Run()
+	c.locate(output.String(), patch)
 	return c, ctx.Err()
 }
 
@@ -175,21 +175,21 @@ var (
 	hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@`)
 )
 
-// locate reads the file and the hunk from what `git apply --check` said.
-func (c *ConflictError) locate(said string, patch patchFile) {
-	if m := hunkFailed.FindStringSubmatch(said); m != nil {
+// locate reads the file and the hunk from the output of `git apply --check`.
+func (c *ConflictError) locate(output string, patch patchFile) {
+	if m := hunkFailed.FindStringSubmatch(output); m != nil {
 		c.File, c.Reason = m[1], "patch does not apply"
 		start, _ := strconv.Atoi(m[2])
 		c.Hunk, c.Line = findHunk(patch.stored, m[1], start)
 		return
 	}
-	if m := fileFailed.FindStringSubmatch(said); m != nil {
+	if m := fileFailed.FindStringSubmatch(output); m != nil {
 		c.File, c.Reason = m[1], m[2]
 	}
 }
 
-// findHunk finds the header of the hunk of file that starts at line start of the old
-// file, and its line in the patch.
+// findHunk returns the header of the hunk that starts at line start of the old file, and the
+// line of that header in the patch.
 func findHunk(patch []byte, file string, start int) (header string, line int) {
 	inFile := false
 	for text := range strings.Lines(string(patch)) {
@@ -207,14 +207,14 @@ func findHunk(patch []byte, file string, start int) (header string, line int) {
 	return "", 0
 }
 
-// canMerge reports whether git can merge the patch at which it stopped 3-way. It cannot where
-// the repository lacks the files that the patch was made from, or a person edited the patch's
-// old lines by hand.
+// canMerge reports whether a 3-way merge of the patch at which git stopped is possible. It is
+// not if the repository lacks the blobs that the patch was made from, or if someone edited the
+// old lines in the patch file.
 func (r repo) canMerge(ctx context.Context) bool {
 	return r.Run(ctx, "apply", "--check", "--3way", "--whitespace=nowarn", ".git/rebase-apply/patch") == nil
 }
 
-// stopped is the conflict or other operation that keeps a tree from being read, if any.
+// stopped returns the conflict or other git operation in progress as an error, or nil.
 func (r repo) stopped(st *state) error {
 	if !r.inProgress() {
 		return nil

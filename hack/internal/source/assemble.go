@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"podenv.dev/hack/internal/digest"
@@ -16,7 +17,7 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// treeBranch is the branch that assembly moves. Branches that the user made stay.
+// treeBranch is the branch that assembly resets. It leaves the user's branches alone.
 const treeBranch = "podenv"
 
 // assembly is one run of Assemble.
@@ -40,7 +41,7 @@ func newAssembly(l layout.Layout, s series.Series, o Options, step *progress.Ste
 	}
 }
 
-// run is Assemble.
+// run implements Assemble.
 func (a *assembly) run(ctx context.Context) (*Tree, error) {
 	unlock, err := a.lock(ctx)
 	if err != nil {
@@ -83,7 +84,7 @@ func (a *assembly) result() *Tree {
 	return &Tree{Dir: a.tree.Dir, Series: a.series, Stock: a.options.Stock, Key: key}
 }
 
-// lock keeps a second podenv out of the tree.
+// lock locks the tree against other podenv processes.
 func (a *assembly) lock(ctx context.Context) (unlock func(), err error) {
 	return lockfile.Lock(ctx, a.lockFile(), "that works on "+a.tree.Dir, a.step)
 }
@@ -92,7 +93,7 @@ func (a *assembly) lockFile() string {
 	return filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.Dir)+".lock")
 }
 
-// lockWithStep is lock with a step of its own if it has to wait.
+// lockWithStep is lock, and shows a step of r if it has to wait.
 func (a *assembly) lockWithStep(ctx context.Context, r *progress.Reporter) (unlock func(), err error) {
 	if unlock, err = lockfile.TryLock(a.lockFile()); !errors.Is(err, lockfile.ErrHeld) {
 		return unlock, err
@@ -102,7 +103,7 @@ func (a *assembly) lockWithStep(ctx context.Context, r *progress.Reporter) (unlo
 	return unlock, a.step.End(err)
 }
 
-// isUpToDate reports whether the tree that find has found clean is what the inputs give.
+// isUpToDate reports whether a tree without edits matches the inputs.
 func (a *assembly) isUpToDate(ctx context.Context) bool {
 	if a.state.Key != a.key {
 		return false
@@ -117,42 +118,41 @@ func (a *assembly) isUpToDate(ctx context.Context) bool {
 	return err == nil && generated == a.state.Generated
 }
 
-// create makes the tree with the release alone in it, beside its place, and moves it there.
+// create makes a tree of the release only. It does so in a temporary folder that it renames.
 func (a *assembly) create(ctx context.Context) error {
 	release, err := releaseRepo(ctx, a.layout, a.series, a.in.release, a.step)
 	if err != nil {
 		return err
 	}
 	a.step.Now("writing the files of %s", a.series.Release)
-	beside := filepath.Join(filepath.Dir(a.tree.Dir), ".new-"+filepath.Base(a.tree.Dir))
-	if err := os.RemoveAll(beside); err != nil {
+	tmp := filepath.Join(filepath.Dir(a.tree.Dir), ".new-"+filepath.Base(a.tree.Dir))
+	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(beside), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(tmp), 0o755); err != nil {
 		return err
 	}
-	made := repo{gitrepo.Repo{Dir: beside, Log: a.step.Log()}}
-	commit, err := made.cloneRelease(ctx, release)
+	commit, err := repo{gitrepo.Repo{Dir: tmp, Log: a.step.Log()}}.cloneRelease(ctx, release)
 	if err != nil {
 		return fmt.Errorf("writing the files of %s: %w", a.series.Release, err)
 	}
 	a.state = &state{Steps: []stateStep{{Kind: kindRelease, Input: a.in.release, Commit: commit}}}
-	if err := writeState(beside, a.state); err != nil {
+	if err := writeState(tmp, a.state); err != nil {
 		return err
 	}
-	// An empty folder may be in the way; anything else, find has refused.
+	// There may be an empty folder. find has refused anything else.
 	if err := os.Remove(a.tree.Dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return os.Rename(beside, a.tree.Dir)
+	return os.Rename(tmp, a.tree.Dir)
 }
 
-// restoreTimeout is how long an interrupted assembly may take to put the tree in order.
+// restoreTimeout limits restore, which also runs after ctx has ended.
 const restoreTimeout = time.Minute
 
 // update makes the commits that follow the last step whose input is unchanged.
 func (a *assembly) update(ctx context.Context) error {
-	// Commits that WritePatches saved, for example, are no step of ours.
+	// HEAD may be a commit that WritePatches has written to the patches.
 	if err := a.saveForeignHead(ctx); err != nil {
 		return err
 	}
@@ -186,10 +186,9 @@ func (a *assembly) update(ctx context.Context) error {
 	return writeState(a.tree.Dir, a.state)
 }
 
-// unchanged is the longest start of the recorded steps that the inputs would give again.
+// unchanged returns the recorded steps before the first one whose input has changed.
 func (a *assembly) unchanged() []stateStep {
-	var want []stateStep
-	want = append(want, stateStep{Kind: kindRelease, Input: a.in.release})
+	want := []stateStep{{Kind: kindRelease, Input: a.in.release}}
 	if len(a.in.newFiles) > 0 {
 		want = append(want, stateStep{Kind: kindNewFiles, Input: a.in.newHash})
 	}
@@ -201,10 +200,10 @@ func (a *assembly) unchanged() []stateStep {
 		a.state.Steps[n].Kind == want[n].Kind && a.state.Steps[n].Input == want[n].Input {
 		n++
 	}
-	return append([]stateStep(nil), a.state.Steps[:n]...)
+	return slices.Clone(a.state.Steps[:n])
 }
 
-// fetchRelease brings another release's commit into the tree's repository.
+// fetchRelease fetches the commit of another release into the tree's repository.
 func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
 	release, err := releaseRepo(ctx, a.layout, a.series, a.in.release, a.step)
 	if err != nil {
@@ -217,11 +216,11 @@ func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// `git diff release` is what the user types.
+	// Users run `git diff release`.
 	return commit, a.tree.Run(ctx, "update-ref", releaseBranch, commit)
 }
 
-// commitNewFiles commits the files of this module, unless that step is done.
+// commitNewFiles commits the files of this module, unless the tree has that commit.
 func (a *assembly) commitNewFiles(ctx context.Context) error {
 	if len(a.in.newFiles) == 0 || len(a.state.Steps) > 1 {
 		return nil
@@ -245,7 +244,7 @@ func (a *assembly) commitNewFiles(ctx context.Context) error {
 	return a.commitStaged(ctx, kindNewFiles, a.in.newHash, text)
 }
 
-// commitStaged commits what is staged as one step.
+// commitStaged commits the index as one step.
 func (a *assembly) commitStaged(ctx context.Context, k kind, input, text string) error {
 	commit, err := a.tree.commit(ctx, text, a.state.Steps[0].Commit)
 	if err != nil {
@@ -255,8 +254,8 @@ func (a *assembly) commitStaged(ctx context.Context, k kind, input, text string)
 	return writeState(a.tree.Dir, a.state)
 }
 
-// restore puts the tree in order after err: at the last commit that was made, with no
-// file changed. A tree that stopped at a conflict is in order.
+// restore resets the tree to the last commit that assembly made, if err is not nil, and returns
+// err. It leaves a tree alone that stopped at a conflict.
 func (a *assembly) restore(ctx context.Context, err error) error {
 	var conflict *ConflictError
 	if err == nil || errors.As(err, &conflict) {
@@ -269,7 +268,7 @@ func (a *assembly) restore(ctx context.Context, err error) error {
 		restoreErr = a.tree.moveTo(ctx, a.state.last())
 	}
 	if restoreErr != nil {
-		// The state still says busy: the next assembly tries again.
+		// The state is still busy: the next assembly tries again.
 		return errors.Join(err, fmt.Errorf("the tree is left half-made and the next `podenv tree` puts it in order: %w", restoreErr))
 	}
 	a.state.Busy = false

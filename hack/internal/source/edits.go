@@ -13,17 +13,17 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// ErrEdited is returned where going on would overwrite what the user did in a tree.
+// ErrEdited is returned if an operation would overwrite the user's edits of a tree.
 var ErrEdited = errors.New("the tree has edits")
 
-// Where what assembly drops stays to be found.
+// Refs that keep the commits which assembly drops from the branch.
 const (
-	savedRefs  = "refs/podenv/saved/"  // one ref for each time
+	savedRefs  = "refs/podenv/saved/"  // one ref per dropped edit
 	writtenRef = "refs/podenv/written" // the last commit that WritePatches wrote
 )
 
-// find looks at the tree that is there, and reports whether there is one. It returns only
-// a tree whose content may be replaced.
+// find reports whether the tree exists. If so its content may be replaced: edits are an error,
+// unless Options.Discard drops them.
 func (a *assembly) find(ctx context.Context) (bool, error) {
 	st, err := readState(a.tree.Dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -51,7 +51,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 		return true, a.recover(ctx, head, dirty)
 	case a.tree.inProgress() && st.Conflict != nil:
 		if len(dirty) == 0 && head == st.last() && st.Conflict.Key != a.key {
-			// Nobody has touched it, and the patches are not those that stopped.
+			// There are no edits, and the inputs have changed since the conflict.
 			return true, a.tree.moveTo(ctx, head)
 		}
 		return false, st.Conflict
@@ -72,7 +72,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// inProgress reports whether a `git am` or `git rebase` waits to be continued.
+// inProgress reports whether a `git am` or `git rebase` is in progress.
 func (r repo) inProgress() bool {
 	for _, name := range []string{"rebase-apply", "rebase-merge"} {
 		if _, err := os.Stat(r.Path(name)); err == nil {
@@ -82,7 +82,7 @@ func (r repo) inProgress() bool {
 	return false
 }
 
-// editedError says what is edited, how to keep it and how to drop it.
+// editedError says what is edited, and how to keep and how to drop the edits.
 func (a *assembly) editedError(what, keep string) error {
 	if a.options.Stock {
 		keep = fmt.Sprintf("a stock tree has no patches: make the change in the tree of the series, `podenv tree --series %s`", a.series.Name)
@@ -105,7 +105,7 @@ func (a *assembly) unwritten(commits []string) error {
 	return a.editedError("commits that are in no patch: "+abbreviate(commits), a.writeCommand())
 }
 
-// writeCommand tells how commits get into patches.
+// writeCommand says how to write commits to patches.
 func (a *assembly) writeCommand() string {
 	return fmt.Sprintf("write the commits to %s with `podenv patches --series %s`", series.Folder(a.series.Name), a.series.Name)
 }
@@ -119,7 +119,7 @@ func abbreviate(items []string) string {
 	return strings.Join(items, ", ")
 }
 
-// discard makes way for assembly, whatever the tree holds.
+// discard saves and drops all edits, so that assembly can replace the content of the tree.
 func (a *assembly) discard(ctx context.Context, dirty []string) error {
 	if a.state.Busy {
 		if err := a.tree.unlock(); err != nil {
@@ -136,9 +136,9 @@ func (a *assembly) discard(ctx context.Context, dirty []string) error {
 	return a.tree.moveTo(ctx, a.state.last())
 }
 
-// recover makes way for assembly after one that was interrupted. Commits by someone else
-// since are not its to drop. Changed files may be a half-applied patch or an edit; they
-// are kept aside.
+// recover prepares the tree for assembly after an interrupted one. Commits that someone else
+// made since are an error. Changed files may be a half-applied patch or an edit, so they are
+// saved.
 func (a *assembly) recover(ctx context.Context, head string, dirty []string) error {
 	others, err := a.tree.Lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.savedCommits()...)...)
 	if err != nil {
@@ -164,7 +164,7 @@ func (a *assembly) recover(ctx context.Context, head string, dirty []string) err
 	return a.tree.moveTo(ctx, a.state.last())
 }
 
-// saveForeignHead keeps the commit that is checked out under a ref, if assembly did not make it.
+// saveForeignHead saves HEAD under a ref, unless assembly made that commit.
 func (a *assembly) saveForeignHead(ctx context.Context) error {
 	head, err := a.tree.head(ctx)
 	if err != nil || a.state.made(head) {
@@ -176,7 +176,7 @@ func (a *assembly) saveForeignHead(ctx context.Context) error {
 	return a.saveCommit(ctx, head)
 }
 
-// saveFiles commits the files as they are, untracked ones included, under a ref.
+// saveFiles saves all files, including untracked ones, as a commit under a ref.
 func (a *assembly) saveFiles(ctx context.Context) error {
 	index := "GIT_INDEX_FILE=" + a.tree.Path("podenv", "saved.index")
 	defer os.Remove(a.tree.Path("podenv", "saved.index"))
@@ -196,7 +196,7 @@ func (a *assembly) saveFiles(ctx context.Context) error {
 	return a.saveCommit(ctx, commit)
 }
 
-// saveCommit gives commit a ref, so that git never deletes it.
+// saveCommit creates a ref for commit, so that git does not prune it.
 func (a *assembly) saveCommit(ctx context.Context, commit string) error {
 	ref := savedRefs + time.Now().UTC().Format("20060102-150405") + "-" + commit[:12]
 	a.step.Now("keeping what the tree held as %s", ref)

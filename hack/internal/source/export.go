@@ -11,12 +11,12 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// Export writes the whole series as patch files into outDir, which is made if need be: the
-// new files first, then the patches, then the generated code. `git am` of them all, in the
-// order of their names, onto a kubernetes/kubernetes checkout at the release's tag gives
-// what the tree has. It returns the files, and brings the tree up to date first.
+// Export brings the tree up to date and writes all of its commits as patch files to outDir,
+// which it creates if needed: the new files, the patches and the generated code. `git am` of
+// the files, in the order of their names, in a kubernetes/kubernetes checkout at the release's
+// tag gives the content of the tree. It returns the paths of the files.
 //
-// An outDir with anything but an earlier export in it is refused.
+// An outDir that contains anything but an earlier export is an error.
 func Export(ctx context.Context, l layout.Layout, s series.Series, outDir string, step *progress.Step) (files []string, err error) {
 	return newAssembly(l, s, Options{}, step).exportTree(ctx, outDir)
 }
@@ -39,12 +39,12 @@ func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, err
 	if err := os.MkdirAll(filepath.Dir(outDir), 0o755); err != nil {
 		return nil, err
 	}
-	made, err := os.MkdirTemp(filepath.Dir(outDir), ".new-export-")
+	tmp, err := os.MkdirTemp(filepath.Dir(outDir), ".new-export-")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(made)
-	if err := os.Chmod(made, 0o755); err != nil {
+	defer os.RemoveAll(tmp)
+	if err := os.Chmod(tmp, 0o755); err != nil {
 		return nil, err
 	}
 	var files []string
@@ -54,7 +54,7 @@ func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, err
 		if err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(made, name), patch, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(tmp, name), patch, 0o644); err != nil {
 			return nil, err
 		}
 		files = append(files, filepath.Join(outDir, name))
@@ -62,10 +62,10 @@ func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, err
 	if err := os.RemoveAll(outDir); err != nil {
 		return nil, err
 	}
-	return files, os.Rename(made, outDir)
+	return files, os.Rename(tmp, outDir)
 }
 
-// refuseForeign lets a folder pass that holds nothing but patches of an earlier export.
+// refuseForeign returns an error if dir contains anything but patches of an earlier export.
 func refuseForeign(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {

@@ -13,16 +13,16 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// generator makes the generated code of a tree. Tests put a small one in the place of
-// Kubernetes' own.
+// generator writes the generated code of a tree. Tests use a small one instead of those of
+// Kubernetes.
 type generator struct {
 	generate    func(context.Context, codegen.Options, *progress.Step) error
 	inputsKey   func(context.Context, codegen.Options) (string, error)
 	isGenerated func(path string) bool
 }
 
-// generatorsOf are the generators of the release that s stands on. Tekton's code is generated
-// from its API types alone, which no patch changes.
+// generatorsOf returns the generators for the series. Tekton needs none: its code is generated
+// from API types only, which no patch changes.
 func generatorsOf(s series.Series) generator {
 	if !s.IsTekton() {
 		return generator{generate: codegen.Generate, inputsKey: codegen.InputsKey, isGenerated: codegen.IsGenerated}
@@ -41,14 +41,14 @@ func (a *assembly) codegen() codegen.Options {
 	}
 }
 
-// generatedKey is a hash of what the generated code is made of, the generators included.
+// generatedKey is a hash of the inputs of the generated code, including the generators.
 func (a *assembly) generatedKey(ctx context.Context) (string, error) {
 	key, err := a.gen.inputsKey(ctx, a.codegen())
 	return digest.Of("generated", a.state.Steps[0].Input, key), err
 }
 
-// commitGenerated commits what the tree's generators write. Where their inputs are those
-// of an earlier run, its result is taken instead: most patches touch no API type.
+// commitGenerated commits the output of the tree's generators. It reuses the cached output of
+// an earlier run with the same inputs, since most patches change no API type.
 func (a *assembly) commitGenerated(ctx context.Context) error {
 	a.step.Now("looking for what has to be generated")
 	key, err := a.generatedKey(ctx)
@@ -56,9 +56,9 @@ func (a *assembly) commitGenerated(ctx context.Context) error {
 		return fmt.Errorf("generating code: %w", err)
 	}
 	a.state.Generated = key
-	kept := filepath.Join(a.layout.Cache("source"), "generated", key[:32]+".diff")
-	if a.reuseGenerated(ctx, kept) != nil {
-		if err := a.generate(ctx, kept); err != nil {
+	cached := filepath.Join(a.layout.Cache("source"), "generated", key[:32]+".diff")
+	if a.reuseGenerated(ctx, cached) != nil {
+		if err := a.generate(ctx, cached); err != nil {
 			return err
 		}
 	}
@@ -70,18 +70,18 @@ func (a *assembly) commitGenerated(ctx context.Context) error {
 	return a.commitStaged(ctx, kindGenerated, key, text)
 }
 
-// reuseGenerated applies and stages an earlier run's result. After an error the tree is as it was.
-func (a *assembly) reuseGenerated(ctx context.Context, kept string) error {
-	info, err := os.Stat(kept)
+// reuseGenerated applies and stages the cached diff. On error the tree is unchanged.
+func (a *assembly) reuseGenerated(ctx context.Context, cached string) error {
+	info, err := os.Stat(cached)
 	if err != nil || info.Size() == 0 {
 		return err
 	}
 	a.step.Now("reusing generated code")
-	return a.tree.Run(ctx, "apply", "--index", "--whitespace=nowarn", kept)
+	return a.tree.Run(ctx, "apply", "--index", "--whitespace=nowarn", cached)
 }
 
-// generate runs the generators, stages what they changed, and keeps it for the next time.
-func (a *assembly) generate(ctx context.Context, kept string) error {
+// generate runs the generators, stages their changes, and writes the diff to cached.
+func (a *assembly) generate(ctx context.Context, cached string) error {
 	a.step.Now("generating code")
 	if err := a.gen.generate(ctx, a.codegen(), a.step); err != nil {
 		if ctx.Err() != nil {
@@ -98,28 +98,28 @@ func (a *assembly) generate(ctx context.Context, kept string) error {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(cached), 0o755); err != nil {
 		return err
 	}
-	beside := kept + ".new"
-	if err := a.tree.Run(ctx, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--output="+beside, "HEAD"); err != nil {
+	tmp := cached + ".new"
+	if err := a.tree.Run(ctx, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--output="+tmp, "HEAD"); err != nil {
 		return err
 	}
-	return os.Rename(beside, kept)
+	return os.Rename(tmp, cached)
 }
 
-// generatedPaths lists what the generators changed. A path that is not known as generated
-// would end up in a patch one day, so it is an error.
+// generatedPaths lists the files that the generators changed. A path that codegen.IsGenerated
+// does not know is an error, because WritePatches would put the file into a patch.
 func (a *assembly) generatedPaths(ctx context.Context) ([]string, error) {
 	paths, err := a.tree.dirty(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var strange []error
+	var unknown []error
 	for _, p := range paths {
 		if !a.gen.isGenerated(p) {
-			strange = append(strange, fmt.Errorf("the generators changed %s, which codegen.IsGenerated does not know: correct the one or the other", p))
+			unknown = append(unknown, fmt.Errorf("the generators changed %s, which codegen.IsGenerated does not know: correct the one or the other", p))
 		}
 	}
-	return paths, errors.Join(strange...)
+	return paths, errors.Join(unknown...)
 }

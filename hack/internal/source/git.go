@@ -13,31 +13,31 @@ import (
 // repo is the git repository of a tree, of a release or of a rebase.
 type repo struct{ gitrepo.Repo }
 
-// head is the commit that is checked out.
+// head returns the id of the commit that is checked out.
 func (r repo) head(ctx context.Context) (string, error) {
 	return r.Quiet(ctx, "rev-parse", "--verify", "HEAD^{commit}")
 }
 
-// dirty lists the paths that differ from HEAD, untracked ones included.
+// dirty lists the paths that differ from HEAD, including untracked ones.
 func (r repo) dirty(ctx context.Context) ([]string, error) {
 	entries, err := r.Fields(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
 	paths := make([]string, 0, len(entries))
 	for _, e := range entries {
-		paths = append(paths, e[3:]) // two letters of state and a space
+		paths = append(paths, e[3:]) // without the two letters of status and the space
 	}
 	return paths, err
 }
 
-// stage adds paths to the index as they are in the tree, whatever it ignores. A path that is
-// neither in the tree nor in the index is an error.
+// stage adds paths to the index, including ignored and deleted ones. A path that is neither in
+// the tree nor in the index is an error.
 func (r repo) stage(ctx context.Context, paths []string) error {
 	const literal = ":(top,literal)"
 	specs := literal + strings.Join(paths, "\x00"+literal)
 	return r.Cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(strings.NewReader(specs)).Run()
 }
 
-// commit records the index with the author date of another commit, so that its id depends on its
-// content alone.
+// commit commits the index with the author date of the commit dated, so that the id of the new
+// commit depends only on its content.
 func (r repo) commit(ctx context.Context, message, dated string) (string, error) {
 	date, err := r.Quiet(ctx, "log", "-1", "--format=%at +0000", dated)
 	if err != nil {
@@ -52,8 +52,8 @@ func (r repo) commit(ctx context.Context, message, dated string) (string, error)
 	return r.head(ctx)
 }
 
-// treeConfig gives git clone the configuration of a tree's repository. Nothing may run in its
-// background, and 20,000 files want git's quicker index.
+// treeConfig is the configuration of a tree's repository, as flags of git clone. No git process
+// may run in the background, and 20,000 files need the settings for large repositories.
 var treeConfig = []string{
 	"--config=gc.auto=0",
 	"--config=maintenance.auto=false",
@@ -65,23 +65,22 @@ var treeConfig = []string{
 	"--config=index.version=4",
 }
 
-// runOutsideRepo runs a git command that makes a repository. Were GIT_DIR set, git would take the
-// new work tree's place for fixed, and it is about to be renamed.
+// runOutsideRepo runs a git command that creates a repository. With GIT_DIR set, git would treat
+// the path of the new work tree as fixed, but the work tree is renamed later.
 func runOutsideRepo(ctx context.Context, log io.Writer, args ...string) error {
 	args = append([]string{"-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "git"}, args...)
 	return run.Command(ctx, "env", args...).Env(gitrepo.Hermetic...).Log(log).Run()
 }
 
-// cloneRelease makes r a repository with the release checked out, and returns its commit.
-// The pack is shared by hard link where the file system allows it, which is safe as git
-// never writes to one: each tree stands on its own and the cache may be deleted. With
-// --local git would not fall back to a copy.
+// cloneRelease creates r with the release checked out, and returns its commit. git hard-links
+// the pack if the file system allows it, and never writes to it, so the cache can be deleted
+// without breaking a tree. With --local git would not fall back to a copy.
 func (r repo) cloneRelease(ctx context.Context, release repo) (string, error) {
 	args := append([]string{"clone", "--quiet", "--no-checkout", "--template="}, treeConfig...)
 	if err := runOutsideRepo(ctx, r.Log, append(args, release.Dir, r.Dir)...); err != nil {
 		return "", err
 	}
-	// A release is checked out byte for byte, whatever its .gitattributes say.
+	// Check out the release byte for byte, regardless of its .gitattributes.
 	if err := os.MkdirAll(r.Path("info"), 0o755); err != nil {
 		return "", err
 	}
@@ -98,8 +97,8 @@ func (r repo) cloneRelease(ctx context.Context, release repo) (string, error) {
 	return commit, r.moveTo(ctx, commit)
 }
 
-// moveTo checks out commit on the tree's branch, drops what differs from it and ends a
-// `git am` in progress. The caller has made sure that no edit is lost.
+// moveTo resets the tree's branch and files to commit, and ends a `git am` or `git rebase` in
+// progress. The caller has made sure that no edit is lost.
 func (r repo) moveTo(ctx context.Context, commit string) error {
 	for _, operation := range []string{"rebase-apply", "rebase-merge"} {
 		if err := os.RemoveAll(r.Path(operation)); err != nil {
@@ -112,11 +111,11 @@ func (r repo) moveTo(ctx context.Context, commit string) error {
 	return r.Run(ctx, "clean", "--quiet", "--force", "-d")
 }
 
-// unlock removes the locks of git commands that were killed. Only a tree that assembly had
-// to itself may be unlocked: elsewhere they are of a git that runs.
+// unlock removes the lock files of killed git commands. Call it only if an assembly was the last
+// to change the tree: otherwise a git command of the user may hold them.
 func (r repo) unlock() error {
-	for _, left := range []string{"index.lock", "HEAD.lock"} {
-		if err := os.Remove(r.Path(left)); err != nil && !os.IsNotExist(err) {
+	for _, file := range []string{"index.lock", "HEAD.lock"} {
+		if err := os.Remove(r.Path(file)); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}

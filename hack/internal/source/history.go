@@ -17,16 +17,16 @@ type treeCommit struct {
 	parents []string
 	message string
 	kind    kind
-	paths   []string // what it changes
+	paths   []string // that it changes
 }
 
-// title names the commit in an error.
+// title describes the commit in errors.
 func (c treeCommit) title() string {
 	subject, _, _ := strings.Cut(c.message, "\n")
 	return c.id[:12] + " (" + subject + ")"
 }
 
-// history lists the commits of HEAD from the release's on, oldest first.
+// history lists the commits from the release to HEAD, oldest first.
 func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 	ids, err := r.Lines(ctx, "rev-list", "--reverse", "--topo-order", "HEAD")
 	if err != nil {
@@ -35,11 +35,11 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 	var commits []treeCommit
 	for _, id := range ids {
 		c := treeCommit{id: id}
-		about, err := r.Quiet(ctx, "show", "--no-patch", "--format=%P%n%B", id)
+		out, err := r.Quiet(ctx, "show", "--no-patch", "--format=%P%n%B", id)
 		if err != nil {
 			return nil, err
 		}
-		parents, text, _ := strings.Cut(about, "\n")
+		parents, text, _ := strings.Cut(out, "\n")
 		c.parents, c.message, c.kind = strings.Fields(parents), text, kindOf(text)
 		if c.kind == kindRelease {
 			commits = nil // the user has rebased onto another release
@@ -111,7 +111,7 @@ func (o *ownership) notInPatches(paths []string) []string {
 	})
 }
 
-// check refuses a history that patches cannot hold.
+// check refuses a history that cannot be written as patches.
 func (r repo) check(commits []treeCommit, st *state, o *ownership) error {
 	if id := commits[0].id; !slices.Contains(st.savedCommits(), id) {
 		return fmt.Errorf("the release's commit %s is not the one that podenv made: make the change a commit of its own on top of %s", commits[0].title(), st.Steps[0].Commit[:12])
@@ -130,7 +130,7 @@ func (r repo) checkCommit(c treeCommit, o *ownership) error {
 		return fmt.Errorf("commit %s is a merge, which no patch can hold: make the history linear with `git -C %s rebase`", c.title(), dir)
 	}
 	if c.kind != kindPatch {
-		// It is left out of the patches, so nothing that belongs there may be in it.
+		// WritePatches skips this commit, so it must not contain what belongs in a patch.
 		for _, p := range c.paths {
 			if !o.isModuleFile(p) && !o.gen.isGenerated(p) {
 				return fmt.Errorf("commit %s is podenv's own, but also changes %s: take that out (`git -C %s reset --soft HEAD^` if it is the last) and commit it by itself", c.title(), p, dir)
@@ -149,7 +149,7 @@ func (r repo) checkCommit(c treeCommit, o *ownership) error {
 	return c.checkMessage()
 }
 
-// checkMessage refuses a message that `git am` would not read as it was written.
+// checkMessage refuses a message that `git am` would change.
 func (c treeCommit) checkMessage() error {
 	for line := range strings.Lines(c.message) {
 		for _, cut := range []string{"---", "diff -", "Index: "} {

@@ -10,15 +10,15 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// inputs is all that a tree is made of, and a hash of each part.
+// inputs are the inputs of a tree except the generators, with a hash of each part.
 type inputs struct {
-	release  string // hash of the pins, and of how a release's commit is made of them
-	newFiles []newFile
+	release  string    // hash of the pins and of releaseRepoVersion
+	newFiles []newFile // of this module
 	newHash  string
 	patches  []patchFile
 }
 
-// readInputs reads what the tree is made of; of a stock tree that is the release alone.
+// readInputs reads the inputs of a tree. The only input of a stock tree is the release.
 func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	in := &inputs{}
 	parts := []string{"release", releaseRepoVersion, s.Release}
@@ -34,7 +34,7 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 		return in, nil
 	}
 	var err error
-	if !s.IsTekton() { // whose new files stand with its series alone
+	if !s.IsTekton() { // the module's files are for trees of Kubernetes
 		header, err := s.Boilerplate()
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	return in, err
 }
 
-// files are all new files that go into the tree.
+// newFileHashes maps the paths of all new files of the tree to their hashes.
 func (in *inputs) newFileHashes() map[string]string {
 	hashes := map[string]string{}
 	for _, f := range in.newFiles {
@@ -66,7 +66,7 @@ func (in *inputs) newFileHashes() map[string]string {
 	return hashes
 }
 
-// patchHashes are those of the patch files.
+// patchHashes returns the hashes of the stored patches.
 func (in *inputs) patchHashes() []string {
 	hashes := make([]string, len(in.patches))
 	for i, p := range in.patches {
@@ -75,7 +75,7 @@ func (in *inputs) patchHashes() []string {
 	return hashes
 }
 
-// key is the hash of all inputs but the generators.
+// key is the hash of all inputs.
 func (in *inputs) key() string {
 	parts := []string{"tree 2", in.release, in.newHash}
 	for _, p := range in.patches {

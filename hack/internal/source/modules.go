@@ -19,20 +19,20 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// kubernetes is the module of a release; its staging modules are modules of their own.
+// kubernetes is the main module of a release. Its staging modules are separate modules.
 const kubernetes = "k8s.io/kubernetes"
 
-// moduleZip is a module of the release in the Go module cache, its content checked.
+// moduleZip is a module of the release in the Go module cache.
 type moduleZip struct {
 	module.Version
 	Zip   string // path of the archive
-	Info  string // path of the JSON that has the version's time
+	Info  string // path of the JSON file with the version's time
 	GoMod string // path of its go.mod
 
-	Sum, GoModSum string // as go.sum has them
+	Sum, GoModSum string // as in go.sum
 }
 
-// downloadModules gets the modules that the series pins into the Go module cache, and
+// downloadModules downloads the modules that the series pins into the Go module cache, and
 // checks each against the series' go.sum.
 func downloadModules(ctx context.Context, s series.Series, scratch string) ([]moduleZip, error) {
 	pins, err := readPins(s)
@@ -58,7 +58,7 @@ func downloadModules(ctx context.Context, s series.Series, scratch string) ([]mo
 	return zips, checkZips(ctx, zips, sums)
 }
 
-// download gets modules into the Go module cache, as the module in dir sees them.
+// download downloads modules into the Go module cache, with the go.mod and go.sum in dir.
 func download(ctx context.Context, dir string, modules []module.Version) ([]moduleZip, error) {
 	args := []string{"mod", "download", "-json"}
 	for _, m := range modules {
@@ -79,7 +79,7 @@ func download(ctx context.Context, dir string, modules []module.Version) ([]modu
 	return zips, nil
 }
 
-// readDownloads reads what `go mod download -json` prints.
+// readDownloads parses the output of `go mod download -json`.
 func readDownloads(out string) ([]moduleZip, error) {
 	var zips []moduleZip
 	for d := json.NewDecoder(strings.NewReader(out)); ; {
@@ -101,8 +101,8 @@ func readDownloads(out string) ([]moduleZip, error) {
 	}
 }
 
-// checkZips hashes the archives themselves: go trusts the hash that it noted beside an
-// archive when it downloaded it. A release takes seconds, so ctx ends it between files.
+// checkZips hashes the archives again, because go trusts the hash that it recorded when it
+// downloaded an archive. A release takes seconds, so it stops between files when ctx ends.
 func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]string) error {
 	hash := func(files []string, open func(string) (io.ReadCloser, error)) (string, error) {
 		return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) {
@@ -127,8 +127,8 @@ func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]st
 	return nil
 }
 
-// readPins lists the modules that the series' go.mod requires. A staging module that cannot
-// be had at the release's version may be replaced there by another version of itself.
+// readPins lists the modules that the series' go.mod requires. It may replace a staging module
+// that is not available at the release's version by another version of the same module.
 func readPins(s series.Series) ([]module.Version, error) {
 	f, err := s.GoMod()
 	if err != nil {
@@ -170,7 +170,7 @@ func readSums(s series.Series) (map[module.Version]string, error) {
 	return sums, nil
 }
 
-// copyPins copies go.mod and go.sum, because go adds to go.sum what it misses there.
+// copyPins copies go.mod and go.sum, because go adds missing lines to go.sum.
 func copyPins(s series.Series, scratch string) error {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(s.Dir, name))
@@ -184,13 +184,13 @@ func copyPins(s series.Series, scratch string) error {
 	return nil
 }
 
-// ErrChecksum is returned where a downloaded module is not the one that go.sum pins.
+// ErrChecksum is returned if a downloaded module is not the one that go.sum pins.
 var ErrChecksum = errors.New("checksum mismatch")
 
-// ErrDownload is returned where a module of the release cannot be had.
+// ErrDownload is returned if a module of the release cannot be downloaded.
 var ErrDownload = errors.New("cannot download")
 
-// notFound is how a proxy and a version control system say that a version does not exist.
+// notFound matches the errors of proxies and version control systems for a missing version.
 var notFound = regexp.MustCompile(`(?i)404|410|not found|no matching versions|unknown revision|file does not exist|no such file`)
 
 func downloadError(m module.Version, reason string) error {
@@ -204,7 +204,7 @@ func downloadError(m module.Version, reason string) error {
 // mismatch finds the module in go's report of a wrong checksum.
 var mismatch = regexp.MustCompile(`verifying (\S+?)(?:/go\.mod)?: checksum mismatch`)
 
-// explainDownload names the module that go found not to match go.sum.
+// explainDownload turns a checksum error of go into one that names the module.
 func explainDownload(err error) error {
 	var failed *run.Error
 	if errors.As(err, &failed) {

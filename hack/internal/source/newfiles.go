@@ -21,14 +21,14 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// ownModule is this module's path. A tree does not know it.
+// ownModule is this module's path. It cannot be imported in a tree.
 const ownModule = "podenv.dev"
 
-// newFile is a file that the release does not have and that stands once in this repository.
+// newFile is a file that the release does not have.
 type newFile struct {
-	path    string // from the root of the tree, with slashes
+	path    string // slash-separated, relative to the root of the tree
 	content []byte
-	mode    string // as git writes it
+	mode    string // in git's notation: "100644" or "100755"
 }
 
 // hash is empty for no file.
@@ -39,9 +39,8 @@ func (f *newFile) hash() string {
 	return digest.Of(f.mode, string(f.content))
 }
 
-// readNewFiles lists the new files of this module in the order of their paths, as a tree has
-// them. Everything in series.ModuleFolders counts but what an editor leaves there (names with a
-// leading dot or a trailing ~).
+// readNewFiles reads the files in series.ModuleFolders in the order of their paths, with the
+// license header. It skips files of editors: names with a leading dot or a trailing ~.
 func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error) {
 	var files []newFile
 	for _, root := range series.ModuleFolders {
@@ -73,7 +72,7 @@ func isEditorFile(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~")
 }
 
-// readIfExists reads the file at path under root; nil is a file that is not there.
+// readIfExists reads the file at path under root, or returns nil if it does not exist.
 func readIfExists(root, path string) (*newFile, error) {
 	full := filepath.Join(root, filepath.FromSlash(path))
 	info, err := os.Lstat(full)
@@ -94,8 +93,8 @@ func readIfExists(root, path string) (*newFile, error) {
 	return f, err
 }
 
-// readWithHeader is readIfExists for a folder of this repository: it returns the file as a tree has it,
-// with its license header.
+// readWithHeader is readIfExists for a folder of this repository. It adds the license header,
+// which the file has in a tree.
 func readWithHeader(folder, path string, header series.Boilerplate) (*newFile, error) {
 	f, err := readIfExists(folder, path)
 	if f != nil {
@@ -104,7 +103,7 @@ func readWithHeader(folder, path string, header series.Boilerplate) (*newFile, e
 	return f, err
 }
 
-// checkImports refuses a Go file that imports from this module, because in a tree its packages
+// checkImports refuses a Go file that imports packages of this module, because in a tree they
 // have other import paths.
 func (f newFile) checkImports() error {
 	if !strings.HasSuffix(f.path, ".go") {
@@ -112,8 +111,7 @@ func (f newFile) checkImports() error {
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), f.path, f.content, parser.ImportsOnly)
 	if err != nil {
-		// The compiler says it better.
-		return nil
+		return nil // the compiler reports it better
 	}
 	for _, imp := range file.Imports {
 		path, _ := strconv.Unquote(imp.Path.Value)
@@ -124,14 +122,14 @@ func (f newFile) checkImports() error {
 	return nil
 }
 
-// canStoreSeparately reports whether a patch can bring the file by its name: it is text at a path
-// that git writes without quotes, and the next tree gets the same text.
+// canStoreSeparately reports whether a patch can name the file instead of containing it. The file
+// must be text, git must not quote its path, and the header must be reversible.
 func (f newFile) canStoreSeparately(header series.Boilerplate) bool {
-	plain := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
-	return !strings.ContainsFunc(f.path, plain) && !bytes.ContainsRune(f.content, 0) && header.IsReversible(f.path, f.content)
+	quoted := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
+	return !strings.ContainsFunc(f.path, quoted) && !bytes.ContainsRune(f.content, 0) && header.IsReversible(f.path, f.content)
 }
 
-// write puts the file below the folder root.
+// write writes the file to its path under root.
 func (f newFile) write(root string) error {
 	path := filepath.Join(root, filepath.FromSlash(f.path))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -144,15 +142,15 @@ func (f newFile) write(root string) error {
 	return renameio.WriteFile(path, f.content, perm)
 }
 
-// newFileEdit is an edit, made in a tree, of a file that stands in this repository.
+// newFileEdit is an edit in a tree of a new file that this repository stores.
 type newFileEdit struct {
 	path   string
-	root   string // the folder that the file is below: the repository, or one of series.NewFileFolders
+	root   string // the folder that path is relative to: the repository, or one of series.NewFileFolders
 	header series.Boilerplate
-	file   *newFile // as the tree has it; nil where it was deleted
+	file   *newFile // as in the tree; nil if deleted
 }
 
-// apply makes the edit in this repository.
+// apply makes the same edit in this repository.
 func (e newFileEdit) apply() error {
 	if e.file != nil {
 		f := *e.file
@@ -163,14 +161,14 @@ func (e newFileEdit) apply() error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	// Folders that are empty now go too; one that is not stops it.
+	// Remove parent folders as long as they are empty.
 	for dir := filepath.Dir(path); dir != e.root && os.Remove(dir) == nil; dir = filepath.Dir(dir) {
 	}
 	return nil
 }
 
-// newFileEdits lists what commits have done to new files and this repository does not have. A
-// file that has changed here too since the tree was made is an error.
+// newFileEdits lists the edits of new files in commits that this repository does not have. A
+// file that has also changed in the repository since the tree was made is an error.
 func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newFileEdit, error) {
 	roots := map[string]string{}
 	for _, c := range commits[1:] {
@@ -185,7 +183,7 @@ func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newF
 	}
 	for p := range a.state.NewFiles {
 		if roots[p] == "" && !owners.isModuleFile(p) {
-			roots[p] = a.series.NewFileFolder(p) // no commit brings it any longer
+			roots[p] = a.series.NewFileFolder(p) // no commit adds it any more
 		}
 	}
 	var edits []newFileEdit
@@ -202,37 +200,37 @@ func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newF
 	return edits, errors.Join(conflicts...)
 }
 
-// newFileEdit compares the file at path below root with what the tree was made from and
-// with what the tree has, which is checked out and clean.
+// newFileEdit compares three versions of the file at path: the one stored under root, the one
+// that the tree was made from, and the one in the tree, which is checked out and clean.
 func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEdit, error) {
 	header, err := a.series.Boilerplate()
 	if err != nil {
 		return nil, err
 	}
-	here, err := readWithHeader(root, path, header)
+	stored, err := readWithHeader(root, path, header)
 	if err != nil {
 		return nil, err
 	}
-	var want *newFile
+	var inTree *newFile
 	if owners.isAddedByPatch(path) || root == a.layout.Root {
-		if want, err = readIfExists(a.tree.Dir, path); err != nil {
+		if inTree, err = readIfExists(a.tree.Dir, path); err != nil {
 			return nil, err
 		}
 	}
-	taken := a.state.NewFiles[path]
+	base := a.state.NewFiles[path]
 	switch {
-	case here.hash() == want.hash():
+	case stored.hash() == inTree.hash():
 		return nil, nil
-	case want.hash() == taken:
-		return nil, nil // an edit here alone is for the next assembly
-	case here.hash() != taken:
+	case inTree.hash() == base:
+		return nil, nil // edited only in the repository: the next assembly takes it
+	case stored.hash() != base:
 		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: take over by hand what is missing in the one or the other, until the two are equal", a.relative(filepath.Join(root, path)), a.tree.Dir)
 	}
-	return &newFileEdit{path: path, root: root, header: header, file: want}, nil
+	return &newFileEdit{path: path, root: root, header: header, file: inTree}, nil
 }
 
-// others lists the other series whose patches bring the new file at path: those that share its
-// common form, and those that have their own.
+// others lists the other series whose patches add the new file at path: those that use the common
+// version, and those that have their own.
 func (a *assembly) others(path string) (share, own []string, err error) {
 	names, err := a.series.Siblings(a.layout)
 	if err != nil {
@@ -258,8 +256,8 @@ func (a *assembly) others(path string) (share, own []string, err error) {
 	return share, own, nil
 }
 
-// applyEdits makes the edits in this repository. It says which of them other series share, and
-// keeps a file that is deleted in this series alone.
+// applyEdits makes the edits in this repository. It notes which of them affect other series, and
+// keeps a deleted file that other series use.
 func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 	_, common := a.series.NewFileFolders()
 	for _, e := range edits {

@@ -21,12 +21,12 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// Pin makes the folder of the series called name with the go.mod and go.sum that pin release,
-// and returns the series, which has no patches yet. A series that stands on release already is returned as
-// it is; one that stands on another release is an error.
+// Pin creates the folder of the series called name with the go.mod and go.sum that pin release,
+// and returns the series, which has no patches yet. If the series is already based on release,
+// Pin only returns it; if it is based on another release, that is an error.
 //
-// The checksums are of the modules as the go command downloads them and checks them with
-// the checksum database. ErrDownload is in the chain of the error where it cannot.
+// The go command downloads the modules and checks them with the checksum database. If it cannot,
+// the error wraps ErrDownload.
 func Pin(ctx context.Context, l layout.Layout, name, release string, step *progress.Step) (series.Series, error) {
 	minor := semver.MajorMinor(release)
 	if semver.Canonical(release) != release || minor == release {
@@ -57,7 +57,7 @@ func Pin(ctx context.Context, l layout.Layout, name, release string, step *progr
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return series.Series{}, err
 	}
-	// go.mod makes the folder a series, so it comes last.
+	// A folder with a go.mod is a series, so write it last.
 	if err := renameio.WriteFile(filepath.Join(dir, "go.sum"), goSum, 0o644); err != nil {
 		return series.Series{}, err
 	}
@@ -67,8 +67,8 @@ func Pin(ctx context.Context, l layout.Layout, name, release string, step *progr
 	return series.Load(l, name)
 }
 
-// NewestRelease returns the newest release for the series called name that the module proxy
-// lists, release candidates aside.
+// NewestRelease returns the newest release in the module proxy for the series called name,
+// without release candidates.
 func NewestRelease(ctx context.Context, name string) (string, error) {
 	minor := series.Minor(name)
 	out, err := run.Command(ctx, "go", "list", "-m", "-versions", "-f", `{{join .Versions "\n"}}`, series.Series{Name: name}.Module()).
@@ -88,10 +88,10 @@ func NewestRelease(ctx context.Context, name string) (string, error) {
 	return newest, nil
 }
 
-// pins makes the go.mod and go.sum of a series that stands on release: of its main module
-// and of all staging modules that this one replaces by folders.
+// pins returns the go.mod and go.sum of a series: they require the main module of the release,
+// and all staging modules that it replaces by folders.
 func pins(ctx context.Context, s series.Series, scratch string) (goMod, goSum []byte, err error) {
-	// go wants to be in a module, and not in that of the repository.
+	// go must run in a module, but not in that of the repository.
 	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module pins\n"), 0o644); err != nil {
 		return nil, nil, err
 	}

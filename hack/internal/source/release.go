@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,14 +25,14 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// releaseRepoVersion is raised when the commit of a release is made in another way.
+// releaseRepoVersion is raised when importRelease writes another commit for the same modules.
 const releaseRepoVersion = "1"
 
 // releaseBranch is the branch of the cached repository.
 const releaseBranch = "refs/heads/release"
 
-// releaseRepo returns a bare repository whose only commit is the release, made from the
-// module cache the first time and found by its key afterwards.
+// releaseRepo returns a bare repository whose only commit is the release. It creates the
+// repository from the module cache, and caches it under key.
 func releaseRepo(ctx context.Context, l layout.Layout, s series.Series, key string, step *progress.Step) (repo, error) {
 	r := repo{gitrepo.Repo{Dir: filepath.Join(l.Cache("source"), s.Release+"-"+key[:16]+".git"), Bare: true, Log: step.Log()}}
 	unlock, err := lockfile.Lock(ctx, r.Dir+".lock", "that works on "+r.Dir, step)
@@ -42,27 +43,26 @@ func releaseRepo(ctx context.Context, l layout.Layout, s series.Series, key stri
 	if _, err := os.Stat(r.Dir); err == nil {
 		return r, nil
 	}
-	beside := r.Dir + ".new"
-	defer os.RemoveAll(beside)
-	if err := errors.Join(os.RemoveAll(beside), os.MkdirAll(beside, 0o755)); err != nil {
+	tmp := r.Dir + ".new"
+	defer os.RemoveAll(tmp)
+	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755)); err != nil {
 		return repo{}, err
 	}
 	step.Now("getting the modules of %s", s.Release)
-	zips, err := downloadModules(ctx, s, beside)
+	zips, err := downloadModules(ctx, s, tmp)
 	if err != nil {
 		return repo{}, err
 	}
 	step.Now("committing %s", s.Release)
-	made := repo{gitrepo.Repo{Dir: filepath.Join(beside, "git"), Bare: true, Log: step.Log()}}
-	if err := made.importRelease(ctx, s, zips); err != nil {
+	imported := repo{gitrepo.Repo{Dir: filepath.Join(tmp, "git"), Bare: true, Log: step.Log()}}
+	if err := imported.importRelease(ctx, s, zips); err != nil {
 		return repo{}, fmt.Errorf("committing %s: %w", s.Release, err)
 	}
-	return r, os.Rename(made.Dir, r.Dir)
+	return r, os.Rename(imported.Dir, r.Dir)
 }
 
-// importRelease makes the repository from the modules' archives. git fast-import writes
-// one pack as fast as the archives can be read; `git add` of as many files takes
-// several times as long.
+// importRelease creates the repository from the modules' archives. git fast-import writes one
+// pack as fast as the archives can be read; `git add` takes several times as long.
 func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZip) error {
 	date, err := releaseDate(s, zips)
 	if err != nil {
@@ -78,14 +78,14 @@ func (r repo) importRelease(ctx context.Context, s series.Series, zips []moduleZ
 		pw.CloseWithError(err)
 		streamErr <- err
 	}()
-	// --done: a stream that ends early is an error, not a smaller release.
+	// --done makes a truncated stream an error.
 	gitErr := r.Cmd(ctx, "-c", "pack.compression=1", "-c", "core.bigFileThreshold=512m",
 		"fast-import", "--quiet", "--depth=0", "--done").Stdin(pr).Run()
 	pr.CloseWithError(errors.New("git fast-import ended"))
 	return errors.Join(<-streamErr, gitErr)
 }
 
-// releaseDate is when the release was tagged, as its module says.
+// releaseDate is the date of the release's tag, from the metadata of its module.
 func releaseDate(s series.Series, zips []moduleZip) (time.Time, error) {
 	for _, z := range zips {
 		if z.Path != s.Module() {
@@ -102,14 +102,14 @@ func releaseDate(s series.Series, zips []moduleZip) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("the series' go.mod does not require %s", s.Module())
 }
 
-// streamRelease writes the release as git fast-import reads it.
+// streamRelease writes the release in the format of git fast-import.
 func streamRelease(w io.Writer, s series.Series, zips []moduleZip, date time.Time) error {
 	b := bufio.NewWriterSize(w, 1<<20)
-	about := "The module " + s.Module() + "."
+	body := "The module " + s.Module() + "."
 	if !s.IsTekton() {
-		about = "The modules " + kubernetes + " and, in staging/src, k8s.io/* " + s.Staging() + ".\nThe samples and vendor/ are left out, for they cannot be had as modules."
+		body = "The modules " + kubernetes + " and, in staging/src, k8s.io/* " + s.Staging() + ".\nThe samples and vendor/ are left out, for they cannot be had as modules."
 	}
-	text := message(kindRelease, s.Project()+" "+s.Release, about)
+	text := message(kindRelease, s.Project()+" "+s.Release, body)
 	fmt.Fprintf(b, "feature done\ncommit %s\ncommitter %s <%s> %d +0000\ndata %d\n%s\n",
 		releaseBranch, gitrepo.AuthorName, gitrepo.AuthorEmail, date.Unix(), len(text), text)
 	edit := newModuleEdit(s, zips)
@@ -135,8 +135,8 @@ func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
 	for _, f := range archive.File {
 		path := folder + strings.TrimPrefix(f.Name, z.String()+"/")
 		if strings.HasPrefix(path, "vendor/") {
-			// A module has no vendored packages, and the folder's other files would
-			// make go look for them there.
+			// A module has no vendored packages, but go would look for them if the
+			// folder existed.
 			continue
 		}
 		content, err := fs.ReadFile(archive, f.Name)
@@ -155,8 +155,8 @@ func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
 	return nil
 }
 
-// fileMode is a file's mode as git writes it. Modules carry no modes: what a kernel
-// would run by its first line gets its bit back.
+// fileMode is a file's mode in git's notation. Modules have no file modes, so files with a
+// shebang are executable.
 func fileMode(content []byte) string {
 	if bytes.HasPrefix(content, []byte("#!")) {
 		return "100755"
@@ -169,17 +169,17 @@ func quotePath(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }
 
-// samplePrefix starts the modules that a release names and that cannot be had.
+// samplePrefix is the prefix of the modules that a release requires but that are not published.
 const samplePrefix = "k8s.io/sample-"
 
-// stagingDir is where a release keeps a staging module.
+// stagingDir is the folder of a staging module in a release.
 func stagingDir(module string) string { return "./staging/src/" + module }
 
-// moduleEdit fits a release's go.mod and go.work to the modules that exist.
+// moduleEdit adapts a release's go.mod and go.work to the modules that are available.
 type moduleEdit struct {
 	series series.Series
 	pinned map[string]bool
-	// replaced are the go.mod files of the modules that are not of the release's version.
+	// replaced are the go.mod files of the modules at another version than the release's.
 	replaced map[string]bool
 }
 
@@ -194,7 +194,7 @@ func newModuleEdit(s series.Series, zips []moduleZip) *moduleEdit {
 	return e
 }
 
-// apply returns the content that the file at path has in the tree.
+// apply returns the content of the file at path in the tree.
 func (e *moduleEdit) apply(path string, content []byte) ([]byte, error) {
 	switch {
 	case e.series.IsTekton():
@@ -208,8 +208,8 @@ func (e *moduleEdit) apply(path string, content []byte) ([]byte, error) {
 	return content, nil
 }
 
-// withoutRequirements takes the requirements, which are another release's, from a go.mod. The
-// release requires by itself whatever its packages import.
+// withoutRequirements removes the requirements, which are those of another release, from a
+// go.mod. The release itself requires whatever its packages import.
 func (e *moduleEdit) withoutRequirements(path string, content []byte) ([]byte, error) {
 	f, err := modfile.Parse(path, content, nil)
 	if err != nil {
@@ -229,15 +229,15 @@ func (e *moduleEdit) withoutRequirements(path string, content []byte) ([]byte, e
 	return only.Format()
 }
 
-// goMod drops the samples. The other staging modules, required at v0.0.0 and replaced
-// by their folders, are required at their own version instead: they require one another
-// so, and `go build -mod=mod` would write it into the file and leave the tree edited.
+// goMod drops the samples, and requires the other staging modules at their own version instead
+// of v0.0.0. They require each other at that version, so `go build -mod=mod` would otherwise
+// write it to go.mod, which would count as an edit of the tree. Their folders still replace them.
 func (e *moduleEdit) goMod(content []byte) ([]byte, error) {
 	f, err := modfile.Parse("go.mod", content, nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range append([]*modfile.Replace(nil), f.Replace...) {
+	for _, r := range slices.Clone(f.Replace) {
 		if r.New.Path != stagingDir(r.Old.Path) {
 			continue
 		}
@@ -250,7 +250,7 @@ func (e *moduleEdit) goMod(content []byte) ([]byte, error) {
 				e.series.Release, r.Old.Path, e.series.Dir, r.Old.Path, e.series.Staging())
 		}
 	}
-	for _, r := range append([]*modfile.Require(nil), f.Require...) {
+	for _, r := range slices.Clone(f.Require) {
 		switch {
 		case strings.HasPrefix(r.Mod.Path, samplePrefix):
 			err = f.DropRequire(r.Mod.Path)
@@ -271,7 +271,7 @@ func (e *moduleEdit) goWork(content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range append([]*modfile.Use(nil), f.Use...) {
+	for _, u := range slices.Clone(f.Use) {
 		if strings.HasPrefix(u.Path, stagingDir(samplePrefix)) {
 			if err := f.DropUse(u.Path); err != nil {
 				return nil, err

@@ -12,24 +12,23 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// state is what assembly remembers of a tree, in the tree's repository.
+// state is the state of a tree, which assembly stores in the tree's repository.
 type state struct {
 	// Key is the hash of all inputs of a finished tree; empty for an unfinished one.
 	Key string `json:"key,omitempty"`
-	// Generated is the key of the generated code, whether there is a commit of it or not.
+	// Generated is the key of the generated code, even if there is no commit of it.
 	Generated string `json:"generated,omitempty"`
-	// Busy is set while the tree is being changed: if it is set when no assembly runs,
-	// one was interrupted.
+	// Busy is set while an assembly changes the tree. If none runs, one was interrupted.
 	Busy bool `json:"busy,omitempty"`
-	// Steps are the commits that assembly made, in order, the release's first.
+	// Steps are the commits that assembly made, oldest first.
 	Steps []stateStep `json:"steps"`
-	// Written is the user's commit whose content WritePatches saved.
+	// Written is the last commit that WritePatches wrote to the patches.
 	Written string `json:"written,omitempty"`
 	// Patches are the hashes of the patch files that the tree was last made from or written
-	// to. WritePatches replaces no other file.
+	// to. WritePatches does not replace a file with another hash.
 	Patches []string `json:"patches,omitempty"`
-	// NewFiles are hashes of the new files that the tree was last made from or written to, by
-	// their paths. WritePatches replaces no other form of one.
+	// NewFiles maps the paths of new files to their hashes when the tree was last made from or
+	// written to them. WritePatches does not replace a file with another hash.
 	NewFiles map[string]string `json:"newFiles,omitempty"`
 	// Conflict is the patch at which assembly stopped.
 	Conflict *ConflictError `json:"conflict,omitempty"`
@@ -42,7 +41,8 @@ type stateStep struct {
 	Commit string `json:"commit"`
 }
 
-// recordNewFile records that this repository and the tree have the same file at path; nil is none.
+// recordNewFile records that this repository and the tree have the same file at path; nil if
+// neither has one.
 func (s *state) recordNewFile(path string, f *newFile) {
 	if s.NewFiles == nil {
 		s.NewFiles = map[string]string{}
@@ -55,7 +55,7 @@ func (s *state) recordNewFile(path string, f *newFile) {
 // last is the latest commit that assembly made.
 func (s *state) last() string { return s.Steps[len(s.Steps)-1].Commit }
 
-// applied is how many patches are commits of the tree.
+// applied is the number of patches that are commits of the tree.
 func (s *state) applied() int {
 	n := 0
 	for _, step := range s.Steps {
@@ -71,10 +71,10 @@ func (s *state) made(commit string) bool {
 	return slices.ContainsFunc(s.Steps, func(step stateStep) bool { return step.Commit == commit })
 }
 
-// known reports whether dropping commit loses nothing.
+// known reports whether the content of commit is stored elsewhere, so that it can be dropped.
 func (s *state) known(commit string) bool { return commit == s.Written || s.made(commit) }
 
-// commits are the ids of the commits whose content is elsewhere.
+// savedCommits lists the commits for which known holds.
 func (s *state) savedCommits() []string {
 	var ids []string
 	for _, step := range s.Steps {
@@ -88,7 +88,7 @@ func (s *state) savedCommits() []string {
 
 func stateFile(tree string) string { return filepath.Join(tree, ".git", "podenv", "state.json") }
 
-// readState returns an error that is os.ErrNotExist where tree is not one.
+// readState returns os.ErrNotExist if tree is not a tree.
 func readState(tree string) (*state, error) {
 	var s state
 	if err := readJSON(stateFile(tree), tree, &s); err != nil {
@@ -132,8 +132,8 @@ func writeJSON(path string, v any) error {
 	return renameio.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// kind says what a commit of a tree is. All but a patch carry it in their message, where
-// it survives a rebase.
+// kind is the kind of a commit of a tree. It is a trailer of the message, where it survives a
+// rebase; patches have none.
 type kind string
 
 const (
@@ -143,10 +143,10 @@ const (
 	kindGenerated kind = "generated"
 )
 
-// markTrailer is the line of a message that names the commit's kind.
+// markTrailer is the trailer that names the commit's kind.
 const markTrailer = "Podenv-Commit: "
 
-// message is the text of a commit that is not a patch.
+// message is the message of a commit that is not a patch.
 func message(k kind, subject, body string) string {
 	return fmt.Sprintf("%s\n\n%s\n\n%s%s\n", subject, body, markTrailer, k)
 }

@@ -1,10 +1,9 @@
-// Package source puts a series' tree together: the pinned release from the Go module
-// cache, then our new files, the patches and the generators' output, laid out as
-// kubernetes/kubernetes is.
+// Package source assembles the tree of a series: the pinned release from the Go module cache,
+// this module's new files, the patches and the generated code, in the layout of
+// kubernetes/kubernetes.
 //
-// The tree is a git repository with one commit for each of these, so that the user
-// edits it with git and WritePatches takes the edits back. What the user has done
-// there is never overwritten.
+// The tree is a git repository with one commit for each of these. The user edits it with git,
+// and WritePatches writes the edits to the patches. Assembly never overwrites edits.
 package source
 
 import (
@@ -27,12 +26,11 @@ import (
 type Tree struct {
 	// Dir is the tree's absolute path.
 	Dir string
-	// Series is what the tree was made from.
+	// Series is the series of the tree.
 	Series series.Series
 	// Stock is set for a release without new files and patches.
 	Stock bool
-	// Key is a hash of all that went into the tree when it was assembled. It says
-	// nothing about edits since.
+	// Key is a hash of all inputs of the tree at the time of assembly. It does not cover edits.
 	Key string
 }
 
@@ -46,7 +44,7 @@ func treeName(s series.Series, stock bool) string {
 	return s.Name
 }
 
-// Release returns the commit of the release that the tree stands on, and its date.
+// Release returns the commit of the release that the tree is based on, and its date.
 func (t *Tree) Release(ctx context.Context) (commit string, date time.Time, err error) {
 	out, err := gitrepo.Repo{Dir: t.Dir}.Quiet(ctx, "log", "--max-parents=0", "--format=%H %cI", "HEAD")
 	if err != nil {
@@ -59,8 +57,8 @@ func (t *Tree) Release(ctx context.Context) (commit string, date time.Time, err 
 	return commit, date.UTC(), nil
 }
 
-// Changed lists the files in which the tree differs from its release, sorted, as paths from
-// its root. Files that are not committed count too, deleted ones included.
+// Changed lists the files in which the tree differs from its release, sorted and relative to its
+// root. Uncommitted changes and deleted files count too.
 func (t *Tree) Changed(ctx context.Context) ([]string, error) {
 	release, _, err := t.Release(ctx)
 	if err != nil {
@@ -69,8 +67,8 @@ func (t *Tree) Changed(ctx context.Context) ([]string, error) {
 	return gitrepo.Repo{Dir: t.Dir}.Changed(ctx, release)
 }
 
-// Contents lists git's hashes of the contents that the tree has without edits: the one that
-// assembly made, and the one that WritePatches wrote to the patches.
+// Contents lists the git tree hashes that the tree can have without edits: that of the assembled
+// tree, and that of the commit that WritePatches wrote to the patches.
 func (t *Tree) Contents(ctx context.Context) ([]string, error) {
 	st, err := readState(t.Dir)
 	if err != nil {
@@ -88,8 +86,8 @@ func (t *Tree) ChangedIn(ctx context.Context, commit string) ([]string, error) {
 	return gitrepo.Repo{Dir: t.Dir}.ChangedIn(ctx, commit)
 }
 
-// Packages lists the import paths of the packages of the tree whose tests are about files, sorted.
-// Files that no Go test is about have none.
+// Packages lists the import paths of the packages of the tree that files belong to, sorted. It
+// ignores files that no Go test covers.
 func (t *Tree) Packages(files []string) []string {
 	var paths []string
 	for _, file := range files {
@@ -104,36 +102,34 @@ func (t *Tree) Packages(files []string) []string {
 	return slices.Compact(paths)
 }
 
-// Options are choices of Assemble.
+// Options are the options of Assemble.
 type Options struct {
 	// Stock leaves out the new files, the patches and the generators.
 	Stock bool
-	// KeepEdits returns a tree with edits as it is where its inputs have not changed,
-	// instead of ErrEdited.
+	// KeepEdits returns a tree with edits unchanged, instead of ErrEdited, if its inputs have not
+	// changed.
 	KeepEdits bool
-	// Discard drops edits of the tree. They stay in the tree's repository,
-	// under refs/podenv/saved.
+	// Discard drops edits of the tree. Its repository keeps them under refs/podenv/saved.
 	Discard bool
 }
 
-// ErrNoTree is returned where there is no assembled tree yet.
+// ErrNoTree is returned if there is no assembled tree.
 var ErrNoTree = errors.New("no assembled tree")
 
-// Assemble makes the tree of s, or brings it up to date: only what follows the first
-// input that changed is done again. An unchanged tree costs a hash of the inputs and
-// a git status.
+// Assemble creates the tree of s or brings it up to date, starting at the first input that has
+// changed. If none has, it only hashes the inputs and runs git status.
 //
-// A tree that the user has edited is left alone, with ErrEdited unless Options.KeepEdits says
-// otherwise. A patch that does not
-// apply is a *ConflictError, and the tree is left where `git am` stopped. After any
-// other error, and after a crash, the next call goes on from a consistent state.
+// A tree with edits is not changed: the error is ErrEdited, unless Options.KeepEdits is set. If a
+// patch does not apply, the error is a *ConflictError, and the tree is left where `git am`
+// stopped. After any other error, and after a crash, the next call continues from a consistent
+// state.
 func Assemble(ctx context.Context, l layout.Layout, s series.Series, o Options, step *progress.Step) (*Tree, error) {
 	return newAssembly(l, s, o, step).run(ctx)
 }
 
-// Open returns the tree as it is on the disk, edits included. It waits for another podenv
-// that changes the tree, with a line of r that says so. Without a tree, or with one that is
-// not finished, the error is ErrNoTree.
+// Open returns the tree on disk, including edits. While another podenv changes the tree, it
+// waits and shows a step of r. If there is no tree, or only an unfinished one, the error is
+// ErrNoTree.
 func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *progress.Reporter) (*Tree, error) {
 	a := newAssembly(l, s, Options{Stock: stock}, nil)
 	unlock, err := a.lockWithStep(ctx, r)
@@ -153,7 +149,7 @@ func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *
 	return a.result(), nil
 }
 
-// readTree reads the state of a tree that must be there.
+// readTree reads the state of the tree. If there is none, the error is ErrNoTree.
 func (a *assembly) readTree() (err error) {
 	if a.state, err = readState(a.tree.Dir); errors.Is(err, os.ErrNotExist) {
 		return a.noTree("")
@@ -165,7 +161,7 @@ func (a *assembly) noTree(half string) error {
 	return fmt.Errorf("%w of %s%s: run %s", ErrNoTree, treeName(a.series, a.options.Stock), half, treeCommand(a.series, a.options.Stock))
 }
 
-// treeCommand is what the user types to get the tree.
+// treeCommand is the command that assembles the tree, in backticks.
 func treeCommand(s series.Series, stock bool) string {
 	line := "`podenv tree --series " + s.Name
 	if stock {
@@ -174,31 +170,31 @@ func treeCommand(s series.Series, stock bool) string {
 	return line + "`"
 }
 
-// CheckUnedited returns an error, with ErrEdited in its chain where the tree has edits, if
-// the tree of s must not be deleted. A series that patches/ no longer has needs only a name.
+// CheckUnedited returns an error if the tree of s must not be deleted: one that wraps ErrEdited
+// if it has edits. A series that is no longer in patches/ needs only a name.
 func CheckUnedited(ctx context.Context, l layout.Layout, s series.Series, stock bool) error {
 	_, err := newAssembly(l, s, Options{Stock: stock}, nil).find(ctx)
 	return err
 }
 
-// Status is what a tree holds.
+// Status describes the content of a tree.
 type Status struct {
-	// Dir is the tree.
+	// Dir is the path of the tree.
 	Dir string
-	// Release is the subject of the commit that the tree stands on.
+	// Release is the subject of the release's commit.
 	Release string
-	// Patched and Generated are git's hashes of the tree's files after the last patch, and with
-	// generated code: the same files give the same hash.
+	// Patched and Generated are the git tree hashes after the last patch, and with generated
+	// code. The same files have the same hash.
 	Patched, Generated string
-	// UpToDate is set where the tree is what the inputs give, edits aside.
+	// UpToDate is set if the tree without edits matches the inputs.
 	UpToDate bool
 	// Commits are the commits on top of the release, oldest first.
 	Commits []Commit
-	// Dirty are the paths that are not committed.
+	// Dirty are the paths with uncommitted changes.
 	Dirty []string
-	// Stopped says what waits to be continued, a conflict for example; nil if nothing does.
+	// Stopped is the conflict or other git operation in progress, if any.
 	Stopped error
-	// Saved are the refs under which dropped edits are kept.
+	// Saved are the refs that keep dropped edits.
 	Saved []string
 }
 
@@ -208,11 +204,11 @@ type Commit struct {
 	Subject string
 	// Kind is "new-files", "patch" or "generated".
 	Kind string
-	// InSeries is set for a commit that assembly made; the others are the user's.
+	// InSeries is set if assembly made the commit, not the user.
 	InSeries bool
 }
 
-// Describe says what the tree of s holds, without changing it.
+// Describe returns the status of the tree of s, and does not change the tree.
 func Describe(ctx context.Context, l layout.Layout, s series.Series, stock bool) (*Status, error) {
 	return newAssembly(l, s, Options{Stock: stock}, nil).describe(ctx)
 }
@@ -250,7 +246,7 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	return status, nil
 }
 
-// treeHashes are those of the commits that assembly made last.
+// treeHashes returns the git tree hashes of the last patch and of the generated code.
 func (r repo) treeHashes(ctx context.Context, st *state) (patched, generated string, err error) {
 	last := len(st.Steps) - 1
 	if generated, err = r.Quiet(ctx, "rev-parse", st.Steps[last].Commit+"^{tree}"); err != nil {

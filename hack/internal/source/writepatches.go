@@ -18,32 +18,32 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// ErrUncommitted is returned by WritePatches for a tree with changes that are in no commit.
+// ErrUncommitted is returned by WritePatches for a tree with uncommitted changes.
 var ErrUncommitted = errors.New("the tree has changes that are not committed")
 
-// ErrNewerPatches is returned by WritePatches where a patch file would be lost that the tree
-// was not made from.
+// ErrNewerPatches is returned by WritePatches if it would replace a patch file that the tree was
+// not made from.
 var ErrNewerPatches = errors.New("patch files have changed since the tree was made from them")
 
-// Written is what WritePatches did.
+// Written is the result of WritePatches.
 type Written struct {
 	// Files were written or deleted, relative to the repository's root.
 	Files []string
-	// Notes say in a line each what the user may not expect.
+	// Notes tell the user about unexpected results, one line each.
 	Notes []string
 }
 
-// WritePatches writes the commits of the tree of s, the user's on top included, back to
-// the series' patch files, and new files to where they stand in this repository. Generated
-// code is left out. The same commits give the same bytes.
+// WritePatches writes the commits of the tree of s, including those of the user, to the series'
+// patch files, and new files to their folders in this repository. It skips generated code. The
+// same commits give the same bytes.
 //
-// A new file stands as the last commit has it: what a commit changes in a file that an earlier
-// one brings goes there too, and a note says so.
+// New files are written in the version of the last commit. If a later commit changes a new file
+// of an earlier one, a note says so.
 //
-// The tree must have everything committed, else the error is ErrUncommitted, and no
-// `git am` in progress, else it is the *ConflictError. Files that the tree was not made from
-// are left alone, with ErrNewerPatches. A new file that was edited here and
-// in the tree alike is an error, and nothing is written.
+// Uncommitted changes are ErrUncommitted, and a `git am` in progress is the *ConflictError. If a
+// patch file is not one that the tree was made from, the error is ErrNewerPatches. A new file that
+// was edited both in this repository and in the tree is an error. In all these cases nothing is
+// written.
 func WritePatches(ctx context.Context, l layout.Layout, s series.Series, step *progress.Step) (*Written, error) {
 	return newAssembly(l, s, Options{}, step).writePatches(ctx)
 }
@@ -57,7 +57,7 @@ func (a *assembly) writePatches(ctx context.Context) (*Written, error) {
 	return a.writeCommits(ctx)
 }
 
-// writeCommits is WritePatches for a caller that holds the tree's lock.
+// writeCommits implements WritePatches. The caller holds the tree's lock.
 func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err := a.readCommitted(ctx); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err := a.refuseNewer(patches); err != nil {
 		return nil, err
 	}
-	// New files first: a patch that names one that is not there cannot be read.
+	// New files first, because a patch that names a missing file cannot be read.
 	if err := a.applyEdits(edits, w); err != nil {
 		return w, err
 	}
@@ -101,7 +101,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	return w, writeState(a.tree.Dir, a.state)
 }
 
-// readCommitted reads the state of a tree whose commits say all.
+// readCommitted reads the state of a tree, which must have no uncommitted changes.
 func (a *assembly) readCommitted(ctx context.Context) error {
 	if err := a.readTree(); err != nil {
 		return err
@@ -159,8 +159,8 @@ func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owne
 	return patches, nil
 }
 
-// replacePatches makes patches those of the series. Files are written before old ones are
-// deleted, each as a whole.
+// replacePatches replaces the patch files of the series by patches. It writes each file
+// atomically, and deletes old ones last.
 func (a *assembly) replacePatches(patches map[string][]byte, w *Written) error {
 	old, err := a.series.Patches()
 	if err != nil {
@@ -190,9 +190,9 @@ func (a *assembly) replacePatches(patches map[string][]byte, w *Written) error {
 	return nil
 }
 
-// refuseNewer refuses to replace patch files that came after the tree was made: pulled from
-// someone else, or edited by hand. Each must be the one that is about to be written or one that
-// the tree knows.
+// refuseNewer refuses to replace patch files that are newer than the tree: pulled from someone
+// else, or edited by hand. Each must equal the file to be written, or be one that the tree was
+// made from or written to.
 func (a *assembly) refuseNewer(patches map[string][]byte) error {
 	paths, err := a.series.Patches()
 	if err != nil {
@@ -215,7 +215,7 @@ func (a *assembly) refuseNewer(patches map[string][]byte) error {
 		ErrNewerPatches, abbreviate(newer), treeCommand(a.series, false))
 }
 
-// relative is path as the user at the root of the repository writes it.
+// relative is path relative to the root of the repository.
 func (a *assembly) relative(path string) string {
 	if rel, err := filepath.Rel(a.layout.Root, path); err == nil {
 		return rel
