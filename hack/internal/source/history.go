@@ -20,11 +20,13 @@ type treeCommit struct {
 	paths   []string // that it changes
 }
 
-// title describes the commit in errors.
-func (c treeCommit) title() string {
+func (c treeCommit) subject() string {
 	subject, _, _ := strings.Cut(c.message, "\n")
-	return c.id[:12] + " (" + subject + ")"
+	return subject
 }
+
+// title describes the commit in errors.
+func (c treeCommit) title() string { return c.id[:12] + " (" + c.subject() + ")" }
 
 // history lists the commits from the release to HEAD, oldest first.
 func (r repo) history(ctx context.Context) ([]treeCommit, error) {

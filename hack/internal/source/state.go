@@ -44,12 +44,14 @@ type stateStep struct {
 // recordNewFile records that this repository and the tree have the same file at path; nil if
 // neither has one.
 func (s *state) recordNewFile(path string, f *newFile) {
+	if f == nil {
+		delete(s.NewFiles, path)
+		return
+	}
 	if s.NewFiles == nil {
 		s.NewFiles = map[string]string{}
 	}
-	if s.NewFiles[path] = f.hash(); f == nil {
-		delete(s.NewFiles, path)
-	}
+	s.NewFiles[path] = f.hash()
 }
 
 // last is the latest commit that assembly made.

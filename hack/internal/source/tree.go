@@ -235,13 +235,9 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range history {
-		subject, _, _ := strings.Cut(c.message, "\n")
-		if i == 0 {
-			status.Release = subject
-			continue
-		}
-		status.Commits = append(status.Commits, Commit{ID: c.id, Subject: subject, Kind: string(c.kind), InSeries: a.state.made(c.id)})
+	status.Release = history[0].subject()
+	for _, c := range history[1:] {
+		status.Commits = append(status.Commits, Commit{ID: c.id, Subject: c.subject(), Kind: string(c.kind), InSeries: a.state.made(c.id)})
 	}
 	return status, nil
 }
