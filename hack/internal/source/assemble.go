@@ -71,7 +71,7 @@ func (a *assembly) run(ctx context.Context) (*Tree, error) {
 		err = a.restore(ctx, a.update(ctx))
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("assembling %s was interrupted, the next time it goes on: %w", filepath.Base(a.tree.Dir), ctx.Err())
+		return nil, fmt.Errorf("assembling %s was interrupted; the next run continues: %w", filepath.Base(a.tree.Dir), ctx.Err())
 	}
 	if err != nil {
 		return nil, err

@@ -224,7 +224,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 	case inTree.hash() == base:
 		return nil, nil // edited only in the repository: the next assembly takes it
 	case stored.hash() != base:
-		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: take over by hand what is missing in the one or the other, until the two are equal", a.relative(filepath.Join(root, path)), a.tree.Dir)
+		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: merge the edits by hand until both files are equal", a.relative(filepath.Join(root, path)), a.tree.Dir)
 	}
 	return &newFileEdit{path: path, root: root, header: header, file: inTree}, nil
 }
@@ -277,11 +277,11 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 			}
 			w.Files = append(w.Files, path)
 			if len(others) > 0 {
-				w.Notes = append(w.Notes, fmt.Sprintf("%s changes for %s too; a copy at %s/new/%s made before would be the form of %s alone", path, strings.Join(others, ", "), series.Folder(a.series.Name), e.path, a.series.Name))
+				w.Notes = append(w.Notes, fmt.Sprintf("%s changes for %s too; to change it for %s only, copy it to %s/new/%s before you write the patches", path, strings.Join(others, ", "), a.series.Name, series.Folder(a.series.Name), e.path))
 			}
 		}
 		if len(own) > 0 && e.file != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("%s: take the change over in the own form of %s (new/ beside its patches)", path, strings.Join(own, ", ")))
+			w.Notes = append(w.Notes, fmt.Sprintf("%s: make the same change in the own form of %s (new/ next to its patches)", path, strings.Join(own, ", ")))
 		}
 		a.state.recordNewFile(e.path, e.file)
 	}

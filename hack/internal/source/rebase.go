@@ -137,7 +137,7 @@ func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
 
 func (r *rebase) interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("the rebase to %s was interrupted, the next time it goes on: %w", r.series.Name, ctx.Err())
+		return fmt.Errorf("the rebase to %s was interrupted; the next run continues: %w", r.series.Name, ctx.Err())
 	}
 	return err
 }

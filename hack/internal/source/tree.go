@@ -144,7 +144,7 @@ func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *
 		return nil, err
 	}
 	if a.state.Key == "" {
-		return nil, a.noTree(", only a half of one")
+		return nil, a.noTree(", only an unfinished one")
 	}
 	return a.result(), nil
 }
@@ -157,8 +157,8 @@ func (a *assembly) readTree() (err error) {
 	return err
 }
 
-func (a *assembly) noTree(half string) error {
-	return fmt.Errorf("%w of %s%s: run %s", ErrNoTree, treeName(a.series, a.options.Stock), half, treeCommand(a.series, a.options.Stock))
+func (a *assembly) noTree(detail string) error {
+	return fmt.Errorf("%w of %s%s: run %s", ErrNoTree, treeName(a.series, a.options.Stock), detail, treeCommand(a.series, a.options.Stock))
 }
 
 // treeCommand is the command that assembles the tree, in backticks.

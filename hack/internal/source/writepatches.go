@@ -107,7 +107,7 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 		return err
 	}
 	if a.state.Busy {
-		return a.noTree(", only a half of one")
+		return a.noTree(", only an unfinished one")
 	}
 	if err := a.tree.stopped(a.state); err != nil {
 		return err
