@@ -15,12 +15,7 @@ import (
 // breakPatch makes the second hunk of the first patch meet another text than it expects.
 func breakPatch(w *world) {
 	w.Helper()
-	name := "0001-kubelet-change-two-steps.patch"
-	text := w.patches()[name]
-	if !strings.Contains(text, "-func Step30() int { return 30 }") {
-		w.Fatalf("unexpected patch:\n%s", text)
-	}
-	w.write("patches/v1.33/"+name, strings.Replace(text, "-func Step30() int { return 30 }", "-func Step30() int { return 33 }", 1))
+	w.editPatch("0001-kubelet-change-two-steps.patch", "-func Step30() int { return 30 }", "-func Step30() int { return 33 }")
 }
 
 // newWorldWithHunks has a patch with two hunks, and one after it.
@@ -219,9 +214,7 @@ func TestPatchCorrectedInsteadIsTriedAgain(t *testing.T) {
 	conflictOf(t, err)
 	w.write("patches/v1.33/0001-kubelet-change-two-steps.patch", good)
 	w.mustAssemble()
-	if got := w.git("rev-parse", "HEAD"); got != want {
-		t.Errorf("HEAD is %s, want %s", got, want)
-	}
+	w.wantRev("HEAD", want)
 }
 
 func TestAbandonedConflictIsTriedAgain(t *testing.T) {
@@ -242,7 +235,7 @@ func TestAbandonedConflictIsTriedAgain(t *testing.T) {
 func TestConflictInALaterPatchKeepsTheEarlierOnes(t *testing.T) {
 	w := newWorldWithHunks(t)
 	name := "0002-api-add-a-field.patch"
-	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "-type Pod struct{}", "-type Pod struct {}", 1))
+	w.editPatch(name, "-type Pod struct{}", "-type Pod struct {}")
 	_, err := w.assemble(Options{})
 	if c := conflictOf(t, err); c.Patch != name {
 		t.Errorf("conflict in %s", c.Patch)
@@ -279,8 +272,7 @@ func TestPatchWithWindowsLineEndingsApplies(t *testing.T) {
 	w.edit("docs/windows.txt", "two\r\n", "2\r\n")
 	w.commit("docs: a file with CRLF")
 	w.mustWritePatches()
-	w.ok(os.RemoveAll(w.layout.Output()))
-	w.mustAssemble()
+	w.reassemble()
 	out, err := gitrepo.Repo{Dir: w.dir()}.Quiet(context.Background(), "show", "HEAD:docs/windows.txt")
 	w.ok(err)
 	if out != "one\r\n2\r\nthree\r" && out != "one\r\n2\r\nthree\r\n" {

@@ -116,12 +116,9 @@ func TestKeyChangesWithEveryInput(t *testing.T) {
 	changes := map[string]func(w *world){
 		"a new file's content": func(w *world) { w.write("pkg/kubelet/envfile/envfile.go", "package envfile // changed\n") },
 		"a new file more":      func(w *world) { w.write("staging/src/k8s.io/api/core/v1/more.go", "package v1\n") },
-		"a patch's content": func(w *world) {
-			name := "patches/v1.33/0002-api-add-a-field.patch"
-			w.write(name, strings.Replace(w.patches()["0002-api-add-a-field.patch"], "Field int", "Field string", 1))
-		},
-		"a patch less": func(w *world) { w.ok(os.Remove(filepath.Join(w.series.Dir, "0002-api-add-a-field.patch"))) },
-		"the release":  func(w *world) { w.pin("v1.33.14") },
+		"a patch's content":    func(w *world) { w.editPatch("0002-api-add-a-field.patch", "Field int", "Field string") },
+		"a patch less":         func(w *world) { w.ok(os.Remove(filepath.Join(w.series.Dir, "0002-api-add-a-field.patch"))) },
+		"the release":          func(w *world) { w.pin("v1.33.14") },
 		"the generators": func(w *world) {
 			w.run = func(a *assembly) {
 				a.gen.inputsKey = func(context.Context, codegen.Options) (string, error) { return "newer", nil }
@@ -144,8 +141,7 @@ func TestKeyChangesWithEveryInput(t *testing.T) {
 func TestTreeBroughtUpToDateIsTheReassembledTree(t *testing.T) {
 	changes := map[string]func(w *world){
 		"after an edited first patch": func(w *world) {
-			name := "0001-kubelet-change-step-10.patch"
-			w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "1010", "2020", 1))
+			w.editPatch("0001-kubelet-change-step-10.patch", "1010", "2020")
 		},
 		"after an edited new file":  func(w *world) { w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n\n// New.\n") },
 		"after another release":     func(w *world) { w.pin("v1.33.14") },
@@ -158,11 +154,8 @@ func TestTreeBroughtUpToDateIsTheReassembledTree(t *testing.T) {
 			change(w)
 			w.mustAssemble()
 			updated := w.git("rev-parse", "HEAD")
-			w.ok(os.RemoveAll(w.layout.Output()))
-			w.mustAssemble()
-			if again := w.git("rev-parse", "HEAD"); again != updated {
-				t.Errorf("brought up to date HEAD is %s, reassembled %s", updated, again)
-			}
+			w.reassemble()
+			w.wantRev("HEAD", updated)
 		})
 	}
 }
@@ -191,8 +184,7 @@ func TestUpdateLeavesOtherFilesAlone(t *testing.T) {
 func TestGeneratorsRunOnlyForTheirInputs(t *testing.T) {
 	w := newWorldWithPatches(t)
 	runs := w.gen.runs
-	name := "0001-kubelet-change-step-10.patch"
-	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "1010", "2020", 1))
+	w.editPatch("0001-kubelet-change-step-10.patch", "1010", "2020")
 	w.mustAssemble()
 	if w.gen.runs != runs {
 		t.Errorf("a patch of the kubelet made the generators run")
@@ -200,8 +192,7 @@ func TestGeneratorsRunOnlyForTheirInputs(t *testing.T) {
 	if got := w.git("show", "HEAD:"+fakeGenerated); !strings.Contains(got, "hash:") || strings.Contains(got, "stock") {
 		t.Errorf("the generated code got lost:\n%s", got)
 	}
-	name = "0002-api-add-a-field.patch"
-	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "Field int", "Field string", 1))
+	w.editPatch("0002-api-add-a-field.patch", "Field int", "Field string")
 	w.mustAssemble()
 	if w.gen.runs != runs+1 {
 		t.Errorf("a patch of the API made the generators run %d times", w.gen.runs-runs)

@@ -137,9 +137,7 @@ func TestLookingAtAnEarlierCommitIsNoEdit(t *testing.T) {
 	want := w.git("rev-parse", "HEAD")
 	w.git("checkout", "-q", "HEAD~2")
 	w.mustAssemble()
-	if got := w.git("rev-parse", "HEAD"); got != want {
-		t.Errorf("HEAD is %s, want %s", got, want)
-	}
+	w.wantRev("HEAD", want)
 }
 
 func TestOtherBranchesStayWhereTheyAre(t *testing.T) {

@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/fstest"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -127,9 +126,11 @@ replace (
 func publish(path, version string, files map[string]string) {
 	dir := filepath.Join(proxyDir, path, "@v")
 	must(os.MkdirAll(dir, 0o755))
+	memory := fstest.MapFS{}
 	var zipped []modzip.File
 	for name, content := range files {
-		zipped = append(zipped, memFile{name, content})
+		memory[name] = &fstest.MapFile{Data: []byte(content)}
+		zipped = append(zipped, memFile{memory, name})
 	}
 	f, err := os.Create(filepath.Join(dir, version+".zip"))
 	must(err)
@@ -273,6 +274,31 @@ func (w *world) edit(path, old, new string) {
 	w.ok(os.WriteFile(full, bytes.Replace(data, []byte(old), []byte(new), 1), 0o644))
 }
 
+// editPatch replaces old by new in a patch file of the series.
+func (w *world) editPatch(name, old, new string) {
+	w.Helper()
+	text := w.patches()[name]
+	if !strings.Contains(text, old) {
+		w.Fatalf("%s does not have %q:\n%s", name, old, text)
+	}
+	w.write("patches/v1.33/"+name, strings.Replace(text, old, new, 1))
+}
+
+// reassemble assembles the tree from scratch.
+func (w *world) reassemble() {
+	w.Helper()
+	w.ok(os.RemoveAll(w.layout.Output()))
+	w.mustAssemble()
+}
+
+// wantRev checks a revision of the tree: HEAD is its commit, HEAD^{tree} its content.
+func (w *world) wantRev(rev, want string) {
+	w.Helper()
+	if got := w.git("rev-parse", rev); got != want {
+		w.Errorf("%s of the tree is %s, want %s", rev, got, want)
+	}
+}
+
 // commit commits everything in the tree as a person does.
 func (w *world) commit(message string) {
 	w.Helper()
@@ -405,22 +431,14 @@ func (g *fakeGenerator) generate(ctx context.Context, o codegen.Options, _ *prog
 }
 
 // memFile is a file of a module that is only in memory.
-type memFile struct{ name, content string }
-
-func (f memFile) Path() string                { return f.name }
-func (f memFile) Lstat() (os.FileInfo, error) { return memInfo{f}, nil }
-func (f memFile) Open() (io.ReadCloser, error) {
-	return io.NopCloser(bytes.NewReader([]byte(f.content))), nil
+type memFile struct {
+	fs   fstest.MapFS
+	name string
 }
 
-type memInfo struct{ f memFile }
-
-func (i memInfo) Name() string       { return i.f.name }
-func (i memInfo) Size() int64        { return int64(len(i.f.content)) }
-func (i memInfo) Mode() fs.FileMode  { return 0o644 }
-func (i memInfo) ModTime() time.Time { return time.Time{} }
-func (i memInfo) IsDir() bool        { return false }
-func (i memInfo) Sys() any           { return nil }
+func (f memFile) Path() string                 { return f.name }
+func (f memFile) Lstat() (os.FileInfo, error)  { return f.fs.Stat(f.name) }
+func (f memFile) Open() (io.ReadCloser, error) { return f.fs.Open(f.name) }
 
 // openerOf is what dirhash opens a module's go.mod with.
 func openerOf(content []byte) func(string) (io.ReadCloser, error) {

@@ -17,12 +17,11 @@ func TestReleaseThatCannotBeHadIsExplained(t *testing.T) {
 	edit := func(file, old, new string) func(w *world) {
 		return func(w *world) {
 			path := filepath.Join("patches/v1.33", file)
-			data, err := os.ReadFile(filepath.Join(w.layout.Root, path))
-			w.ok(err)
-			if !strings.Contains(string(data), old) {
+			text := w.read(path)
+			if !strings.Contains(text, old) {
 				w.Fatalf("%s does not have %q", path, old)
 			}
-			w.write(path, strings.ReplaceAll(string(data), old, new))
+			w.write(path, strings.ReplaceAll(text, old, new))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -64,8 +63,8 @@ func TestReleaseThatCannotBeHadIsExplained(t *testing.T) {
 		},
 		"no network": {
 			func(w *world) {
-				setenv(w, "GOPROXY", "http://127.0.0.1:1")
-				setenv(w, "GOMODCACHE", w.TempDir())
+				w.Setenv("GOPROXY", "http://127.0.0.1:1")
+				w.Setenv("GOMODCACHE", w.TempDir())
 			},
 			ErrDownload, []string{"connection refused", "GOPROXY"},
 		},
@@ -124,12 +123,6 @@ func TestReleaseIsCommittedOnce(t *testing.T) {
 	w.ok(err)
 	w.ok(os.RemoveAll(w.dir()))
 	w.mustAssemble()
-}
-
-// setenv sets a variable for the rest of the test.
-func setenv(w *world, key, value string) {
-	w.Helper()
-	w.TB.(*testing.T).Setenv(key, value)
 }
 
 func TestCheckOfArchivesEndsWithTheContext(t *testing.T) {

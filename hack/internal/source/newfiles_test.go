@@ -66,11 +66,8 @@ func TestNewFilesStandOnceAndPatchesNameThem(t *testing.T) {
 	if changed := w.mustWritePatches(); len(changed) > 0 {
 		t.Errorf("writing the patches of an assembled tree changed %v", changed)
 	}
-	w.ok(os.RemoveAll(w.layout.Output()))
-	w.mustAssemble()
-	if got := w.git("rev-parse", "HEAD^{tree}"); got != tree {
-		t.Errorf("reassembled the tree is %s, was %s", got, tree)
-	}
+	w.reassemble()
+	w.wantRev("HEAD^{tree}", tree)
 	w.ok(series.CheckNewFiles(w.layout))
 }
 
@@ -150,9 +147,7 @@ func TestAnEditOfANewFileGoesToWhereItStands(t *testing.T) {
 			}
 			tree := w.git("rev-parse", "HEAD^{tree}")
 			w.mustAssemble()
-			if got := w.git("rev-parse", "HEAD^{tree}"); got != tree {
-				t.Errorf("assembled from the patches the tree is %s, was %s", got, tree)
-			}
+			w.wantRev("HEAD^{tree}", tree)
 			// The next edit goes there too.
 			w.edit(joins, "10 * ", "11 * ")
 			w.git("commit", "-qam", "eleven")
@@ -243,9 +238,7 @@ func TestWhatStaysInThePatch(t *testing.T) {
 	}
 	tree := w.git("rev-parse", "HEAD^{tree}")
 	w.mustAssemble()
-	if got := w.git("rev-parse", "HEAD^{tree}"); got != tree {
-		t.Errorf("assembled from the patches the tree is %s, was %s", got, tree)
-	}
+	w.wantRev("HEAD^{tree}", tree)
 }
 
 // licenseHeader is what new Go files of a tree start with where newWorldWithHeader is the repository.
@@ -290,8 +283,7 @@ func TestALicenseHeaderStandsOnce(t *testing.T) {
 			t.Errorf("patches/new/%s (-want +got):\n%s", path, diff)
 		}
 	}
-	w.ok(os.RemoveAll(w.layout.Output()))
-	w.mustAssemble()
+	w.reassemble()
 	if got := w.git("rev-parse", "HEAD^{tree}"); got != edited || got == tree {
 		t.Errorf("reassembled the tree is %s, was %s", got, edited)
 	}
@@ -314,9 +306,7 @@ func TestANewFileWithoutALicenseHeaderStaysInThePatch(t *testing.T) {
 		}
 	}
 	w.mustAssemble()
-	if got := w.git("rev-parse", "HEAD^{tree}"); got != tree {
-		t.Errorf("assembled from the patches the tree is %s, was %s", got, tree)
-	}
+	w.wantRev("HEAD^{tree}", tree)
 }
 
 func TestAnotherLicenseHeaderIsForTheNextAssembly(t *testing.T) {

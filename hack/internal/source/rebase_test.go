@@ -2,8 +2,10 @@ package source
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,8 +75,8 @@ func (w *rebaseWorld) conflict(o RebaseOptions) *RebaseConflictError {
 	return conflict
 }
 
-// here runs f as if the older series were the world's.
-func (w *rebaseWorld) here(f func(older *world)) {
+// inOlder runs f as if the older series were the world's.
+func (w *rebaseWorld) inOlder(f func(older *world)) {
 	w.Helper()
 	older := *w.world
 	older.series = w.older
@@ -85,7 +87,7 @@ func (w *rebaseWorld) here(f func(older *world)) {
 func (w *rebaseWorld) carried() map[string]string {
 	w.Helper()
 	var patches map[string]string
-	w.here(func(older *world) { patches = older.patches() })
+	w.inOlder(func(older *world) { patches = older.patches() })
 	return patches
 }
 
@@ -129,7 +131,7 @@ func TestRebaseCarriesPatchesThatApply(t *testing.T) {
 	if _, err := os.Stat(rebaseDir(w.layout, "v1.32")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the repository of the rebase is left: %v", err)
 	}
-	w.here(func(older *world) { older.mustAssemble() })
+	w.inOlder(func(older *world) { older.mustAssemble() })
 
 	how, changed = w.mustRebase(RebaseOptions{})
 	if len(how)+len(changed) > 0 {
@@ -197,7 +199,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 	w.conflict(RebaseOptions{})
 	w.resolve("1200")
 	w.mustRebase(RebaseOptions{})
-	w.here(func(older *world) { older.mustAssemble() })
+	w.inOlder(func(older *world) { older.mustAssemble() })
 	const first, adapted = "0001-kubelet-change-step-10.patch", "0002-kubelet-change-step-20.patch"
 
 	t.Run("and keeps what a person adapted", func(t *testing.T) {
@@ -246,7 +248,7 @@ func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 		w.ok(err)
 		w.ok(os.WriteFile(path, []byte(strings.Replace(string(data), "return 1030 }", "return "+value+" }", 1)), 0o644))
 	}
-	w.here(func(older *world) {
+	w.inOlder(func(older *world) {
 		change(older.series, "1031")
 		older.mustAssemble()
 	})
@@ -262,7 +264,7 @@ func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
 	w := newRebaseWorld(t, false)
 	w.mustRebase(RebaseOptions{})
-	w.here(func(older *world) {
+	w.inOlder(func(older *world) {
 		older.mustAssemble()
 		dir := older.layout.Tree("v1.32")
 		r := repo{gitrepo.Repo{Dir: dir}}
@@ -280,12 +282,8 @@ func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
 		w.commit("kubelet: change step 1")
 	})
 	w.mustRebase(RebaseOptions{})
-	var names []string
-	for name := range w.carried() {
-		names = append(names, name)
-	}
-	if w.carried()["0003-docs-of-this-series-alone.patch"] == "" || len(names) != 5 {
-		t.Errorf("the patches are %q", names)
+	if patches := w.carried(); patches["0003-docs-of-this-series-alone.patch"] == "" || len(patches) != 5 {
+		t.Errorf("the patches are %q", slices.Sorted(maps.Keys(patches)))
 	}
 }
 
@@ -330,7 +328,7 @@ func TestRebaseTellsAFileThatTheReleaseDoesNotHave(t *testing.T) {
 
 func TestRebaseRefusesToOverwriteEdits(t *testing.T) {
 	w := newRebaseWorld(t, false)
-	w.here(func(older *world) { older.mustAssemble() })
+	w.inOlder(func(older *world) { older.mustAssemble() })
 	file := filepath.Join(w.layout.Tree("v1.32"), "pkg/kubelet/kubelet.go")
 	w.ok(os.WriteFile(file, []byte("package kubelet\n"), 0o644))
 	if _, _, err := w.rebase(RebaseOptions{}); !errors.Is(err, ErrEdited) {

@@ -49,8 +49,7 @@ func TestKilledAssemblyRecovers(t *testing.T) {
 		for _, first := range []string{"first", "later"} {
 			t.Run(at+" of a "+first+" assembly", func(t *testing.T) {
 				w := newWorldWithPatches(t)
-				name := "0002-api-add-a-field.patch"
-				w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "Field int", "Field string", 1))
+				w.editPatch("0002-api-add-a-field.patch", "Field int", "Field string")
 				if first == "first" {
 					w.ok(os.RemoveAll(w.layout.Output()))
 				}
@@ -65,12 +64,9 @@ func TestKilledAssemblyRecovers(t *testing.T) {
 					t.Errorf("a half-made tree opens: %v", err)
 				}
 				w.mustAssemble()
-				got := w.git("rev-parse", "HEAD")
-				w.ok(os.RemoveAll(w.layout.Output()))
-				w.mustAssemble()
-				if want := w.git("rev-parse", "HEAD"); got != want {
-					t.Errorf("recovered to %s, want %s", got, want)
-				}
+				recovered := w.git("rev-parse", "HEAD")
+				w.reassemble()
+				w.wantRev("HEAD", recovered)
 			})
 		}
 	}
@@ -92,9 +88,7 @@ func TestFilesOfAnInterruptedAssemblyAreKeptAside(t *testing.T) {
 	w.edit("pkg/kubelet/kubelet.go", "return 5 }", "return 55 }")
 	w.ok(os.WriteFile(filepath.Join(w.dir(), ".git/index.lock"), nil, 0o644))
 	w.mustAssemble()
-	if got := w.git("rev-parse", "HEAD"); got != want {
-		t.Errorf("HEAD is %s, want %s", got, want)
-	}
+	w.wantRev("HEAD", want)
 	ref := w.git("for-each-ref", "--format=%(refname)", savedRefs)
 	if !strings.Contains(w.git("show", ref), "return 55 }") {
 		t.Error("the changed file is not kept")
@@ -113,8 +107,7 @@ func TestCommitsAfterAnInterruptedAssemblyAreAnEdit(t *testing.T) {
 
 func TestCancelledAssemblyLeavesACleanTree(t *testing.T) {
 	w := newWorldWithPatches(t)
-	name := "0002-api-add-a-field.patch"
-	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "Field int", "Field string", 1))
+	w.editPatch("0002-api-add-a-field.patch", "Field int", "Field string")
 	ctx, cancel := context.WithCancel(context.Background())
 	w.gen.stop = cancel
 	if _, err := w.assembly(Options{}).run(ctx); !errors.Is(err, context.Canceled) {
@@ -129,8 +122,7 @@ func TestCancelledAssemblyLeavesACleanTree(t *testing.T) {
 
 func TestFailedGeneratorsLeaveThePatchesToEdit(t *testing.T) {
 	w := newWorldWithPatches(t)
-	name := "0002-api-add-a-field.patch"
-	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "Field int", "Field strin", 1))
+	w.editPatch("0002-api-add-a-field.patch", "Field int", "Field strin")
 	w.gen.fail = errors.New("types.go: undefined: strin")
 	_, err := w.assemble(Options{})
 	if !errors.Is(err, w.gen.fail) {
@@ -189,8 +181,7 @@ func TestASecondAssemblyWaitsForTheFirst(t *testing.T) {
 
 func TestOpenWaitsForAnAssembly(t *testing.T) {
 	w := newWorldWithPatches(t)
-	name := "0002-api-add-a-field.patch"
-	w.write("patches/v1.33/"+name, strings.Replace(w.patches()[name], "Field int", "Field string", 1))
+	w.editPatch("0002-api-add-a-field.patch", "Field int", "Field string")
 	halfWay, goOn := make(chan struct{}), make(chan struct{})
 	w.run = func(a *assembly) {
 		key := a.gen.inputsKey

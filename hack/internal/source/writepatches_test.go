@@ -23,11 +23,8 @@ func TestRoundTripIsByteIdentical(t *testing.T) {
 		t.Errorf("writing an assembled tree's patches changed %v", changed)
 	}
 	// Reassembled from the files, and written back to an empty folder.
-	w.ok(os.RemoveAll(w.layout.Output()))
-	w.mustAssemble()
-	if got := w.git("rev-parse", "HEAD"); got != head {
-		t.Errorf("the tree of the same patches is %s, was %s", got, head)
-	}
+	w.reassemble()
+	w.wantRev("HEAD", head)
 	removeAll(w, "*.patch")
 	w.mustWritePatches()
 	if diff := cmp.Diff(patches, w.patches()); diff != "" {
@@ -62,8 +59,7 @@ func TestRoundTripKeepsEveryKindOfChange(t *testing.T) {
 			if len(patches) != 3 {
 				t.Fatalf("%d patches", len(patches))
 			}
-			w.ok(os.RemoveAll(w.layout.Output()))
-			w.mustAssemble()
+			w.reassemble()
 			if got := w.git("rev-parse", "HEAD^{tree}"); got != want {
 				t.Errorf("the tree differs:\n%s", w.git("diff", "--stat", want, "HEAD"))
 			}
