@@ -51,7 +51,7 @@ func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error)
 			if err != nil {
 				return err
 			}
-			if d.IsDir() || isEditorFile(d.Name()) {
+			if d.IsDir() || strings.HasPrefix(d.Name(), ".") || strings.HasSuffix(d.Name(), "~") {
 				return nil
 			}
 			f, err := readWithHeader(l.Root, path, header)
@@ -66,10 +66,6 @@ func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error)
 		}
 	}
 	return files, nil
-}
-
-func isEditorFile(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~")
 }
 
 // readIfExists reads the file at path under root, or returns nil if it does not exist.

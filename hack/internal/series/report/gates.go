@@ -26,11 +26,6 @@ const metricsComponent = "kube-controller-manager"
 // metricsTimeout is how long metricsComponent may take to serve its metrics.
 const metricsTimeout = 30 * time.Second
 
-// describe formats a gate. No gate is set, so Enabled is its default.
-func describe(gate featuregates.Reported) string {
-	return fmt.Sprintf("%s, default %t", stage(gate.Stage), gate.Enabled)
-}
-
 // noServer is a kubeconfig for an API server that does not run.
 const noServer = `apiVersion: v1
 kind: Config

@@ -122,8 +122,8 @@ func (r *Report) readGates(ctx context.Context, binaries string, want []featureg
 			continue
 		}
 		r.Gates[i].Stage, r.Gates[i].Default = found.Stage, found.Enabled
-		if declared := (featuregates.Reported{Stage: expected.Stage, Enabled: expected.Default}); found != declared {
-			r.Gates[i].Wrong = "featuregates/ says " + describe(declared)
+		if found.Stage != expected.Stage || found.Enabled != expected.Default {
+			r.Gates[i].Wrong = fmt.Sprintf("featuregates/ says %s, default %t", stage(expected.Stage), expected.Default)
 		}
 		for _, component := range state.Components {
 			if line := gateInHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !matchesHelp(line, found) {
