@@ -12,7 +12,7 @@ import (
 	"podenv.dev/hack/internal/gitrepo"
 )
 
-// breakPatch makes the second hunk of the first patch meet another text than it expects.
+// breakPatch changes the old lines of the second hunk of the first patch, so that it does not apply.
 func breakPatch(w *world) {
 	w.Helper()
 	w.editPatch("0001-kubelet-change-two-steps.patch", "-func Step30() int { return 30 }", "-func Step30() int { return 33 }")
@@ -104,7 +104,7 @@ func TestConflictStaysUntilItIsResolved(t *testing.T) {
 			t.Errorf("%s says:\n%v\nnot:\n%v", name, err, first)
 		}
 	}
-	// Half-resolved: still the same, and the work stays.
+	// Half-resolved: the same conflict, and the resolution so far stays.
 	w.edit("pkg/kubelet/kubelet.go", "return 10 }", "return 1010 }")
 	w.write("pkg/kubelet/envfile/more.go", "package envfile\n")
 	_, err := w.assemble(Options{})
@@ -178,7 +178,7 @@ func TestConflictWithANewReleaseIsResolvedByTheCommandsOfItsError(t *testing.T) 
 	}
 }
 
-// shell runs a command line as a person pastes it.
+// shell runs a command line that a user pastes.
 func shell(line string) (string, error) {
 	cmd := exec.Command("sh", "-c", line)
 	cmd.Env = append(os.Environ(), "GIT_EDITOR=true", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// edits are what a person may do in a tree, and what the error must name.
+// edits are the edits that a user may make in a tree, and what the error must name.
 var edits = map[string]struct {
 	do    func(w *world)
 	named string
@@ -86,7 +86,7 @@ func TestAnEditedTreeIsReturnedWhereNothingWouldBeOverwritten(t *testing.T) {
 	}
 }
 
-// snapshot is all that a person would miss.
+// snapshot is everything in the tree that a user would miss.
 func (w *world) snapshot() string {
 	w.Helper()
 	return strings.Join([]string{w.git("rev-parse", "HEAD"), w.git("status", "--porcelain", "--branch"), w.git("diff", "HEAD"), w.git("branch", "-v", "--no-abbrev")}, "\n")

@@ -58,10 +58,10 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// clashing is a release in which step 30 is another one.
+	// clashing is a release in which step 30 differs.
 	clashing = "v1.33.15"
-	// older is of another minor, in which step 20 is another one and docs/windows.txt is
-	// not there yet.
+	// older is a release of an older minor, in which step 20 differs and docs/windows.txt does
+	// not exist.
 	older = "v1.32.13"
 )
 
@@ -134,7 +134,7 @@ func publish(path, version string, files map[string]string) {
 	}
 	f, err := os.Create(filepath.Join(dir, version+".zip"))
 	must(err)
-	// vendor/ is left out of a real archive, but for its OWNERS: Create leaves it out too.
+	// Like in a real archive, Create leaves out vendor/ except for its OWNERS.
 	must(modzip.Create(f, module.Version{Path: path, Version: version}, zipped))
 	must(f.Close())
 	must(os.WriteFile(filepath.Join(dir, version+".mod"), []byte(files["go.mod"]), 0o644))
@@ -148,7 +148,7 @@ func must(err error) {
 	}
 }
 
-// world is a repository with one series, and a person who works in its tree.
+// world is a repository with one series, and a user who works in its tree.
 type world struct {
 	testing.TB
 	layout layout.Layout
@@ -171,7 +171,7 @@ func newWorldIn(t testing.TB, root string) *world {
 	return w
 }
 
-// pin makes the series stand on release.
+// pin makes release the base of the series.
 func (w *world) pin(release string) {
 	w.Helper()
 	staging := "v0" + strings.TrimPrefix(release, "v1")
@@ -248,7 +248,7 @@ func (w *world) mustWritePatches() []string {
 	return changed
 }
 
-// dir is the tree.
+// dir is the path of the tree.
 func (w *world) dir() string { return w.layout.Tree("v1.33") }
 
 // write writes a file of the repository.
@@ -299,14 +299,14 @@ func (w *world) wantRev(rev, want string) {
 	}
 }
 
-// commit commits everything in the tree as a person does.
+// commit commits everything in the tree as the user.
 func (w *world) commit(message string) {
 	w.Helper()
 	w.git("add", "--all")
 	w.git("commit", "--quiet", "--message="+message)
 }
 
-// git runs git in the tree as a person does, and returns what it prints.
+// git runs git in the tree as the user, and returns its output.
 func (w *world) git(args ...string) string {
 	w.Helper()
 	cmd := exec.Command("git", args...)
@@ -340,10 +340,10 @@ func (w *world) patches() map[string]string {
 	return files
 }
 
-// templates are worlds that many tests start from, each made once.
+// templates are worlds that tests copy. Each is built once.
 var templates sync.Map
 
-// copyOf returns a world of its own like the one that build makes.
+// copyOf returns a copy of the world that build makes.
 func copyOf(t testing.TB, name string, build func(w *world)) *world {
 	t.Helper()
 	made, _ := templates.LoadOrStore(name, sync.OnceValue(func() string {
@@ -362,8 +362,8 @@ func copyOf(t testing.TB, name string, build func(w *world)) *world {
 	return w
 }
 
-// newWorldWithPatches has a new file and two patches: one of the kubelet, and one of the
-// API that has code generated.
+// newWorldWithPatches has a new file and two patches: one for the kubelet, and one for an API
+// with generated code.
 func newWorldWithPatches(t testing.TB) *world {
 	t.Helper()
 	return copyOf(t, "two-patches", func(w *world) {
@@ -378,11 +378,11 @@ func newWorldWithPatches(t testing.TB) *world {
 	})
 }
 
-// fakeGenerator writes into zz_generated.go the first bytes of types.go beside it.
+// fakeGenerator writes the size of types.go into zz_generated.go if types.go has a field.
 type fakeGenerator struct {
 	runs int
 	fail error
-	also string // a file that it writes besides
+	also string // another file that it writes
 	stop func() // called in the middle of the work
 }
 
@@ -440,7 +440,7 @@ func (f memFile) Path() string                 { return f.name }
 func (f memFile) Lstat() (os.FileInfo, error)  { return f.fs.Stat(f.name) }
 func (f memFile) Open() (io.ReadCloser, error) { return f.fs.Open(f.name) }
 
-// openerOf is what dirhash opens a module's go.mod with.
+// openerOf returns a function with which dirhash opens a go.mod in memory.
 func openerOf(content []byte) func(string) (io.ReadCloser, error) {
 	return func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }

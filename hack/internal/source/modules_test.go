@@ -35,7 +35,7 @@ func TestReleaseThatCannotBeHadIsExplained(t *testing.T) {
 		},
 		"an archive that was tampered with": {
 			func(w *world) {
-				// Downloaded and noted by go as right, and then changed.
+				// go downloads it and records its hash, then the archive changes.
 				w.mustAssemble()
 				w.ok(os.RemoveAll(w.layout.Output()))
 				zip := filepath.Join(os.Getenv("GOMODCACHE"), "cache/download/k8s.io/api/@v/v0.33.13.zip")
@@ -116,7 +116,7 @@ func TestPinsAreNeverWritten(t *testing.T) {
 func TestReleaseIsCommittedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.mustAssemble()
-	// No module can be had any more, and none is needed.
+	// No module can be downloaded any more, and none is needed.
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())
 	_, err := w.assemble(Options{Stock: true})

@@ -35,7 +35,7 @@ func newWorldWithNewFile(t testing.TB) *world {
 	})
 }
 
-// read returns a file of the repository; empty if it is not there.
+// read returns the content of a file of the repository; empty if it does not exist.
 func (w *world) read(path string) string {
 	data, err := os.ReadFile(filepath.Join(w.layout.Root, path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -241,7 +241,7 @@ func TestWhatStaysInThePatch(t *testing.T) {
 	w.wantRev("HEAD^{tree}", tree)
 }
 
-// licenseHeader is what new Go files of a tree start with where newWorldWithHeader is the repository.
+// licenseHeader is the license header of new Go files in the trees of newWorldWithHeader.
 const licenseHeader = "/*\nCopyright 2026 The Authors.\n*/\n\n"
 
 // newWorldWithHeader is newWorldWithNewFile, in which new files have a license header.

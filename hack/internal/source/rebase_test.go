@@ -21,8 +21,8 @@ type rebaseWorld struct {
 	older series.Series
 }
 
-// newRebaseWorld has three patches of v1.33, the second of which changes the step that is
-// another one in v1.32 if conflicting is set.
+// newRebaseWorld has three patches of v1.33. If conflicting is set, the second one changes the
+// step that differs in v1.32.
 func newRebaseWorld(t *testing.T, conflicting bool) *rebaseWorld {
 	t.Helper()
 	name, step := "rebase", "11"
@@ -64,7 +64,7 @@ func (w *rebaseWorld) mustRebase(o RebaseOptions) (how, changed []string) {
 	return how, changed
 }
 
-// conflict is the error of a rebase that stops at one.
+// conflict runs a rebase that must stop at a conflict, and returns it.
 func (w *rebaseWorld) conflict(o RebaseOptions) *RebaseConflictError {
 	w.Helper()
 	_, _, err := w.rebase(o)
@@ -75,7 +75,7 @@ func (w *rebaseWorld) conflict(o RebaseOptions) *RebaseConflictError {
 	return conflict
 }
 
-// inOlder runs f as if the older series were the world's.
+// inOlder runs f in a world whose series is the older one.
 func (w *rebaseWorld) inOlder(f func(older *world)) {
 	w.Helper()
 	older := *w.world
@@ -91,7 +91,7 @@ func (w *rebaseWorld) carried() map[string]string {
 	return patches
 }
 
-// resolve edits the file in which the rebase has a conflict.
+// resolve resolves the conflict of the rebase.
 func (w *rebaseWorld) resolve(value string) {
 	w.Helper()
 	file := filepath.Join(rebaseDir(w.layout, "v1.32"), "pkg/kubelet/kubelet.go")
@@ -118,7 +118,7 @@ func TestRebaseCarriesPatchesThatApply(t *testing.T) {
 	w := newRebaseWorld(t, false)
 	how, changed := w.mustRebase(RebaseOptions{})
 	if diff := cmp.Diff([]string{RebasedApplied, RebasedApplied, RebasedApplied}, how); diff != "" {
-		t.Errorf("what became of the patches (-want +got):\n%s", diff)
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
 		"patches/v1.32/0001-kubelet-change-step-10.patch",
@@ -140,7 +140,7 @@ func TestRebaseCarriesPatchesThatApply(t *testing.T) {
 }
 
 func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
-	for name, goOn := range map[string]func(w *rebaseWorld){
+	for name, resume := range map[string]func(w *rebaseWorld){
 		"with podenv": func(*rebaseWorld) {},
 		"with git": func(w *rebaseWorld) {
 			r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
@@ -164,10 +164,10 @@ func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
 				t.Error("patches were written before the rebase was through")
 			}
 			w.resolve("1200")
-			goOn(w)
+			resume(w)
 			how, _ := w.mustRebase(RebaseOptions{})
 			if diff := cmp.Diff([]string{RebasedApplied, RebasedResolved, RebasedApplied}, how); diff != "" {
-				t.Errorf("what became of the patches (-want +got):\n%s", diff)
+				t.Errorf("results (-want +got):\n%s", diff)
 			}
 			patch := w.carried()["0002-kubelet-change-step-20.patch"]
 			if !strings.Contains(patch, "-func Step20() int { return 200 }") || !strings.Contains(patch, "+func Step20() int { return 1200 }") ||
@@ -190,7 +190,7 @@ func TestRebaseGoesOnAfterAnInterruption(t *testing.T) {
 	w.conflict(RebaseOptions{})
 	w.resolve("1200")
 	if how, _ := w.mustRebase(RebaseOptions{}); len(how) != 3 {
-		t.Errorf("what became of the patches: %q", how)
+		t.Errorf("results: %q", how)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 		})
 		how, _ := w.mustRebase(RebaseOptions{})
 		if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedKept, RebasedApplied}, how); diff != "" {
-			t.Errorf("what became of the patches (-want +got):\n%s", diff)
+			t.Errorf("results (-want +got):\n%s", diff)
 		}
 		if !strings.Contains(w.carried()[adapted], "return 1200 }") {
 			t.Errorf("the adapted patch is\n%s", w.carried()[adapted])
@@ -257,7 +257,7 @@ func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 
 	how, _ := w.mustRebase(RebaseOptions{})
 	if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedAgain}, how); diff != "" {
-		t.Errorf("what became of the patches (-want +got):\n%s", diff)
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestRebaseLeavesOutAPatchThatWasSkipped(t *testing.T) {
 	w.conflict(RebaseOptions{})
 	how, _ := w.mustRebase(RebaseOptions{Skip: true})
 	if diff := cmp.Diff([]string{RebasedApplied, RebasedSkipped, RebasedApplied}, how); diff != "" {
-		t.Errorf("what became of the patches (-want +got):\n%s", diff)
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	if n := len(w.carried()); n != 2 {
 		t.Errorf("%d patches", n)

@@ -19,10 +19,10 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// killAt names, for the tests' own child process, where it kills itself.
+// killAt is the variable that tells the child process of a test where to kill itself.
 const killAt = "PODENV_TEST_KILL_AT"
 
-// TestKilledChild is no test: it is the process that TestKilledAssemblyRecovers kills.
+// TestKilledChild is not a test: it is the child process that TestKilledAssemblyRecovers kills.
 func TestKilledChild(t *testing.T) {
 	at := os.Getenv(killAt)
 	if at == "" {
@@ -72,7 +72,7 @@ func TestKilledAssemblyRecovers(t *testing.T) {
 	}
 }
 
-// interrupted makes the state say that an assembly was cut off.
+// interrupted sets the state that an interrupted assembly leaves.
 func (w *world) interrupted() {
 	w.Helper()
 	st, err := readState(w.dir())
@@ -131,7 +131,7 @@ func TestFailedGeneratorsLeaveThePatchesToEdit(t *testing.T) {
 	if status := w.git("status", "--porcelain"); status != "" {
 		t.Errorf("left behind:\n%s", status)
 	}
-	// A person corrects it in the tree, which podenv must not take for its own leavings.
+	// The user corrects it in the tree, which podenv must treat as an edit.
 	w.edit(fakeTypes, "strin", "string")
 	if _, err := w.assemble(Options{}); !errors.Is(err, ErrEdited) {
 		t.Errorf("error %v, want ErrEdited", err)
@@ -182,12 +182,12 @@ func TestASecondAssemblyWaitsForTheFirst(t *testing.T) {
 func TestOpenWaitsForAnAssembly(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.editPatch("0002-api-add-a-field.patch", "Field int", "Field string")
-	halfWay, goOn := make(chan struct{}), make(chan struct{})
+	halfWay, resume := make(chan struct{}), make(chan struct{})
 	w.run = func(a *assembly) {
 		key := a.gen.inputsKey
 		a.gen.inputsKey = func(ctx context.Context, o codegen.Options) (string, error) {
 			close(halfWay)
-			<-goOn
+			<-resume
 			return key(ctx, o)
 		}
 	}
@@ -199,10 +199,10 @@ func TestOpenWaitsForAnAssembly(t *testing.T) {
 	})
 	<-halfWay
 	both.Go(func() (err error) {
-		goOnOnce := sync.OnceFunc(func() { close(goOn) })
-		defer goOnOnce()
-		// The step that says what it waits for.
-		r := progress.New(writer(goOnOnce), true, 80, t.TempDir())
+		resumeOnce := sync.OnceFunc(func() { close(resume) })
+		defer resumeOnce()
+		// Showing the step that says what it waits for lets the assembly continue.
+		r := progress.New(writer(resumeOnce), true, 80, t.TempDir())
 		opened, err = Open(t.Context(), w.layout, w.series, false, r)
 		return err
 	})

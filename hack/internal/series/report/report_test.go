@@ -21,7 +21,7 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// asComponent makes the test binary a component that says what the variable holds.
+// asComponent is the variable that makes the test binary a component, and the text that it prints.
 const asComponent = "PODENV_TEST_COMPONENT"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beComponent serves text as metrics, or prints it for --help.
+// beComponent prints text for --help, and otherwise serves it as metrics.
 func beComponent(text string) {
 	port := ""
 	for _, arg := range os.Args[1:] {
@@ -59,7 +59,7 @@ func beComponent(text string) {
 	os.Exit(1)
 }
 
-// truth is what components tell that agree with featuregates/.
+// truth is the output of components that agree with featuregates/.
 func truth(t *testing.T) (metrics, help string) {
 	t.Helper()
 	states, err := featuregates.In("v1.33")
@@ -100,7 +100,7 @@ func (w *world) write(name, text string, mode os.FileMode) {
 	}
 }
 
-// component makes a built component that says text.
+// component builds a component that outputs text.
 func (w *world) component(name, text string) {
 	w.Helper()
 	self, err := os.Executable()
@@ -110,7 +110,7 @@ func (w *world) component(name, text string) {
 	w.write("_output/build/v1.33/bin/"+name, fmt.Sprintf("#!/bin/sh\nexport %s='%s'\nexec '%s' \"$@\"\n", asComponent, text, self), 0o755)
 }
 
-// build makes all components that are asked.
+// build builds all components that Of runs.
 func (w *world) build(metrics, help string) {
 	w.Helper()
 	w.component(metricsComponent, metrics)
