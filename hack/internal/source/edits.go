@@ -60,7 +60,7 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 	case len(dirty) > 0:
 		return false, a.uncommitted(dirty)
 	case !st.known(head):
-		commits, err := a.tree.Lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.savedCommits()...)...)
+		commits, err := a.tree.Lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.knownCommits()...)...)
 		if err != nil {
 			return false, err
 		}
@@ -140,7 +140,7 @@ func (a *assembly) discard(ctx context.Context, dirty []string) error {
 // made since are an error. Changed files may be a half-applied patch or an edit, so they are
 // saved.
 func (a *assembly) recover(ctx context.Context, head string, dirty []string) error {
-	others, err := a.tree.Lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.savedCommits()...)...)
+	others, err := a.tree.Lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.knownCommits()...)...)
 	if err != nil {
 		return err
 	}

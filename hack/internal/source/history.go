@@ -115,7 +115,7 @@ func (o *ownership) notInPatches(paths []string) []string {
 
 // check refuses a history that cannot be written as patches.
 func (r repo) check(commits []treeCommit, st *state, o *ownership) error {
-	if id := commits[0].id; !slices.Contains(st.savedCommits(), id) {
+	if id := commits[0].id; !slices.Contains(st.knownCommits(), id) {
 		return fmt.Errorf("the release's commit %s is not the one that podenv made: make the change a commit of its own on top of %s", commits[0].title(), st.Steps[0].Commit[:12])
 	}
 	for _, c := range commits[1:] {

@@ -76,8 +76,8 @@ func (s *state) made(commit string) bool {
 // known reports whether the content of commit is stored elsewhere, so that it can be dropped.
 func (s *state) known(commit string) bool { return commit == s.Written || s.made(commit) }
 
-// savedCommits lists the commits for which known holds.
-func (s *state) savedCommits() []string {
+// knownCommits lists the commits for which known holds.
+func (s *state) knownCommits() []string {
 	var ids []string
 	for _, step := range s.Steps {
 		ids = append(ids, step.Commit)
