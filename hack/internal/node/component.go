@@ -17,25 +17,26 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// component is how one kind of component is changed on one node.
+// component changes one kind of component on one node.
 type component interface {
-	// state returns what the component runs as. Only its gates are sure to be known: one
-	// that is down has no version, and perhaps no executable.
+	// state returns the current state. Only its gates are always set: a component that is
+	// down has no version, and perhaps no executable.
 	state(ctx context.Context) (cluster.State, error)
-	// files are those that a change may replace: the build, the configuration.
+	// files lists the files that a change may replace: the build, the configuration.
 	files() []string
-	// put takes the change, which leads to a state, to the node. What runs stays.
-	put(ctx context.Context, ch change, to cluster.State) error
-	// turn makes the change.
-	turn(ctx context.Context) error
-	// serves returns once the component serves as want.
-	serves(ctx context.Context, want cluster.State) error
-	// back takes the change back.
-	back(ctx context.Context) error
-	// log is the end of the component's log.
+	// stage copies a change, which leads to the state to, to the node. It does not affect
+	// what runs.
+	stage(ctx context.Context, ch change, to cluster.State) error
+	// apply activates the staged change.
+	apply(ctx context.Context) error
+	// waitServing waits until the component serves in the state want.
+	waitServing(ctx context.Context, want cluster.State) error
+	// revert undoes apply.
+	revert(ctx context.Context) error
+	// log returns the end of the component's log.
 	log(ctx context.Context) string
-	// clean removes what put left beside.
-	clean(ctx context.Context) error
+	// cleanUp removes what stage and apply left on the node.
+	cleanUp(ctx context.Context) error
 }
 
 var (
@@ -217,28 +218,27 @@ func (i *instance) serving(ctx context.Context) bool {
 	return err == nil && (i.to.Version == "" || r.compare(i.target.name, i.to) == nil)
 }
 
-// What a file that a change replaces has beside it: what is to come, what was there before
-// the change, and what was there before all operations.
+// Suffixes of the copies of a file, in the same folder, that a change makes.
 const (
-	asNew      = "new"
-	asOld      = "old"
-	asOriginal = "original"
+	newSuffix      = "new"      // the staged file
+	oldSuffix      = "old"      // the file before the change
+	originalSuffix = "original" // the file before the first operation
 )
 
-// beside is the name of a file for a purpose beside the one at file. The kubelet ignores
-// manifests with such a name.
-func beside(file, purpose string) string {
+// copyPath returns the path of a copy of file. Its name begins with a dot: the kubelet
+// ignores such manifests.
+func copyPath(file, suffix string) string {
 	dir, base := path.Split(file)
-	return dir + "." + base + "." + purpose
+	return dir + "." + base + "." + suffix
 }
 
-// write makes the file at path on the node from r.
+// write writes the content of r to the file at path on the node.
 func (t *target) write(ctx context.Context, r io.Reader, path, mode string) error {
 	return t.Docker(ctx, "exec", "--interactive", t.node, "install", "--mode="+mode, "/dev/stdin", path).Stdin(r).Run()
 }
 
-// link gives a file of the node another name. What a change replaces is renamed over the
-// first one, so that the two part then.
+// link makes name a hard link to file. It keeps the content that file has now: a change
+// renames another file over file.
 func (t *target) link(ctx context.Context, file, name string) error {
 	_, err := t.exec(ctx, "ln", "--force", file, name)
 	return err
@@ -247,68 +247,68 @@ func (t *target) link(ctx context.Context, file, name string) error {
 // moveScript renames $1 to $2. mv refuses if both are one file already.
 const moveScript = `[ "$1" -ef "$2" ] || mv --force "$1" "$2"`
 
-// move renames what files have beside them for a purpose to the files.
-func (t *target) move(ctx context.Context, purpose string, files ...string) error {
+// replace renames the copies with the suffix over files.
+func (t *target) replace(ctx context.Context, suffix string, files ...string) error {
 	for _, file := range files {
-		if _, err := t.exec(ctx, "sh", "-c", moveScript, "sh", beside(file, purpose), file); err != nil {
+		if _, err := t.exec(ctx, "sh", "-c", moveScript, "sh", copyPath(file, suffix), file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remove removes what files have beside them for purposes.
-func (t *target) remove(ctx context.Context, files []string, purposes ...string) error {
-	args := []string{"rm", "--force"}
+// removeCopies removes the copies of files with the suffixes.
+func (t *target) removeCopies(ctx context.Context, files []string, suffixes ...string) error {
+	var copies []string
 	for _, file := range files {
-		for _, purpose := range purposes {
-			args = append(args, beside(file, purpose))
+		for _, suffix := range suffixes {
+			copies = append(copies, copyPath(file, suffix))
 		}
 	}
-	if len(args) == 2 {
+	if len(copies) == 0 {
 		return nil
 	}
-	_, err := t.exec(ctx, args...)
+	_, err := t.exec(ctx, append([]string{"rm", "--force"}, copies...)...)
 	return err
 }
 
-// keep keeps files as they are before all operations.
-func (t *target) keep(ctx context.Context, files []string) error {
+// keepOriginals keeps files as they are before the first operation.
+func (t *target) keepOriginals(ctx context.Context, files []string) error {
 	for _, file := range files {
-		if err := t.link(ctx, file, beside(file, asOriginal)); err != nil {
+		if err := t.link(ctx, file, copyPath(file, originalSuffix)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// putOriginal puts what was there before all operations beside files.
-func (t *target) putOriginal(ctx context.Context, files ...string) error {
+// stageOriginals stages files as they were before the first operation.
+func (t *target) stageOriginals(ctx context.Context, files ...string) error {
 	for _, file := range files {
-		if err := t.link(ctx, file, beside(file, asOld)); err != nil {
+		if err := t.link(ctx, file, copyPath(file, oldSuffix)); err != nil {
 			return err
 		}
-		if err := t.link(ctx, beside(file, asOriginal), beside(file, asNew)); err != nil {
+		if err := t.link(ctx, copyPath(file, originalSuffix), copyPath(file, newSuffix)); err != nil {
 			return fmt.Errorf("what was there before the first operation is gone: recreate the cluster with `podenv up --recreate`: %w", err)
 		}
 	}
 	return nil
 }
 
-// putFile puts a file made from r beside the one in use, which it keeps.
-func (t *target) putFile(ctx context.Context, r io.Reader, file, mode string) error {
-	if err := t.write(ctx, r, beside(file, asNew), mode); err != nil {
+// stageFile stages the content of r for file, and keeps the file in use.
+func (t *target) stageFile(ctx context.Context, r io.Reader, file, mode string) error {
+	if err := t.write(ctx, r, copyPath(file, newSuffix), mode); err != nil {
 		return err
 	}
-	return t.link(ctx, file, beside(file, asOld))
+	return t.link(ctx, file, copyPath(file, oldSuffix))
 }
 
-// putBinary puts an executable beside the one in use.
-func (t *target) putBinary(ctx context.Context, binary string) error {
+// stageBinary stages an executable.
+func (t *target) stageBinary(ctx context.Context, binary string) error {
 	f, err := os.Open(binary)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return t.putFile(ctx, f, binDir+t.name, "0755")
+	return t.stageFile(ctx, f, binDir+t.name, "0755")
 }

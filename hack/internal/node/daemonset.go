@@ -45,20 +45,20 @@ func (d *daemonSet) get(ctx context.Context) (*appsv1.DaemonSet, error) {
 	return d.client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, d.name, metav1.GetOptions{})
 }
 
-func (d *daemonSet) put(ctx context.Context, ch change, to cluster.State) (err error) {
+func (d *daemonSet) stage(ctx context.Context, ch change, to cluster.State) (err error) {
 	switch {
 	case ch.original:
 		d.after = to.Image
 	case ch.image == "":
 		return fmt.Errorf("%s runs as a pod: swapping it takes an image", d.name)
 	default:
-		d.after, err = d.putImage(ctx, ch.image)
+		d.after, err = d.loadImage(ctx, ch.image)
 	}
 	return err
 }
 
-func (d *daemonSet) turn(ctx context.Context) error { return d.patch(ctx, d.after) }
-func (d *daemonSet) back(ctx context.Context) error { return d.patch(ctx, d.before) }
+func (d *daemonSet) apply(ctx context.Context) error  { return d.patch(ctx, d.after) }
+func (d *daemonSet) revert(ctx context.Context) error { return d.patch(ctx, d.before) }
 
 func (d *daemonSet) patch(ctx context.Context, image string) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
@@ -71,7 +71,7 @@ func (d *daemonSet) patch(ctx context.Context, image string) error {
 	return err
 }
 
-func (d *daemonSet) serves(ctx context.Context, want cluster.State) error {
+func (d *daemonSet) waitServing(ctx context.Context, want cluster.State) error {
 	return d.await(ctx, want, func(ctx context.Context, sum string) error {
 		pid, err := d.pid(ctx)
 		if err != nil {
@@ -96,5 +96,5 @@ func rolledOut(set *appsv1.DaemonSet) error {
 	return nil
 }
 
-func (d *daemonSet) clean(context.Context) error { return nil }
-func (d *daemonSet) files() []string             { return nil }
+func (d *daemonSet) cleanUp(context.Context) error { return nil }
+func (d *daemonSet) files() []string               { return nil }

@@ -29,21 +29,23 @@ func (e *executable) state(ctx context.Context) (s cluster.State, err error) {
 	return s, err
 }
 
-func (e *executable) path() string                    { return binDir + e.name }
-func (e *executable) files() []string                 { return []string{e.path()} }
-func (e *executable) turn(ctx context.Context) error  { return e.move(ctx, asNew, e.path()) }
-func (e *executable) back(ctx context.Context) error  { return e.move(ctx, asOld, e.path()) }
-func (e *executable) clean(ctx context.Context) error { return e.remove(ctx, e.files(), asNew, asOld) }
-func (e *executable) log(context.Context) string      { return "" }
+func (e *executable) path() string                     { return binDir + e.name }
+func (e *executable) files() []string                  { return []string{e.path()} }
+func (e *executable) apply(ctx context.Context) error  { return e.replace(ctx, newSuffix, e.path()) }
+func (e *executable) revert(ctx context.Context) error { return e.replace(ctx, oldSuffix, e.path()) }
+func (e *executable) cleanUp(ctx context.Context) error {
+	return e.removeCopies(ctx, e.files(), newSuffix, oldSuffix)
+}
+func (e *executable) log(context.Context) string { return "" }
 
-func (e *executable) put(ctx context.Context, ch change, _ cluster.State) error {
+func (e *executable) stage(ctx context.Context, ch change, _ cluster.State) error {
 	if ch.original {
-		return e.putOriginal(ctx, e.path())
+		return e.stageOriginals(ctx, e.path())
 	}
-	return e.putBinary(ctx, ch.binary)
+	return e.stageBinary(ctx, ch.binary)
 }
 
-func (e *executable) serves(ctx context.Context, want cluster.State) error {
+func (e *executable) waitServing(ctx context.Context, want cluster.State) error {
 	have, err := e.state(ctx)
 	if err == nil && have.SHA256 != want.SHA256 {
 		err = fmt.Errorf("%s has SHA-256 %s, want %s", e.path(), have.SHA256, want.SHA256)

@@ -50,8 +50,8 @@ func (r *retagged) open() (io.ReadCloser, error) {
 	return out, nil
 }
 
-// putImage loads an image onto the node, and returns its new name.
-func (t *target) putImage(ctx context.Context, archive string) (string, error) {
+// loadImage loads an image onto the node, and returns its new name.
+func (t *target) loadImage(ctx context.Context, archive string) (string, error) {
 	r, err := retag(archive)
 	if err != nil {
 		return "", err

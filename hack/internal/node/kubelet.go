@@ -66,7 +66,7 @@ func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
 
 func (k *kubelet) files() []string { return []string{binDir + k.name, kubeletConfig, kubeletFlags} }
 
-// changed are the files that the change replaces.
+// changed lists the files that the change replaces.
 func (k *kubelet) changed() []string {
 	var files []string
 	if k.binary != "" || k.original {
@@ -81,16 +81,16 @@ func (k *kubelet) changed() []string {
 	return files
 }
 
-func (k *kubelet) put(ctx context.Context, ch change, to cluster.State) error {
+func (k *kubelet) stage(ctx context.Context, ch change, to cluster.State) error {
 	k.change = ch
 	if k.original {
-		return k.putOriginal(ctx, k.changed()...)
+		return k.stageOriginals(ctx, k.changed()...)
 	}
 	if k.binary != "" {
-		if err := k.putBinary(ctx, k.binary); err != nil {
+		if err := k.stageBinary(ctx, k.binary); err != nil {
 			return err
 		}
-		if err := k.putFlags(ctx, to.Version); err != nil {
+		if err := k.stageFlags(ctx, to.Version); err != nil {
 			return err
 		}
 	}
@@ -104,12 +104,12 @@ func (k *kubelet) put(ctx context.Context, ch change, to cluster.State) error {
 	if config, err = setKubeletGates(config, k.gates); err != nil {
 		return fmt.Errorf("%s: %w", kubeletConfig, err)
 	}
-	return k.putFile(ctx, strings.NewReader(config), kubeletConfig, "0644")
+	return k.stageFile(ctx, strings.NewReader(config), kubeletConfig, "0644")
 }
 
-// putFlags takes the flags to the node that the kubelet of a version is started with, if
-// they are others.
-func (k *kubelet) putFlags(ctx context.Context, version string) error {
+// stageFlags stages the flags for the kubelet of a version, if they differ from the current
+// ones.
+func (k *kubelet) stageFlags(ctx context.Context, version string) error {
 	now, err := k.exec(ctx, "cat", kubeletFlags)
 	if err != nil {
 		return err
@@ -118,16 +118,18 @@ func (k *kubelet) putFlags(ctx context.Context, version string) error {
 	if k.flags = flags != now; !k.flags {
 		return nil
 	}
-	return k.putFile(ctx, strings.NewReader(flags+"\n"), kubeletFlags, "0644")
+	return k.stageFile(ctx, strings.NewReader(flags+"\n"), kubeletFlags, "0644")
 }
 
-func (k *kubelet) turn(ctx context.Context) error  { return k.restart(ctx, asNew) }
-func (k *kubelet) back(ctx context.Context) error  { return k.restart(ctx, asOld) }
-func (k *kubelet) clean(ctx context.Context) error { return k.remove(ctx, k.files(), asNew, asOld) }
+func (k *kubelet) apply(ctx context.Context) error  { return k.restart(ctx, newSuffix) }
+func (k *kubelet) revert(ctx context.Context) error { return k.restart(ctx, oldSuffix) }
+func (k *kubelet) cleanUp(ctx context.Context) error {
+	return k.removeCopies(ctx, k.files(), newSuffix, oldSuffix)
+}
 
-// restart restarts the kubelet with what its files have beside them for a purpose.
-func (k *kubelet) restart(ctx context.Context, purpose string) error {
-	if err := k.move(ctx, purpose, k.changed()...); err != nil {
+// restart restarts the kubelet with the copies of the changed files that have the suffix.
+func (k *kubelet) restart(ctx context.Context, suffix string) error {
+	if err := k.replace(ctx, suffix, k.changed()...); err != nil {
 		return err
 	}
 	// The API has heartbeats in whole seconds.
@@ -140,7 +142,7 @@ func (k *kubelet) restart(ctx context.Context, purpose string) error {
 	return err
 }
 
-func (k *kubelet) serves(ctx context.Context, want cluster.State) error {
+func (k *kubelet) waitServing(ctx context.Context, want cluster.State) error {
 	return k.await(ctx, want, k.runs, k.ready)
 }
 

@@ -157,21 +157,21 @@ func (o *operation) run(ctx context.Context) error {
 	o.record()
 	o.steps.next(nil, "%s", o.preparing())
 	if err := o.prepare(ctx); err != nil {
-		clean := context.WithoutCancel(ctx)
-		return errors.Join(err, o.dropOriginals(clean, o.before), o.each(clean, clearUp))
+		ctx = context.WithoutCancel(ctx)
+		return errors.Join(err, o.dropOriginals(ctx, o.before), o.each(ctx, cleanUp))
 	}
 	o.steps.next(nil, "restarting %s", o.component)
-	err := o.each(ctx, func(ctx context.Context, i *instance) error { return i.turn(ctx) })
+	err := o.each(ctx, func(ctx context.Context, i *instance) error { return i.apply(ctx) })
 	if err == nil {
 		o.steps.next(nil, "waiting for %s to serve", o.component)
-		err = o.each(ctx, func(ctx context.Context, i *instance) error { return i.serves(ctx, i.to) })
+		err = o.each(ctx, func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.to) })
 	}
 	if err != nil {
 		return o.revert(ctx, err)
 	}
 	// The change is made: too late to be interrupted.
 	ctx = context.WithoutCancel(ctx)
-	return errors.Join(o.save(ctx, o.after), o.dropOriginals(ctx, o.after), o.each(ctx, clearUp))
+	return errors.Join(o.save(ctx, o.after), o.dropOriginals(ctx, o.after), o.each(ctx, cleanUp))
 }
 
 // differs says whether an instance has to be changed, whatever it says of itself.
@@ -179,7 +179,7 @@ func (i *instance) differs() bool {
 	return i.original || i.restart || i.binary != "" || i.gates != nil || !maps.Equal(i.wanted, i.recorded.Gates)
 }
 
-func clearUp(ctx context.Context, i *instance) error { return i.clean(ctx) }
+func cleanUp(ctx context.Context, i *instance) error { return i.cleanUp(ctx) }
 
 // record decides what is recorded. A node that a killed run leaves with a mix of builds
 // must not pass for one that was never changed, and keeps a way back.
@@ -198,17 +198,17 @@ func (o *operation) record() {
 	}
 }
 
-// prepare keeps the originals, takes the change to the nodes and records it, all without
-// a change to what runs.
+// prepare keeps the originals, stages the change on the nodes and records it. It does not
+// affect what runs.
 func (o *operation) prepare(ctx context.Context) error {
 	err := o.each(ctx, func(ctx context.Context, i *instance) error {
 		_, changed := o.before.Component(i.target.node, o.component)
 		if _, changes := o.during.Component(i.target.node, o.component); changes && !changed {
-			if err := i.target.keep(ctx, i.files()); err != nil {
+			if err := i.target.keepOriginals(ctx, i.files()); err != nil {
 				return fmt.Errorf("keeping what there is, for `podenv node undo`: %w", err)
 			}
 		}
-		return i.put(ctx, i.change, i.to)
+		return i.stage(ctx, i.change, i.to)
 	})
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (o *operation) dropOriginals(ctx context.Context, changes cluster.Changes) 
 		if _, changed := changes.Component(i.target.node, o.component); changed {
 			return nil
 		}
-		return i.target.remove(ctx, i.files(), asOriginal)
+		return i.target.removeCopies(ctx, i.files(), originalSuffix)
 	})
 }
 
@@ -266,14 +266,14 @@ func (o *operation) revert(ctx context.Context, err error) error {
 	o.steps.next(err, "putting the old %s back", o.component)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*o.instances[0].target.serveTime())
 	defer cancel()
-	failed := o.each(ctx, func(ctx context.Context, i *instance) error { return i.back(ctx) })
+	failed := o.each(ctx, func(ctx context.Context, i *instance) error { return i.revert(ctx) })
 	if failed == nil {
-		failed = o.each(ctx, func(ctx context.Context, i *instance) error { return i.serves(ctx, i.from) })
+		failed = o.each(ctx, func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.from) })
 	}
 	if failed != nil {
 		return fmt.Errorf("%w\n%w: recreate the cluster with `podenv up --recreate --name %s`: %w", err, errNotBack, o.cluster.Name(), failed)
 	}
-	if failed := errors.Join(o.save(ctx, o.before), o.dropOriginals(ctx, o.before), o.each(ctx, clearUp)); failed != nil {
+	if failed := errors.Join(o.save(ctx, o.before), o.dropOriginals(ctx, o.before), o.each(ctx, cleanUp)); failed != nil {
 		return errors.Join(err, failed)
 	}
 	what := "build"

@@ -42,19 +42,19 @@ func (f *fakeComponent) state(context.Context) (cluster.State, error) {
 	return cluster.State{SHA256: f.runs, Version: "v1.33.13+podenv.24", Gates: map[string]bool{"EnvFiles": true}}, nil
 }
 
-func (f *fakeComponent) put(_ context.Context, ch change, _ cluster.State) error {
+func (f *fakeComponent) stage(_ context.Context, ch change, _ cluster.State) error {
 	if ch.original {
-		return f.do("put-original")
+		return f.do("stage-original")
 	}
-	return f.do("put")
+	return f.do("stage")
 }
-func (f *fakeComponent) clean(context.Context) error { return f.do("clean") }
-func (f *fakeComponent) log(context.Context) string  { return "panic: the new kubelet" }
-func (f *fakeComponent) turn(context.Context) error  { f.runs = f.new; return f.do("turn") }
-func (f *fakeComponent) back(context.Context) error  { f.runs = f.old; return f.do("back") }
-func (f *fakeComponent) files() []string             { return nil }
+func (f *fakeComponent) cleanUp(context.Context) error { return f.do("clean") }
+func (f *fakeComponent) log(context.Context) string    { return "panic: the new kubelet" }
+func (f *fakeComponent) apply(context.Context) error   { f.runs = f.new; return f.do("apply") }
+func (f *fakeComponent) revert(context.Context) error  { f.runs = f.old; return f.do("revert") }
+func (f *fakeComponent) files() []string               { return nil }
 
-func (f *fakeComponent) serves(ctx context.Context, want cluster.State) error {
+func (f *fakeComponent) waitServing(ctx context.Context, want cluster.State) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -119,7 +119,7 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 				i.to, i.wanted = i.from, map[string]bool{"EnvFiles": true, "Other": true}
 				return nil
 			},
-			did: "put turn serves-old clean", recorded: true,
+			did: "stage apply serves-old clean", recorded: true,
 		},
 		"a component that does not say what it should is restarted": {
 			plan: func(_ context.Context, i *instance) error {
@@ -127,36 +127,36 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 				i.to.Version = "v1.33.13+podenv.25"
 				return nil
 			},
-			did: "put turn serves-old clean", recorded: true,
+			did: "stage apply serves-old clean", recorded: true,
 		},
 		"a swap is made and recorded": {
-			plan: toNew, did: "put turn serves-new clean", recorded: true,
+			plan: toNew, did: "stage apply serves-new clean", recorded: true,
 		},
 		"a restart is made and not recorded": {
 			plan: func(_ context.Context, i *instance) error { i.to, i.restart = i.from, true; return nil },
-			did:  "put turn serves-old clean",
+			did:  "stage apply serves-old clean",
 		},
 		"a build that does not serve is taken back, with its log": {
 			component: fakeComponent{failAt: "serves-new", fail: broken}, plan: toNew,
-			did:  "put turn serves-new back serves-old clean",
+			did:  "stage apply serves-new revert serves-old clean",
 			says: []string{"it crashes", "last lines of its log on podenv-worker:\n  panic: the new kubelet", "the old build is back", "fix the new one and try again"},
 		},
 		"an interrupted swap is taken back": {
-			component: fakeComponent{failAt: "turn", fail: context.Canceled}, plan: toNew, cancelled: true,
-			did: "put turn back serves-old clean", says: []string{"context canceled", "the old build is back"},
+			component: fakeComponent{failAt: "apply", fail: context.Canceled}, plan: toNew, cancelled: true,
+			did: "stage apply revert serves-old clean", says: []string{"context canceled", "the old build is back"},
 		},
 		"a build that does not reach the node changes nothing": {
-			component: fakeComponent{failAt: "put", fail: broken}, plan: toNew,
-			did: "put clean", says: []string{"it crashes"},
+			component: fakeComponent{failAt: "stage", fail: broken}, plan: toNew,
+			did: "stage clean", says: []string{"it crashes"},
 		},
 		"a build that does not come back either stays recorded": {
 			component: fakeComponent{failAt: "serves-new", fail: broken, badOld: true}, plan: toNew,
-			did: "put turn serves-new back", says: []string{"could not be put back", "podenv up --recreate"}, recorded: true,
+			did: "stage apply serves-new revert", says: []string{"could not be put back", "podenv up --recreate"}, recorded: true,
 		},
 		"the original, swapped to again, is put back as undo does it": {
 			component: fakeComponent{runs: "new", old: "new", new: "old"}, before: changedRecord,
 			plan: func(_ context.Context, i *instance) error { i.to, i.binary = originalState, "file"; return nil },
-			did:  "put-original turn serves-old clean",
+			did:  "stage-original apply serves-old clean",
 		},
 		"an undo is forgotten once the original serves": {
 			component: fakeComponent{runs: "new", old: "new", new: "old"}, before: changedRecord,
@@ -164,7 +164,7 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 				i.to, i.original = i.recorded.Original, true
 				return nil
 			},
-			did: "put-original turn serves-old clean",
+			did: "stage-original apply serves-old clean",
 		},
 		"an undo to an original that does not serve is taken back": {
 			component: fakeComponent{runs: "new", old: "new", new: "old", failAt: "serves-old", fail: broken}, before: changedRecord,
@@ -172,7 +172,7 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 				i.to, i.original = i.recorded.Original, true
 				return nil
 			},
-			did: "put-original turn serves-old back serves-new clean", says: []string{"it crashes"}, recorded: true,
+			did: "stage-original apply serves-old revert serves-new clean", says: []string{"it crashes"}, recorded: true,
 		},
 	}
 	for name, test := range tests {
@@ -279,7 +279,7 @@ func TestOperationsRefuseNodesAndComponentsThatAreNotThere(t *testing.T) {
 
 func TestPodsAreSwappedByImage(t *testing.T) {
 	for _, c := range []component{&staticPod{target: &target{name: "kube-scheduler"}}, &daemonSet{target: &target{name: "kube-proxy"}}} {
-		if err := c.put(t.Context(), change{binary: "file"}, cluster.State{}); err == nil || !strings.Contains(err.Error(), "takes an image") {
+		if err := c.stage(t.Context(), change{binary: "file"}, cluster.State{}); err == nil || !strings.Contains(err.Error(), "takes an image") {
 			t.Errorf("%T: %v", c, err)
 		}
 	}

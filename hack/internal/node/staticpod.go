@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,16 +69,16 @@ func (p *staticPod) state(ctx context.Context) (s cluster.State, err error) {
 	return s, nil
 }
 
-func (p *staticPod) put(ctx context.Context, ch change, _ cluster.State) (err error) {
+func (p *staticPod) stage(ctx context.Context, ch change, _ cluster.State) (err error) {
 	if ch.original {
-		return p.putOriginalManifest(ctx)
+		return p.stageOriginalManifest(ctx)
 	}
 	edit := podEdit{gates: ch.gates}
 	switch {
 	case ch.binary != "" && ch.image == "":
 		return fmt.Errorf("%s runs as a pod: swapping it takes an image", p.name)
 	case ch.image != "":
-		if edit.image, err = p.putImage(ctx, ch.image); err != nil {
+		if edit.image, err = p.loadImage(ctx, ch.image); err != nil {
 			return err
 		}
 	}
@@ -98,15 +99,15 @@ func (p *staticPod) put(ctx context.Context, ch change, _ cluster.State) (err er
 	return nil
 }
 
-// putOriginalManifest needs no API server: one that does not start must have a way back.
-func (p *staticPod) putOriginalManifest(ctx context.Context) (err error) {
+// stageOriginalManifest needs no API server: it also restores one that does not start.
+func (p *staticPod) stageOriginalManifest(ctx context.Context) (err error) {
 	p.original = true
-	if err := p.target.putOriginal(ctx, p.manifest()); err != nil {
+	if err := p.target.stageOriginals(ctx, p.manifest()); err != nil {
 		return err
 	}
 	// The UID that the edits spell out is the one that the kubelet makes up from the original.
 	p.uid = podUID(p.before)
-	p.after, err = p.exec(ctx, "cat", beside(p.manifest(), asOriginal))
+	p.after, err = p.exec(ctx, "cat", copyPath(p.manifest(), originalSuffix))
 	return err
 }
 
@@ -120,10 +121,10 @@ func (p *staticPod) mirrorPod(ctx context.Context) (pod *v1.Pod, err error) {
 	return pod, err
 }
 
-// turn writes the manifest. The original one is put back as the very file: nothing that an
-// operation had to spell out stays, since under a UID that is spelled out a kubelet would
-// not notice what a person changes in a command.
-func (p *staticPod) turn(ctx context.Context) error {
+// apply writes the manifest. It restores the original as the same file, without the UID that
+// operations add: under an explicit UID, a kubelet would not notice when somebody edits the
+// command.
+func (p *staticPod) apply(ctx context.Context) error {
 	if !p.original {
 		return p.writeManifest(ctx, p.after)
 	}
@@ -131,7 +132,7 @@ func (p *staticPod) turn(ctx context.Context) error {
 	if err := p.tagOriginal(ctx); err != nil {
 		return err
 	}
-	if err := p.move(ctx, asNew, p.manifest()); err != nil {
+	if err := p.replace(ctx, newSuffix, p.manifest()); err != nil {
 		return err
 	}
 	// A kubelet holds a container that it has run before in a back-off, which it does not
@@ -140,7 +141,7 @@ func (p *staticPod) turn(ctx context.Context) error {
 	return err
 }
 
-func (p *staticPod) back(ctx context.Context) error { return p.writeManifest(ctx, p.before) }
+func (p *staticPod) revert(ctx context.Context) error { return p.writeManifest(ctx, p.before) }
 
 // look remembers what runs before the manifest changes.
 func (p *staticPod) look(ctx context.Context) {
@@ -156,13 +157,13 @@ func (p *staticPod) writeManifest(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.manifest(), err)
 	}
-	if err := p.write(ctx, strings.NewReader(text), beside(p.manifest(), asNew), "0600"); err != nil {
+	if err := p.write(ctx, strings.NewReader(text), copyPath(p.manifest(), newSuffix), "0600"); err != nil {
 		return err
 	}
-	return p.move(ctx, asNew, p.manifest())
+	return p.replace(ctx, newSuffix, p.manifest())
 }
 
-func (p *staticPod) serves(ctx context.Context, want cluster.State) error {
+func (p *staticPod) waitServing(ctx context.Context, want cluster.State) error {
 	if err := p.await(ctx, want, p.runs, p.healthy); err != nil {
 		return err
 	}
@@ -266,7 +267,7 @@ func (p *staticPod) renewImage(ctx context.Context, manifest string) (string, er
 func (p *staticPod) tagOriginal(ctx context.Context) error {
 	image, err := podImage(p.after, p.name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", beside(p.manifest(), asOriginal), err)
+		return fmt.Errorf("%s: %w", copyPath(p.manifest(), originalSuffix), err)
 	}
 	if lasting := tagTime.ReplaceAllString(image, ""); lasting != image {
 		return p.tag(ctx, lasting, image)
@@ -280,9 +281,9 @@ func (p *staticPod) tag(ctx context.Context, image, name string) error {
 	return err
 }
 
-// clean removes the names of images that no manifest has any more.
-func (p *staticPod) clean(ctx context.Context) error {
-	if err := p.remove(ctx, p.files(), asNew, asOld); err != nil {
+// cleanUp also removes the image tags that the manifest no longer uses.
+func (p *staticPod) cleanUp(ctx context.Context) error {
+	if err := p.removeCopies(ctx, p.files(), newSuffix, oldSuffix); err != nil {
 		return err
 	}
 	current, err := p.exec(ctx, "cat", p.manifest())
@@ -293,15 +294,10 @@ func (p *staticPod) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"ctr", "--namespace=k8s.io", "images", "rm"}
-	for _, tag := range p.tags {
-		if tag != image {
-			args = append(args, tag)
-		}
-	}
-	if len(args) == 4 {
+	p.tags = slices.DeleteFunc(p.tags, func(tag string) bool { return tag == image })
+	if len(p.tags) == 0 {
 		return nil
 	}
-	_, err = p.exec(ctx, args...)
+	_, err = p.exec(ctx, append([]string{"ctr", "--namespace=k8s.io", "images", "rm"}, p.tags...)...)
 	return err
 }
