@@ -165,7 +165,7 @@ swap makes it. --build is one of:
 				return err
 			}
 			// Before anything is compiled.
-			if err := node.Has(ctx, c, args[0], args[1]); err != nil {
+			if err := node.CheckRuns(ctx, c, args[0], args[1]); err != nil {
 				return err
 			}
 			p, err := a.pipeline()

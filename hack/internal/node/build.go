@@ -15,21 +15,21 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// Build is a build of one component that a node can be swapped to.
+// Build is a build of one component.
 type Build struct {
 	Component string
 	// Binary is the absolute path of the executable.
 	Binary string
-	// Image is the archive of an image that has it, for components that run as pods.
+	// Image is the path of an image archive with Binary, for components that run as pods.
 	Image string
-	// Version is what the build says it is, such as "v1.33.13".
+	// Version is what the build reports, such as "v1.33.13".
 	Version string
-	// SHA256 is that of the executable.
+	// SHA256 is the checksum of Binary.
 	SHA256 string
 }
 
-// OpenBuild looks at the executable of a component: whether it is whole and for this
-// machine, and which version it says it is. It does not fill in Image.
+// OpenBuild checks that an executable of a component is complete and for this machine, and
+// reads its version. It does not set Image.
 func OpenBuild(ctx context.Context, component, binary string) (Build, error) {
 	fail := func(err error) (Build, error) {
 		return Build{}, fmt.Errorf("%s is no build of %s: %w", binary, component, err)
@@ -55,7 +55,7 @@ func OpenBuild(ctx context.Context, component, binary string) (Build, error) {
 	return Build{Component: component, Binary: binary, Version: version[1], SHA256: sum}, nil
 }
 
-// NewBuild is a build whose version is known, such as one that was just compiled.
+// NewBuild returns a build whose version is known, such as one that was just compiled.
 func NewBuild(component, binary, image, version string) (Build, error) {
 	sum, err := digest.File(binary)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b Build) start(ctx context.Context, args ...string) error {
 	return run.Command(ctx, b.Binary, args...).Run()
 }
 
-// componentVersion is what Kubernetes' components print for --version.
+// componentVersion matches what Kubernetes' components print for --version.
 var componentVersion = regexp.MustCompile(`^Kubernetes (v\S+)$`)
 
 // machines are the ELF machines of the platforms that Kubernetes is released for.
@@ -78,9 +78,9 @@ var machines = map[string]elf.Machine{
 	"386": elf.EM_386, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390,
 }
 
-// checkExecutable returns an error unless the file is a whole ELF executable for this
-// machine, which is the nodes' as well. The kernel may run one that is cut off until
-// it misses something.
+// checkExecutable returns an error unless the file is a complete ELF executable for this
+// machine, which is also the nodes' machine. The kernel may run a truncated one until it
+// reaches a missing page.
 func checkExecutable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

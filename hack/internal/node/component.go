@@ -41,12 +41,11 @@ type component interface {
 
 var (
 	onEveryNode = []string{"kubelet", "kubeadm", "kubectl", "kube-proxy"}
-	// all are in the order in which they are undone.
-	all = append(slices.Clone(Components), "kube-proxy", "kubeadm", "kubectl")
+	// allComponents is in the order of undo.
+	allComponents = append(slices.Clone(Components), "kube-proxy", "kubeadm", "kubectl")
 )
 
-// logLines is how many of the last lines of its log the error shows if a component does not
-// serve.
+// logLines is how many log lines the error shows if a component does not serve.
 const logLines = 15
 
 // target is a component on a node.
@@ -54,11 +53,11 @@ type target struct {
 	*cluster.Cluster
 	client     kubernetes.Interface
 	node, name string
-	step       *progress.Step    // whose log the output of the container engine goes to
-	sums       map[string]string // SHA-256 of executables that were seen to run, by process ID
+	step       *progress.Step    // its log gets the output of the container engine
+	sums       map[string]string // SHA-256 of the executable of the last process seen, by process ID
 }
 
-// component returns the way to change the target.
+// component returns what changes the target.
 func (t *target) component() (component, error) {
 	switch t.name {
 	case "kubelet":
@@ -70,7 +69,7 @@ func (t *target) component() (component, error) {
 	case "kube-proxy":
 		return &daemonSet{target: t}, nil
 	}
-	return nil, fmt.Errorf("%q is not a component of a node: choose %s", t.name, strings.Join(all, ", "))
+	return nil, fmt.Errorf("%q is not a component of a node: choose %s", t.name, strings.Join(allComponents, ", "))
 }
 
 // exec runs a command on the node.
@@ -78,7 +77,7 @@ func (t *target) exec(ctx context.Context, args ...string) (string, error) {
 	return t.Exec(ctx, t.node, args...)
 }
 
-// start runs the build that the node has now.
+// start runs the build that is on the node.
 func (t *target) start(ctx context.Context, args ...string) error {
 	exe := binDir + t.name
 	if !slices.Contains(onEveryNode, t.name) {
@@ -95,7 +94,7 @@ func (t *target) start(ctx context.Context, args ...string) error {
 // processes prints the processes with the name $0 and their parents.
 const processes = `for pid in $(pidof "$0"); do echo "$pid $(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$pid/status")"; done`
 
-// pid is the one process of the node with the name of the component's executable.
+// pid returns the ID of the component's only process on the node.
 func (t *target) pid(ctx context.Context) (string, error) {
 	out, err := t.exec(ctx, "sh", "-c", processes, t.name)
 	if ctx.Err() != nil {
@@ -111,9 +110,9 @@ func (t *target) pid(ctx context.Context) (string, error) {
 	return pids[0], nil
 }
 
-// withoutChildren returns the processes that are no child of another. A process has its
-// parent's name between fork and exec: so do the iptables that kube-proxy starts. A process
-// that has ended since it was listed has no parent.
+// withoutChildren returns the processes in list whose parent is not in it. Between fork and
+// exec a process has its parent's name, such as the iptables that kube-proxy starts. A
+// process that has ended since it was listed has no parent.
 func withoutChildren(list string) (pids []string) {
 	parents := map[string]string{}
 	for line := range strings.Lines(list) {
@@ -130,28 +129,28 @@ func withoutChildren(list string) (pids []string) {
 	return pids
 }
 
-// isBuild returns an error unless a process is of the build with the SHA-256 sum.
-func (t *target) isBuild(ctx context.Context, pid, sum string) error {
-	have, err := t.sumProcess(ctx, pid)
+// checkBuild returns an error unless the process runs the build with the SHA-256 sum.
+func (t *target) checkBuild(ctx context.Context, pid, sum string) error {
+	have, err := t.processSum(ctx, pid)
 	if err == nil && have != sum {
 		err = fmt.Errorf("a %s with SHA-256 %s runs, want %s", t.name, have, sum)
 	}
 	return err
 }
 
-// sumProcess is the SHA-256 of the executable of a process.
-func (t *target) sumProcess(ctx context.Context, pid string) (string, error) {
+// processSum returns the SHA-256 of the executable of a process.
+func (t *target) processSum(ctx context.Context, pid string) (string, error) {
 	if sum, ok := t.sums[pid]; ok {
 		return sum, nil
 	}
-	sum, err := t.sum(ctx, "/proc/"+pid+"/exe")
+	sum, err := t.fileSum(ctx, "/proc/"+pid+"/exe")
 	if err == nil {
 		t.sums = map[string]string{pid: sum}
 	}
 	return sum, err
 }
 
-// log is the end of the log of the newest container of the component.
+// log returns the end of the log of the component's newest container.
 func (t *target) log(ctx context.Context) string {
 	out, err := t.exec(ctx, "sh", "-c",
 		fmt.Sprintf(`tail -n %d "$(ls -t /var/log/containers/%s-*.log | head -n 1)"`, logLines, t.name))
@@ -161,8 +160,8 @@ func (t *target) log(ctx context.Context) string {
 	return out
 }
 
-// sum is the SHA-256 of a file of the node.
-func (t *target) sum(ctx context.Context, file string) (string, error) {
+// fileSum returns the SHA-256 of a file on the node.
+func (t *target) fileSum(ctx context.Context, file string) (string, error) {
 	out, err := t.exec(ctx, "sha256sum", file)
 	if err != nil {
 		return "", err
@@ -174,24 +173,24 @@ func (t *target) sum(ctx context.Context, file string) (string, error) {
 	return sum, nil
 }
 
-// serveTime is how long the component may take to serve after a change. Pods of kube-proxy
-// are replaced one after the other, by a controller manager that may have to take the lead
-// first. An API server is ready after dozens of hooks, for which a host whose processors
-// are all busy takes more than a minute.
-func (t *target) serveTime() time.Duration {
+// serveTimeout is how long the component may take to serve after a change. Pods of kube-proxy
+// are replaced one after the other, by a controller manager that may first have to become the
+// leader. An API server is ready after dozens of hooks, which take more than a minute on a
+// busy host.
+func (t *target) serveTimeout() time.Duration {
 	switch t.name {
 	case "kube-proxy":
-		return 4 * serveTime
+		return 4 * serveTimeout
 	case "kube-apiserver":
-		return 2 * serveTime
+		return 2 * serveTimeout
 	}
-	return serveTime
+	return serveTimeout
 }
 
-// await returns once the build that is wanted runs and is healthy, and says of itself what
-// it should.
+// await waits until the wanted build runs, is healthy, and reports the wanted version and
+// gates.
 func (t *target) await(ctx context.Context, want cluster.State, runs func(context.Context, string) error, healthy func(context.Context) error) error {
-	return poll.Until(ctx, t.serveTime(), func(ctx context.Context) error {
+	return poll.Until(ctx, t.serveTimeout(), func(ctx context.Context) error {
 		if err := runs(ctx, want.SHA256); err != nil {
 			return err
 		}
@@ -201,21 +200,21 @@ func (t *target) await(ctx context.Context, want cluster.State, runs func(contex
 		if want.Version == "" || !slices.Contains(Components, t.name) {
 			return nil
 		}
-		r, err := t.read(ctx)
+		r, err := t.runningState(ctx)
 		if err != nil {
 			return err
 		}
-		return r.compare(t.name, want)
+		return r.check(t.name, want)
 	})
 }
 
-// serving says whether the component says of itself what the operation wants.
-func (i *instance) serving(ctx context.Context) bool {
+// isServing says whether the component reports the version and gates that the operation wants.
+func (i *instance) isServing(ctx context.Context) bool {
 	if !slices.Contains(Components, i.target.name) {
-		return true // what runs was looked at
+		return true // state has read what runs
 	}
-	r, err := i.target.read(ctx)
-	return err == nil && (i.to.Version == "" || r.compare(i.target.name, i.to) == nil)
+	r, err := i.target.runningState(ctx)
+	return err == nil && (i.to.Version == "" || r.check(i.target.name, i.to) == nil)
 }
 
 // Suffixes of the copies of a file, in the same folder, that a change makes.
@@ -244,7 +243,7 @@ func (t *target) link(ctx context.Context, file, name string) error {
 	return err
 }
 
-// moveScript renames $1 to $2. mv refuses if both are one file already.
+// moveScript renames $1 to $2. mv refuses if both are the same file.
 const moveScript = `[ "$1" -ef "$2" ] || mv --force "$1" "$2"`
 
 // replace renames the copies with the suffix over files.

@@ -12,11 +12,11 @@ import (
 	"podenv.dev/hack/internal/cluster"
 )
 
-// daemonSet is kube-proxy. Its pods on all nodes change together; that each node asks for
-// the same change does no harm.
+// daemonSet changes kube-proxy. Its pods change on all nodes together; the same patch for
+// each node does no harm.
 type daemonSet struct {
 	*target
-	before, after string // images
+	oldImage, newImage string
 }
 
 func (d *daemonSet) state(ctx context.Context) (s cluster.State, err error) {
@@ -26,15 +26,15 @@ func (d *daemonSet) state(ctx context.Context) (s cluster.State, err error) {
 	}
 	for _, c := range set.Spec.Template.Spec.Containers {
 		if c.Name == d.name {
-			s.Image, d.before = c.Image, c.Image
+			s.Image, d.oldImage = c.Image, c.Image
 		}
 	}
 	pid, err := d.pid(ctx)
 	if err == nil {
-		s.SHA256, err = d.sumProcess(ctx, pid)
+		s.SHA256, err = d.processSum(ctx, pid)
 	}
 	if err != nil {
-		return s, nil //nolint:nilerr // one that is down is a reason to bring another
+		return s, nil //nolint:nilerr // a component that is down can be changed as well
 	}
 	out, err := d.exec(ctx, "/proc/"+pid+"/exe", "--version")
 	s.Version = printedVersion.FindString(out)
@@ -48,17 +48,17 @@ func (d *daemonSet) get(ctx context.Context) (*appsv1.DaemonSet, error) {
 func (d *daemonSet) stage(ctx context.Context, ch change, to cluster.State) (err error) {
 	switch {
 	case ch.original:
-		d.after = to.Image
+		d.newImage = to.Image
 	case ch.image == "":
 		return fmt.Errorf("%s runs as a pod: swapping it takes an image", d.name)
 	default:
-		d.after, err = d.loadImage(ctx, ch.image)
+		d.newImage, err = d.loadImage(ctx, ch.image)
 	}
 	return err
 }
 
-func (d *daemonSet) apply(ctx context.Context) error  { return d.patch(ctx, d.after) }
-func (d *daemonSet) revert(ctx context.Context) error { return d.patch(ctx, d.before) }
+func (d *daemonSet) apply(ctx context.Context) error  { return d.patch(ctx, d.newImage) }
+func (d *daemonSet) revert(ctx context.Context) error { return d.patch(ctx, d.oldImage) }
 
 func (d *daemonSet) patch(ctx context.Context, image string) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
@@ -77,18 +77,18 @@ func (d *daemonSet) waitServing(ctx context.Context, want cluster.State) error {
 		if err != nil {
 			return err
 		}
-		return d.isBuild(ctx, pid, sum)
+		return d.checkBuild(ctx, pid, sum)
 	}, func(ctx context.Context) error {
 		set, err := d.get(ctx)
 		if err != nil {
 			return err
 		}
-		return rolledOut(set)
+		return checkRolledOut(set)
 	})
 }
 
-// rolledOut checks that all pods of a daemon set are of its newest template and run.
-func rolledOut(set *appsv1.DaemonSet) error {
+// checkRolledOut checks that all pods of a daemon set have its current template and run.
+func checkRolledOut(set *appsv1.DaemonSet) error {
 	st := set.Status
 	if st.ObservedGeneration < set.Generation || st.UpdatedNumberScheduled < st.DesiredNumberScheduled || st.NumberAvailable < st.DesiredNumberScheduled {
 		return fmt.Errorf("daemon set %s: of %d pods %d are new and %d available", set.Name, st.DesiredNumberScheduled, st.UpdatedNumberScheduled, st.NumberAvailable)

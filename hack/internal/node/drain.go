@@ -13,11 +13,11 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Drain cordons a node and evicts its pods as kubectl drain does. If it cannot, or ctx
-// ends, a node that took pods before takes pods again; those that were evicted stay so.
-// options has what kubectl drain's flags set.
+// Drain cordons a node and evicts its pods as kubectl drain does. If it fails or ctx ends, it
+// uncordons the node unless that was cordoned before; pods stay evicted. options has what
+// kubectl drain's flags set.
 func Drain(ctx context.Context, c *cluster.Cluster, node string, options drain.Helper, r *progress.Reporter) error {
-	return schedule(ctx, c, node, "draining", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, step *progress.Step) error {
+	return withNode(ctx, c, node, "draining", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, step *progress.Step) error {
 		object, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func Drain(ctx context.Context, c *cluster.Cluster, node string, options drain.H
 		if err == nil || wasCordoned {
 			return err
 		}
-		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveTime)
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveTimeout)
 		defer cancel()
 		if failed := errors.Join(setSchedulable(cleanup, client, node), c.SaveChanges(cleanup, changes)); failed != nil {
 			return fmt.Errorf("%w\nthe node could not be uncordoned either: run `podenv node uncordon %s`: %w", err, node, failed)
@@ -48,7 +48,7 @@ func Drain(ctx context.Context, c *cluster.Cluster, node string, options drain.H
 
 // Uncordon lets a node take pods again.
 func Uncordon(ctx context.Context, c *cluster.Cluster, node string, r *progress.Reporter) error {
-	return schedule(ctx, c, node, "uncordoning", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, _ *progress.Step) error {
+	return withNode(ctx, c, node, "uncordoning", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, _ *progress.Step) error {
 		if err := setSchedulable(ctx, client, node); err != nil {
 			return err
 		}
@@ -56,17 +56,17 @@ func Uncordon(ctx context.Context, c *cluster.Cluster, node string, r *progress.
 	})
 }
 
-// schedule changes where pods may go, under the cluster's lock.
-func schedule(ctx context.Context, c *cluster.Cluster, node, doing string, r *progress.Reporter,
+// withNode runs do, which changes where pods may be scheduled, under the cluster's lock.
+func withNode(ctx context.Context, c *cluster.Cluster, node, action string, r *progress.Reporter,
 	do func(context.Context, kubernetes.Interface, cluster.Changes, *progress.Step) error) error {
-	step := r.Step(node + ": " + doing)
+	step := r.Step(node + ": " + action)
 	err := func() error {
 		unlock, err := c.Lock(ctx, step)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if _, err := find(ctx, c, node); err != nil {
+		if _, err := clusterNode(ctx, c, node); err != nil {
 			return err
 		}
 		changes, err := c.Changes(ctx)
@@ -78,7 +78,7 @@ func schedule(ctx context.Context, c *cluster.Cluster, node, doing string, r *pr
 			return err
 		}
 		if err := do(ctx, client, changes, step); err != nil {
-			return fmt.Errorf("%s node %s: %w", doing, node, err)
+			return fmt.Errorf("%s node %s: %w", action, node, err)
 		}
 		return nil
 	}()

@@ -11,17 +11,16 @@ import (
 // binDir is where kind's nodes have the kubelet, kubeadm and kubectl.
 const binDir = "/usr/bin/"
 
-// executable is a component that is run when it is needed: kubeadm and kubectl.
+// executable changes a component that does not keep running: kubeadm and kubectl.
 type executable struct{ *target }
 
-// versionArgs make them print their version.
 var versionArgs = map[string][]string{"kubeadm": {"version"}, "kubectl": {"version", "--client"}}
 
-// printedVersion is the first that they print.
+// printedVersion matches the version in what a component prints.
 var printedVersion = regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+[-+.0-9A-Za-z]*`)
 
 func (e *executable) state(ctx context.Context) (s cluster.State, err error) {
-	if s.SHA256, err = e.sum(ctx, e.path()); err != nil {
+	if s.SHA256, err = e.fileSum(ctx, e.path()); err != nil {
 		return s, err
 	}
 	out, err := e.exec(ctx, append([]string{e.path()}, versionArgs[e.name]...)...)

@@ -12,9 +12,8 @@ import (
 	"podenv.dev/hack/internal/gates"
 )
 
-// ParseGateChanges reads changes of gates as a person writes them: EnvFiles=true,
-// EnvFiles=false, and EnvFiles- to leave it to the build, as kubectl writes labels. The
-// last is nil.
+// ParseGateChanges parses changes of gates: EnvFiles=true, EnvFiles=false, and, as in kubectl
+// label, EnvFiles- for the build's default, which is nil in the result.
 func ParseGateChanges(args []string) (map[string]*bool, error) {
 	changes := make(map[string]*bool)
 	for _, arg := range args {
@@ -41,8 +40,8 @@ func ParseGateChanges(args []string) (map[string]*bool, error) {
 
 var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
-// with returns the gates of set after changes.
-func with(set map[string]bool, changes map[string]*bool) map[string]bool {
+// applyGateChanges returns a copy of set with the changes.
+func applyGateChanges(set map[string]bool, changes map[string]*bool) map[string]bool {
 	out := make(map[string]bool)
 	maps.Copy(out, set)
 	for name, change := range changes {
@@ -55,12 +54,11 @@ func with(set map[string]bool, changes map[string]*bool) map[string]bool {
 	return out
 }
 
-// starter runs a build with arguments that make it end at once.
+// starter runs a build with arguments with which it exits at once.
 type starter func(ctx context.Context, args ...string) error
 
-// knownGates returns those of set that a build of component knows, and the names of
-// the others. It asks the build itself; one gate that it refuses to be set as asked for,
-// since it is locked, is an error.
+// knownGates starts a build of component to find which gates of set it knows, and returns
+// these and the names of the others. A gate that is locked to another value is an error.
 func knownGates(ctx context.Context, start starter, component string, set map[string]bool) (known map[string]bool, unknown []string, err error) {
 	known = make(map[string]bool)
 	maps.Copy(known, set)
@@ -75,7 +73,7 @@ func knownGates(ctx context.Context, start starter, component string, set map[st
 		says := gates.Refusal(err)
 		if says == "" {
 			if component == "kubelet" {
-				break // it misses its configuration, for which it looks after the gates
+				break // its configuration is missing: it reads that after the gates
 			}
 			return nil, nil, err
 		}
@@ -90,8 +88,8 @@ func knownGates(ctx context.Context, start starter, component string, set map[st
 	return known, unknown, nil
 }
 
-// gateArgs has a component look at gates and end. A kubelet that prints its version
-// does not look at them.
+// gateArgs returns arguments with which a component checks gates and exits. A kubelet with
+// --version does not check them.
 func gateArgs(component string, set map[string]bool) []string {
 	if component == "kubelet" {
 		return []string{featureGates + gates.Flag(set), "--config=/nonexistent"}

@@ -31,14 +31,14 @@ func TestParseGateChanges(t *testing.T) {
 
 func TestWithLeavesOtherGatesAsTheyAre(t *testing.T) {
 	before := map[string]bool{"A": true, "B": true, "C": false}
-	got := with(before, map[string]*bool{"A": ptr.To(false), "B": nil, "D": ptr.To(true)})
+	got := applyGateChanges(before, map[string]*bool{"A": ptr.To(false), "B": nil, "D": ptr.To(true)})
 	if diff := cmp.Diff(map[string]bool{"A": false, "C": false, "D": true}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if len(before) != 3 || !before["B"] {
 		t.Errorf("what was given is changed: %v", before)
 	}
-	if got := with(nil, nil); got == nil || len(got) != 0 {
+	if got := applyGateChanges(nil, nil); got == nil || len(got) != 0 {
 		t.Errorf("no gates and no changes give %v, want an empty map", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"podenv.dev/hack/internal/image"
 )
 
-// retagged is the image of an archive under a tag of its own content. A pod changes
-// only with the name of its image, and builds of one version share a tag.
+// retagged is an image with a tag made from its content. Builds of one version share a tag,
+// but a pod changes only if the name of its image does.
 type retagged struct {
 	ref   name.Tag
 	image v1.Image

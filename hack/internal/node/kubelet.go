@@ -18,24 +18,23 @@ import (
 )
 
 const (
-	// crashes is the number of restarts after which a component that has just been started
-	// is not waited for any longer.
-	crashes = 3
+	// maxRestarts is how often a new component may restart until it counts as crashing.
+	maxRestarts = 3
 	// kubeletConfig is the kubelet's configuration file on kind's nodes.
 	kubeletConfig = "/var/lib/kubelet/config.yaml"
 	// kubeletFlags has the flags that kubeadm gives the kubelet.
 	kubeletFlags = "/var/lib/kubelet/kubeadm-flags.env"
 	// noPauseImage is the first minor whose kubelet refuses the flag that names the pause
-	// image. kubeadm takes it away where it upgrades a node to that minor.
+	// image. kubeadm removes the flag when it upgrades a node to that minor.
 	noPauseImage = "v1.35"
 )
 
-// kubelet is a systemd service.
+// kubelet changes the kubelet, a systemd service.
 type kubelet struct {
 	*target
 	change
-	flags  bool // the change replaces kubeletFlags
-	turned time.Time
+	flags       bool // the change replaces kubeletFlags
+	restartedAt time.Time
 }
 
 func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
@@ -51,14 +50,14 @@ func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
 		return s, err
 	}
 	if unit.pid == "0" {
-		// A kubelet that crashes is a reason to bring another.
-		s.SHA256, err = k.sum(ctx, binDir+k.name)
+		// A kubelet that crashes can be changed as well.
+		s.SHA256, err = k.fileSum(ctx, binDir+k.name)
 		return s, err
 	}
-	if s.SHA256, err = k.sumProcess(ctx, unit.pid); err != nil {
+	if s.SHA256, err = k.processSum(ctx, unit.pid); err != nil {
 		return s, err
 	}
-	if r, err := k.read(ctx); err == nil {
+	if r, err := k.runningState(ctx); err == nil {
 		s.Version = r.version
 	}
 	return s, nil
@@ -132,9 +131,9 @@ func (k *kubelet) restart(ctx context.Context, suffix string) error {
 	if err := k.replace(ctx, suffix, k.changed()...); err != nil {
 		return err
 	}
-	// The API has heartbeats in whole seconds.
-	k.turned = time.Now().Truncate(time.Second)
-	// What an earlier build did must not count against this one.
+	// Heartbeats in the API are in whole seconds.
+	k.restartedAt = time.Now().Truncate(time.Second)
+	// Restarts of an earlier build must not count.
 	if _, err := k.exec(ctx, "systemctl", "reset-failed", k.name); err != nil {
 		return err
 	}
@@ -143,29 +142,28 @@ func (k *kubelet) restart(ctx context.Context, suffix string) error {
 }
 
 func (k *kubelet) waitServing(ctx context.Context, want cluster.State) error {
-	return k.await(ctx, want, k.runs, k.ready)
+	return k.await(ctx, want, k.checkRunning, k.checkReady)
 }
 
-// runs checks that the node's kubelet is the build with the SHA-256 sum.
-func (k *kubelet) runs(ctx context.Context, sum string) error {
+// checkRunning checks that the node's kubelet is the build with the SHA-256 sum.
+func (k *kubelet) checkRunning(ctx context.Context, sum string) error {
 	unit, err := k.unit(ctx)
 	if err != nil {
 		return err
 	}
-	if unit.restarts >= crashes {
+	if unit.restarts >= maxRestarts {
 		return poll.Stop(fmt.Errorf("the kubelet crashes: systemd has restarted it %d times", unit.restarts))
 	}
 	if unit.pid == "0" {
 		return fmt.Errorf("the kubelet does not run")
 	}
-	return k.isBuild(ctx, unit.pid, sum)
+	return k.checkBuild(ctx, unit.pid, sum)
 }
 
-// ready checks that the kubelet answers, and that it has reported the node as ready
-// since it was restarted: the API keeps what the one before it said.
-func (k *kubelet) ready(ctx context.Context) error {
-	_, err := k.client.CoreV1().RESTClient().Get().Resource("nodes").Name(k.node).SubResource("proxy").Suffix("healthz").DoRaw(ctx)
-	if err != nil {
+// checkReady checks that the kubelet answers, and that it has reported the node as ready
+// since its restart: until then the API has the report of the previous kubelet.
+func (k *kubelet) checkReady(ctx context.Context) error {
+	if _, err := k.get(ctx, "/healthz"); err != nil {
 		return fmt.Errorf("the kubelet to be healthy: %w", err)
 	}
 	n, err := k.client.CoreV1().Nodes().Get(ctx, k.node, metav1.GetOptions{})
@@ -173,7 +171,7 @@ func (k *kubelet) ready(ctx context.Context) error {
 		return err
 	}
 	ready := cluster.NodeReady(n)
-	if ready.LastHeartbeatTime.Time.Before(k.turned) {
+	if ready.LastHeartbeatTime.Time.Before(k.restartedAt) {
 		return fmt.Errorf("the kubelet to report: its last heartbeat is of %s", ready.LastHeartbeatTime.Format(time.TimeOnly))
 	}
 	if ready.Status != corev1.ConditionTrue {
@@ -193,7 +191,7 @@ func (k *kubelet) log(ctx context.Context) string {
 // unit is the state of a systemd service.
 type unit struct {
 	pid      string // "0" if none runs
-	restarts int    // by systemd, since they were last reset
+	restarts int    // by systemd, since the last reset
 }
 
 func (k *kubelet) unit(ctx context.Context) (unit, error) {
@@ -224,15 +222,15 @@ func flagsFor(version, flags string) string {
 
 // kubeletGates returns the feature gates that a KubeletConfiguration sets.
 func kubeletGates(config string) (map[string]bool, error) {
-	var has struct {
+	var fields struct {
 		FeatureGates map[string]bool `json:"featureGates"`
 	}
-	err := yaml.Unmarshal([]byte(config), &has)
-	return has.FeatureGates, err
+	err := yaml.Unmarshal([]byte(config), &fields)
+	return fields.FeatureGates, err
 }
 
-// setKubeletGates returns the KubeletConfiguration with these feature gates set and no
-// others, and all else as it was, whatever fields its version has.
+// setKubeletGates returns the KubeletConfiguration with exactly these feature gates. It keeps
+// all other fields, of whatever version.
 func setKubeletGates(config string, set map[string]bool) (string, error) {
 	var fields map[string]any
 	if err := yaml.Unmarshal([]byte(config), &fields); err != nil {

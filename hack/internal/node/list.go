@@ -18,26 +18,26 @@ import (
 	"podenv.dev/hack/internal/gates"
 )
 
-// State is what a component of a node is.
+// State describes a component of a node.
 type State struct {
 	Node string `json:"node"`
 	// Status is the node's as kubectl shows it: "Ready", "Ready,SchedulingDisabled".
 	Status    string `json:"status"`
 	Component string `json:"component"`
-	// Version and Gates are what the component says of itself; Gates has those that
-	// differ from the default of its build.
+	// Version and Gates are from the component's metrics. Gates has only those that differ
+	// from the default of its build.
 	Version string          `json:"version,omitempty"`
 	Gates   map[string]bool `json:"gates,omitempty"`
-	// LeftOut are gates asked for that the build does not know.
+	// LeftOut are requested gates that the build does not know.
 	LeftOut []string `json:"leftOut,omitempty"`
 	// Changed says that a push or a node operation has changed the component.
 	Changed bool `json:"changed"`
-	// Problem says why the component cannot be asked.
+	// Problem says why the component cannot be queried.
 	Problem string `json:"problem,omitempty"`
 }
 
-// List asks the components of all nodes, control planes first, what they are. A component
-// that cannot be asked has a Problem and is no error.
+// List queries the components of all nodes, control planes first. A component that cannot be
+// queried has a Problem; that is no error.
 func List(ctx context.Context, c *cluster.Cluster) ([]State, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func List(ctx context.Context, c *cluster.Cluster) ([]State, error) {
 	for _, node := range nodes {
 		status := nodeStatus(ctx, client, node.Name)
 		for _, component := range Components {
-			if has(node, component) == nil {
+			if checkRuns(node, component) == nil {
 				states = append(states, State{Node: node.Name, Status: status, Component: component})
 			}
 		}
@@ -66,7 +66,7 @@ func List(ctx context.Context, c *cluster.Cluster) ([]State, error) {
 		g.Go(func() error {
 			recorded, changed := changes.Component(s.Node, s.Component)
 			s.Changed = changed
-			if err := s.read(ctx, &target{Cluster: c, client: client, node: s.Node, name: s.Component}, recorded.Gates); err != nil {
+			if err := s.query(ctx, &target{Cluster: c, client: client, node: s.Node, name: s.Component}, recorded.Gates); err != nil {
 				s.Problem = err.Error()
 			}
 			return ctx.Err()
@@ -75,9 +75,9 @@ func List(ctx context.Context, c *cluster.Cluster) ([]State, error) {
 	return states, g.Wait()
 }
 
-// read fills in what the component says of itself, where gates were asked for.
-func (s *State) read(ctx context.Context, t *target, asked map[string]bool) error {
-	r, err := t.read(ctx)
+// query fills in what the component reports. LeftOut is computed from the requested gates.
+func (s *State) query(ctx context.Context, t *target, requested map[string]bool) error {
+	r, err := t.runningState(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *State) read(ctx context.Context, t *target, asked map[string]bool) erro
 			s.Gates[name] = on
 		}
 	}
-	for name := range asked {
+	for name := range requested {
 		if _, known := r.gates[name]; !known {
 			s.LeftOut = append(s.LeftOut, name)
 		}
@@ -121,8 +121,8 @@ func nodeStatus(ctx context.Context, client kubernetes.Interface, name string) s
 	return status
 }
 
-// helpGate is how --help of a component lists a gate: "EnvFiles=true|false (ALPHA -
-// default=false)". It leaves out those that are GA, which nobody need set.
+// helpGate matches a gate in a component's --help: "EnvFiles=true|false (ALPHA -
+// default=false)". GA gates are not listed there.
 var helpGate = regexp.MustCompile(`\b(\w+)=true\|false \(\w+ - default=(true|false)`)
 
 func helpDefaults(help string) map[string]bool {
@@ -133,9 +133,8 @@ func helpDefaults(help string) map[string]bool {
 	return defaults
 }
 
-// WriteTable writes states for a person, with a heading. Each gate has a line of its own,
-// and what is wrong with a component stands below the table: one long cell would make all
-// rows wide.
+// WriteTable writes states as a table with a header. Each gate has its own line, and problems
+// are listed below the table: one long cell would make all rows wide.
 func WriteTable(w io.Writer, states []State) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tSTATUS\tCOMPONENT\tVERSION\tCHANGED\tGATES")
@@ -164,7 +163,7 @@ func WriteTable(w io.Writer, states []State) error {
 	return err
 }
 
-// WriteTSV writes a line for each state, without a heading: node, status, component,
+// WriteTSV writes a line for each state, without a header: node, status, component,
 // version, gates, gates left out, changed.
 func WriteTSV(w io.Writer, states []State) error {
 	for _, s := range states {

@@ -29,7 +29,7 @@ func (l *live) setKubeletGate(t *testing.T) {
 // go on with.
 func (l *live) setAPIServerGate(t *testing.T) {
 	manifest := func() string {
-		sum, err := (&target{Cluster: l.cluster, node: controlPlane()}).sum(l.ctx, manifests+"kube-apiserver.yaml")
+		sum, err := (&target{Cluster: l.cluster, node: controlPlane()}).fileSum(l.ctx, manifests+"kube-apiserver.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

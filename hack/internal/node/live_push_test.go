@@ -136,7 +136,7 @@ func (l *live) running(t *testing.T, component string) map[string]string {
 	}
 	sums := make(map[string]string)
 	for _, node := range nodes {
-		if has(node, component) != nil {
+		if checkRuns(node, component) != nil {
 			continue
 		}
 		c, err := (&target{Cluster: l.cluster, client: client, node: node.Name, name: component}).component()

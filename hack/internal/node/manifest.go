@@ -13,21 +13,21 @@ import (
 	"podenv.dev/hack/internal/gates"
 )
 
-// featureGates is how kubeadm's manifests set feature gates.
+// featureGates is the flag with which kubeadm's manifests set feature gates.
 const featureGates = "--feature-gates="
 
-// podEdit is what is edited in the manifest of a static pod.
+// podEdit is an edit of the manifest of a static pod.
 type podEdit struct {
-	// uid is spelled out. The kubelet makes up the UID from the manifest; were it another
-	// one, the kubelet would take the old pod down in full and look for the new one 10 to
-	// 15 seconds later. Under the same UID it only restarts the container.
+	// uid is written into the manifest. By default the kubelet computes the UID from the
+	// manifest. Under another UID it would tear the old pod down in full and look for the new
+	// one 10 to 15 seconds later; under the same UID it only restarts the container.
 	uid   string
-	image string          // empty for the one it has
-	gates map[string]bool // nil for those that are set
+	image string          // empty to keep the image
+	gates map[string]bool // nil to keep the gates
 }
 
-// editPod returns the manifest of a static pod edited as edit says for one container,
-// and all else as it was.
+// editPod applies edit to one container of a static pod's manifest, and keeps everything
+// else.
 func editPod(manifest, container string, edit podEdit) (string, error) {
 	pod, c, err := parsePod(manifest, container)
 	if err != nil {
@@ -56,7 +56,7 @@ func editPod(manifest, container string, edit podEdit) (string, error) {
 	return string(out), err
 }
 
-// parsePod returns a pod and one of its containers, which is a part of it.
+// parsePod returns a pod and one of its containers: a change of the container changes the pod.
 func parsePod(manifest, container string) (pod, c map[string]any, err error) {
 	if err := yaml.Unmarshal([]byte(manifest), &pod); err != nil {
 		return nil, nil, err
@@ -71,7 +71,7 @@ func parsePod(manifest, container string) (pod, c map[string]any, err error) {
 	return nil, nil, fmt.Errorf("the pod has no container %s", container)
 }
 
-// podImage is the image of a container in the manifest of a static pod.
+// podImage returns the image of a container in the manifest of a static pod.
 func podImage(manifest, container string) (string, error) {
 	_, c, err := parsePod(manifest, container)
 	if err != nil {
@@ -84,7 +84,7 @@ func podImage(manifest, container string) (string, error) {
 	return image, nil
 }
 
-// podUID is the UID that the manifest of a static pod spells out, or empty.
+// podUID returns the UID in the manifest of a static pod, or "".
 func podUID(manifest string) string {
 	var pod metav1.PartialObjectMetadata
 	if yaml.Unmarshal([]byte(manifest), &pod) != nil {
@@ -115,7 +115,7 @@ func podGates(manifest, container string) (map[string]bool, error) {
 	return set, nil
 }
 
-// setGateFlag returns the words of a command with these gates set and no others.
+// setGateFlag returns the words of a command with exactly these gates.
 func setGateFlag(words []string, set map[string]bool) []string {
 	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, featureGates) })
 	if len(set) == 0 {

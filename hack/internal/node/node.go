@@ -2,9 +2,9 @@
 // sets their feature gates, restarts them, drains nodes, and undoes all of that. Upgrades,
 // downgrades and version skew are made of these operations.
 //
-// Every change of a component goes one way: put the new files beside the old ones, turn to
-// them, wait until the component itself says that it serves as wanted, or go back. The
-// record of the cluster has what ran before the first change.
+// Every change of a component takes the same steps: stage the new files beside the old ones,
+// apply them, wait until the component reports that it serves as requested, or else revert.
+// The record of the cluster has what ran before the first change.
 package node
 
 import (
@@ -19,35 +19,35 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Components are what Swap, SetGates and Restart take.
+// Components are the components that Swap, SetGates and Restart accept.
 var Components = []string{"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// Changed says what an operation has made of a component of a node.
+// Changed is the result of an operation on a component of a node.
 type Changed struct {
 	Node, Component string
 	// Version is the one that runs now.
 	Version string
-	// LeftOut are the gates asked for that the build does not know. They are set again
-	// when one comes that does.
+	// LeftOut are requested gates that the build does not know. The next build that knows
+	// them gets them again.
 	LeftOut []string
 }
 
-// Swap makes a node run another build of a component, and returns once the component
-// itself says that it is that version with the gates asked for, as far as the build
-// knows them. A node that does so already is left alone. Gates are changed with the same
-// restart, as SetGates does it; such gates the build has to know.
+// Swap makes a node run another build of a component, and returns once the component reports
+// that version with the requested gates that the build knows. A node that already does is
+// left alone. The changes of gates are made with the same restart, as by SetGates; the build
+// must know these gates.
 //
-// As with all operations on nodes: if the component does not come up, or ctx ends, the
-// node is made again what it was before the call, and the error says so.
+// As in all operations on nodes, if the component does not come up or ctx ends, the node is
+// restored to its state before the call, and the error says so.
 func Swap(ctx context.Context, c *cluster.Cluster, node string, b Build, changes map[string]*bool, r *progress.Reporter) (Changed, error) {
 	return first(operate(ctx, c, b.Component, []string{node}, node, r, swapTo(b, changes)))
 }
 
-// Push swaps a component on all nodes that have it. A node operation on one of them does
-// not matter: it is recorded with the push.
+// Push swaps a component on all nodes that have it. On a node that an operation has changed,
+// the record keeps the original.
 func Push(ctx context.Context, c *cluster.Cluster, b Build, r *progress.Reporter) error {
-	if !slices.Contains(all, b.Component) {
-		return fmt.Errorf("%q is not a component that can be pushed: choose %s", b.Component, strings.Join(all, ", "))
+	if !slices.Contains(allComponents, b.Component) {
+		return fmt.Errorf("%q is not a component that can be pushed: choose %s", b.Component, strings.Join(allComponents, ", "))
 	}
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func Push(ctx context.Context, c *cluster.Cluster, b Build, r *progress.Reporter
 	}
 	var names []string
 	for _, n := range nodes {
-		if has(n, b.Component) == nil {
+		if checkRuns(n, b.Component) == nil {
 			names = append(names, n.Name)
 		}
 	}
@@ -63,10 +63,10 @@ func Push(ctx context.Context, c *cluster.Cluster, b Build, r *progress.Reporter
 	return err
 }
 
-// swapTo plans to run another build.
+// swapTo plans a swap to another build.
 func swapTo(b Build, changes map[string]*bool) plan {
 	return func(ctx context.Context, i *instance) error {
-		wanted := with(i.recorded.Gates, changes)
+		wanted := applyGateChanges(i.recorded.Gates, changes)
 		known, unknown, err := knownGates(ctx, b.start, b.Component, wanted)
 		if err != nil && gates.Refusal(err) != "" {
 			return fmt.Errorf("%s %s no longer takes the gates %s: change them first with `podenv node gate`: %w", b.Component, b.Version, gates.Flag(wanted), err)
@@ -89,13 +89,13 @@ func swapTo(b Build, changes map[string]*bool) plan {
 }
 
 // SetGates changes gates of a component of a node: to true or false, or, where nil, to
-// the default of the build. It returns once the component says that they are so.
+// the default of the build. It returns once the component reports them so.
 func SetGates(ctx context.Context, c *cluster.Cluster, node, component string, changes map[string]*bool, r *progress.Reporter) (Changed, error) {
 	return first(operate(ctx, c, component, []string{node}, node, r, func(ctx context.Context, i *instance) error {
 		if i.from.Version == "" {
 			return fmt.Errorf("%s of node %s does not serve, so nobody can say which gates it knows: put back what ran before with `podenv node undo %[2]s`", component, node)
 		}
-		wanted := with(i.recorded.Gates, changes)
+		wanted := applyGateChanges(i.recorded.Gates, changes)
 		known, unknown, err := knownGates(ctx, i.target.start, component, wanted)
 		if err != nil {
 			return fmt.Errorf("%s %s refuses the gates %s: %w", component, i.from.Version, gates.Flag(wanted), err)
@@ -112,7 +112,7 @@ func SetGates(ctx context.Context, c *cluster.Cluster, node, component string, c
 	}))
 }
 
-// refuseUnknown returns an error if gates that are to be changed are unknown.
+// refuseUnknown returns an error if the build does not know a gate in changes.
 func refuseUnknown(component, version string, changes map[string]*bool, unknown []string) error {
 	for _, name := range unknown {
 		if _, asked := changes[name]; asked {
@@ -122,7 +122,7 @@ func refuseUnknown(component, version string, changes map[string]*bool, unknown 
 	return nil
 }
 
-// Restart restarts a component of a node as it is, and returns once it serves again.
+// Restart restarts a component of a node, and returns once it serves again.
 func Restart(ctx context.Context, c *cluster.Cluster, node, component string, r *progress.Reporter) (Changed, error) {
 	return first(operate(ctx, c, component, []string{node}, node, r, func(_ context.Context, i *instance) error {
 		i.to, i.restart = i.from, true
@@ -130,12 +130,12 @@ func Restart(ctx context.Context, c *cluster.Cluster, node, component string, r 
 	}))
 }
 
-// Undo makes a node what it was before the first operation on it: the builds and the
-// configuration of its components, pushed ones included, and schedulable if Drain has
-// cordoned it. kube-proxy goes back on all nodes. Pods that were evicted do not come back.
-// A node that was never changed is left alone, and changed is false.
+// Undo restores a node to its state before the first operation on it: the builds and the
+// configuration of its components, also after Push. It uncordons the node if Drain has
+// cordoned it, and restores kube-proxy on all nodes. Evicted pods do not come back. A node
+// that was never changed is left alone, and changed is false.
 func Undo(ctx context.Context, c *cluster.Cluster, node string, r *progress.Reporter) (undone []Changed, changed bool, err error) {
-	if _, err := find(ctx, c, node); err != nil {
+	if _, err := clusterNode(ctx, c, node); err != nil {
 		return nil, false, err
 	}
 	changes, err := c.Changes(ctx)
@@ -144,12 +144,12 @@ func Undo(ctx context.Context, c *cluster.Cluster, node string, r *progress.Repo
 	}
 	// The kubelet first: it runs most of the others.
 	components := slices.SortedFunc(maps.Keys(changes[node].Components), func(a, b string) int {
-		return slices.Index(all, a) - slices.Index(all, b)
+		return slices.Index(allComponents, a) - slices.Index(allComponents, b)
 	})
 	for _, component := range components {
 		nodes := []string{node}
 		if component == "kube-proxy" {
-			nodes = slices.Collect(maps.Keys(changes)) // a push has changed it on all
+			nodes = slices.Collect(maps.Keys(changes)) // a push has changed it on all nodes
 		}
 		done, err := operate(ctx, c, component, nodes, node, r, func(_ context.Context, i *instance) error {
 			i.to, i.original = i.recorded.Original, true
@@ -166,36 +166,36 @@ func Undo(ctx context.Context, c *cluster.Cluster, node string, r *progress.Repo
 	return undone, len(undone) > 0, nil
 }
 
-// Has returns an error unless node is one of the cluster and runs component.
-func Has(ctx context.Context, c *cluster.Cluster, node, component string) error {
+// CheckRuns returns an error unless node belongs to the cluster and runs component.
+func CheckRuns(ctx context.Context, c *cluster.Cluster, node, component string) error {
 	if !slices.Contains(Components, component) {
 		return fmt.Errorf("%q is not a component that node operations take: choose %s", component, strings.Join(Components, ", "))
 	}
-	n, err := find(ctx, c, node)
+	n, err := clusterNode(ctx, c, node)
 	if err != nil {
 		return err
 	}
-	return has(n, component)
+	return checkRuns(n, component)
 }
 
-// has returns an error unless the node runs component.
-func has(n cluster.Node, component string) error {
+// checkRuns returns an error unless the node runs component.
+func checkRuns(n cluster.Node, component string) error {
 	if !slices.Contains(onEveryNode, component) && n.Role != "control-plane" {
 		return fmt.Errorf("node %s is a %s and runs no %s: name a control plane", n.Name, n.Role, component)
 	}
 	return nil
 }
 
-// find returns the node of the cluster that is called name.
-func find(ctx context.Context, c *cluster.Cluster, name string) (cluster.Node, error) {
+// clusterNode returns the node of the cluster with the name.
+func clusterNode(ctx context.Context, c *cluster.Cluster, name string) (cluster.Node, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
 		return cluster.Node{}, err
 	}
-	return choose(nodes, name, c.Name())
+	return findNode(nodes, name, c.Name())
 }
 
-func choose(nodes []cluster.Node, name, of string) (cluster.Node, error) {
+func findNode(nodes []cluster.Node, name, clusterName string) (cluster.Node, error) {
 	var names []string
 	for _, n := range nodes {
 		if n.Name == name {
@@ -203,7 +203,7 @@ func choose(nodes []cluster.Node, name, of string) (cluster.Node, error) {
 		}
 		names = append(names, n.Name)
 	}
-	return cluster.Node{}, fmt.Errorf("%w: %s is no node of cluster %s: choose one of %s, or another cluster with --name", cluster.ErrNotOurs, name, of, strings.Join(names, ", "))
+	return cluster.Node{}, fmt.Errorf("%w: %s is no node of cluster %s: choose one of %s, or another cluster with --name", cluster.ErrNotOurs, name, clusterName, strings.Join(names, ", "))
 }
 
 func first(changed []Changed, err error) (Changed, error) {

@@ -16,15 +16,15 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// serveTime is how long most components may take to serve after a change.
-const serveTime = time.Minute
+// serveTimeout is how long most components may take to serve after a change.
+const serveTimeout = time.Minute
 
-// change is what an operation brings to a component. Its zero value restarts it.
+// change is a change of a component. Its zero value restarts the component.
 type change struct {
-	binary   string          // file with the new build; empty for the build that is there
-	image    string          // archive of the image that has it, for components that run as pods
-	gates    map[string]bool // to be set, and no others; nil for those that are set
-	original bool            // what was there before all operations, in place of all of the above
+	binary   string          // file with the new build; empty to keep the build
+	image    string          // image archive with the new build, for components that run as pods
+	gates    map[string]bool // the only gates to set; nil to keep the gates
+	original bool            // restore the state before the first operation; the rest is ignored
 }
 
 // instance is a component on one node, and what an operation does to it.
@@ -33,33 +33,33 @@ type instance struct {
 	target *target
 	change
 	from, to cluster.State
-	// recorded is what the record has of it; without a record, what it is.
+	// recorded is the instance's change in the record, or its current state if it has none.
 	recorded cluster.ComponentChange
-	wanted   map[string]bool // gates asked for, those included that the build does not know
+	wanted   map[string]bool // requested gates, including those that the build does not know
 	leftOut  []string
-	restart  bool // also where nothing differs; nothing is recorded of it
+	restart  bool // even if nothing differs; a restart is not recorded
 }
 
 // plan decides what an instance becomes.
 type plan func(context.Context, *instance) error
 
-// operation changes one component on one or more nodes, on all of them or on none.
+// operation changes one component on one or more nodes: on all of them or on none.
 type operation struct {
 	cluster   recorder
 	component string
 	instances []*instance
 	steps     *steps
-	// What is recorded before, while and after this is done, and what is recorded now.
+	// before, during and after are the records for these phases; saved is the current one.
 	before, during, after, saved cluster.Changes
 }
 
-// recorder is what an operation needs of a cluster beside its nodes.
+// recorder is the part of cluster.Cluster that records changes.
 type recorder interface {
 	Name() string
 	SaveChanges(context.Context, cluster.Changes) error
 }
 
-// operate plans what a component becomes on nodes, and changes it.
+// operate plans and makes a change of a component on nodes.
 func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []string, prefix string, r *progress.Reporter, p plan) ([]Changed, error) {
 	s := &steps{reporter: r, prefix: prefix + ": "}
 	s.next(nil, "looking at %s", component)
@@ -70,10 +70,10 @@ func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []
 		}
 		defer unlock()
 		o := &operation{cluster: c, component: component, steps: s}
-		if err := o.look(ctx, c, nodes, p); err != nil {
+		if err := o.inspect(ctx, c, nodes, p); err != nil {
 			return nil, err
 		}
-		changed := o.changed()
+		changed := o.results()
 		if err := o.run(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", component, err)
 		}
@@ -82,8 +82,8 @@ func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []
 	return changed, s.end(err)
 }
 
-// look finds out what the component is now on each node, and plans.
-func (o *operation) look(ctx context.Context, c *cluster.Cluster, nodes []string, p plan) (err error) {
+// inspect reads the component's state on each node, and plans its change.
+func (o *operation) inspect(ctx context.Context, c *cluster.Cluster, nodes []string, p plan) (err error) {
 	if o.before, err = c.Changes(ctx); err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func (o *operation) look(ctx context.Context, c *cluster.Cluster, nodes []string
 	if err != nil {
 		return err
 	}
-	all, err := c.Nodes(ctx)
+	clusterNodes, err := c.Nodes(ctx)
 	if err != nil {
 		return err
 	}
 	for _, node := range nodes {
-		n, err := choose(all, node, c.Name())
+		n, err := findNode(clusterNodes, node, c.Name())
 		if err == nil {
-			err = has(n, o.component)
+			err = checkRuns(n, o.component)
 		}
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (o *operation) look(ctx context.Context, c *cluster.Cluster, nodes []string
 	return o.each(ctx, func(ctx context.Context, i *instance) error { return o.plan(ctx, i, p) })
 }
 
-// plan finds out what an instance is now and what it becomes.
+// plan reads an instance's state, and decides what it becomes.
 func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 	if i.from, err = i.state(ctx); err != nil {
 		return err
@@ -133,13 +133,13 @@ func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 	return nil
 }
 
-// isOriginal says whether the instance is to become what it was before all operations.
+// isOriginal says whether the instance is to become what it was before the first operation.
 func (i *instance) isOriginal() bool {
 	return i.to.SHA256 == i.recorded.Original.SHA256 && maps.Equal(i.wanted, i.recorded.Original.Gates)
 }
 
-// changed is the result of the operation, those included that are as wanted already.
-func (o *operation) changed() []Changed {
+// results includes the instances that do not have to change.
+func (o *operation) results() []Changed {
 	var out []Changed
 	for _, i := range o.instances {
 		out = append(out, Changed{Node: i.target.node, Component: o.component, Version: i.to.Version, LeftOut: i.leftOut})
@@ -147,9 +147,9 @@ func (o *operation) changed() []Changed {
 	return out
 }
 
-// run makes the change on all instances, or takes it back.
+// run makes the change on all instances, or reverts it.
 func (o *operation) run(ctx context.Context) error {
-	o.instances = slices.DeleteFunc(o.instances, func(i *instance) bool { return !i.differs() && i.serving(ctx) })
+	o.instances = slices.DeleteFunc(o.instances, func(i *instance) bool { return !i.differs() && i.isServing(ctx) })
 	if len(o.instances) == 0 {
 		o.steps.step.Cached("as it is")
 		return nil
@@ -169,20 +169,20 @@ func (o *operation) run(ctx context.Context) error {
 	if err != nil {
 		return o.revert(ctx, err)
 	}
-	// The change is made: too late to be interrupted.
+	// The change is made: it is too late for an interrupt.
 	ctx = context.WithoutCancel(ctx)
 	return errors.Join(o.save(ctx, o.after), o.dropOriginals(ctx, o.after), o.each(ctx, cleanUp))
 }
 
-// differs says whether an instance has to be changed, whatever it says of itself.
+// differs says whether the plan changes the instance, whatever it reports in its metrics.
 func (i *instance) differs() bool {
 	return i.original || i.restart || i.binary != "" || i.gates != nil || !maps.Equal(i.wanted, i.recorded.Gates)
 }
 
 func cleanUp(ctx context.Context, i *instance) error { return i.cleanUp(ctx) }
 
-// record decides what is recorded. A node that a killed run leaves with a mix of builds
-// must not pass for one that was never changed, and keeps a way back.
+// record sets the records for the phases. A node that a killed run leaves with a mix of builds
+// must not look unchanged, so that undo can restore it.
 func (o *operation) record() {
 	o.during, o.after = o.before, o.before
 	for _, i := range o.instances {
@@ -202,8 +202,8 @@ func (o *operation) record() {
 // affect what runs.
 func (o *operation) prepare(ctx context.Context) error {
 	err := o.each(ctx, func(ctx context.Context, i *instance) error {
-		_, changed := o.before.Component(i.target.node, o.component)
-		if _, changes := o.during.Component(i.target.node, o.component); changes && !changed {
+		_, before := o.before.Component(i.target.node, o.component)
+		if _, during := o.during.Component(i.target.node, o.component); during && !before {
 			if err := i.target.keepOriginals(ctx, i.files()); err != nil {
 				return fmt.Errorf("keeping what there is, for `podenv node undo`: %w", err)
 			}
@@ -224,7 +224,7 @@ func (o *operation) save(ctx context.Context, changes cluster.Changes) error {
 	return o.cluster.SaveChanges(ctx, changes)
 }
 
-// dropOriginals removes the originals of those that are not in changes.
+// dropOriginals removes the originals of instances that are not in changes.
 func (o *operation) dropOriginals(ctx context.Context, changes cluster.Changes) error {
 	return o.each(ctx, func(ctx context.Context, i *instance) error {
 		if _, changed := changes.Component(i.target.node, o.component); changed {
@@ -234,7 +234,7 @@ func (o *operation) dropOriginals(ctx context.Context, changes cluster.Changes) 
 	})
 }
 
-// preparing says what prepare does.
+// preparing describes what prepare does.
 func (o *operation) preparing() string {
 	switch i := o.instances[0]; {
 	case i.binary != "" && len(o.instances) == 1:
@@ -247,16 +247,15 @@ func (o *operation) preparing() string {
 	return "preparing " + o.component
 }
 
-// errNotBack is in the chain of an error that leaves a node with neither the new nor the
-// old at work.
-var errNotBack = errors.New("what was there before could not be put back either")
+// errNotReverted is in the chain of an error after which neither the new nor the old build
+// serves.
+var errNotReverted = errors.New("what was there before could not be put back either")
 
-// revert takes the change back after the component did not come up with it, but failed
-// with err.
+// revert reverts the change after err, and adds to err what the component logged.
 func (o *operation) revert(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		failed := o.instances[0]
-		if at := (*instanceError)(nil); errors.As(err, &at) {
+		if at, ok := errors.AsType[*instanceError](err); ok {
 			failed = at.instance
 		}
 		if log := failed.log(ctx); log != "" {
@@ -264,14 +263,14 @@ func (o *operation) revert(ctx context.Context, err error) error {
 		}
 	}
 	o.steps.next(err, "putting the old %s back", o.component)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*o.instances[0].target.serveTime())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*o.instances[0].target.serveTimeout())
 	defer cancel()
 	failed := o.each(ctx, func(ctx context.Context, i *instance) error { return i.revert(ctx) })
 	if failed == nil {
 		failed = o.each(ctx, func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.from) })
 	}
 	if failed != nil {
-		return fmt.Errorf("%w\n%w: recreate the cluster with `podenv up --recreate --name %s`: %w", err, errNotBack, o.cluster.Name(), failed)
+		return fmt.Errorf("%w\n%w: recreate the cluster with `podenv up --recreate --name %s`: %w", err, errNotReverted, o.cluster.Name(), failed)
 	}
 	if failed := errors.Join(o.save(ctx, o.before), o.dropOriginals(ctx, o.before), o.each(ctx, cleanUp)); failed != nil {
 		return errors.Join(err, failed)
@@ -294,7 +293,7 @@ func (e *instanceError) Error() string {
 }
 func (e *instanceError) Unwrap() error { return e.err }
 
-// each runs f for all instances at once.
+// each runs f for all instances in parallel.
 func (o *operation) each(ctx context.Context, f func(context.Context, *instance) error) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, i := range o.instances {
@@ -316,17 +315,17 @@ type steps struct {
 	failed   bool
 }
 
-// next ends the step that runs and begins another. An err is of the one that ends.
+// next ends the current step with err, and starts another.
 func (s *steps) next(err error, format string, args ...any) {
 	s.step.End(err) //nolint:errcheck // the operation's error has it
 	s.failed = s.failed || err != nil
 	s.step = s.reporter.Step(s.prefix + fmt.Sprintf(format, args...))
 }
 
-// end ends the last step of an operation that ends with err. After a step that failed,
-// the last one put back what there was before.
+// end ends the last step of an operation that ends with err. After a failed step, the last
+// step was the revert: that succeeded unless err has errNotReverted.
 func (s *steps) end(err error) error {
-	if s.failed && !errors.Is(err, errNotBack) {
+	if s.failed && !errors.Is(err, errNotReverted) {
 		s.step.End(nil) //nolint:errcheck // see above
 		return err
 	}

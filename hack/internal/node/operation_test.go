@@ -257,22 +257,22 @@ func TestOperationsRefuseNodesAndComponentsThatAreNotThere(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			n, err := choose(nodes, test.node, "podenv")
+			n, err := findNode(nodes, test.node, "podenv")
 			if err == nil {
-				err = has(n, test.component)
+				err = checkRuns(n, test.component)
 			}
 			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error %v, want one with %q", err, test.says)
 			}
 		})
 	}
-	if _, err := choose(nodes, "other-worker", "podenv"); !errors.Is(err, cluster.ErrNotOurs) {
+	if _, err := findNode(nodes, "other-worker", "podenv"); !errors.Is(err, cluster.ErrNotOurs) {
 		t.Errorf("a node that is not the cluster's: %v", err)
 	}
 	if err := Push(t.Context(), nil, Build{Component: "etcd"}, nil); err == nil || !strings.Contains(err.Error(), "choose kubelet, kube-apiserver") {
 		t.Errorf("a push of etcd: %v", err)
 	}
-	if err := Has(t.Context(), nil, "podenv-worker", "kubectl"); err == nil || !strings.Contains(err.Error(), "choose kubelet, kube-apiserver") {
+	if err := CheckRuns(t.Context(), nil, "podenv-worker", "kubectl"); err == nil || !strings.Contains(err.Error(), "choose kubelet, kube-apiserver") {
 		t.Errorf("a swap of kubectl: %v", err)
 	}
 }

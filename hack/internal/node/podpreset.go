@@ -7,10 +7,9 @@ import (
 	"podenv.dev/featuregates"
 )
 
-// PodPreset has three switches in the API server, which are all on or all off here: the
-// feature gate, the version of the API, and the admission plugin. The API server refuses to
-// start with the plugin alone, and an API server that does not have the feature knows none
-// of them.
+// PodPreset has three switches in the API server: the feature gate, the version of the API,
+// and the admission plugin. Here all are on or all are off. The API server does not start
+// with the plugin alone, and an API server without the feature knows none of them.
 const (
 	podPreset        = string(featuregates.PodPreset)
 	podPresetVersion = "settings.k8s.io/v1alpha1"
@@ -18,15 +17,15 @@ const (
 	admissionPlugins = "--enable-admission-plugins="
 )
 
-// setPodPreset returns the words of an API server's command with the switches beside the
-// gate on or off.
+// setPodPreset returns the words of an API server's command with the two other switches on or
+// off.
 func setPodPreset(words []string, on bool) []string {
 	words = setListItem(words, runtimeConfig, podPresetVersion+"=true", on)
 	return setListItem(words, admissionPlugins, podPreset, on)
 }
 
-// setListItem puts an item into the list that is the value of a flag, or takes it out. A
-// flag whose list is empty is left out.
+// setListItem adds an item to the comma-separated value of a flag, or removes it. It removes
+// a flag whose list becomes empty.
 func setListItem(words []string, flag, item string, in bool) []string {
 	var out []string
 	found := false

@@ -16,7 +16,7 @@ import (
 )
 
 func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
-	turned := time.Date(2026, 11, 21, 1, 30, 0, 0, time.UTC)
+	restarted := time.Date(2026, 11, 21, 1, 30, 0, 0, time.UTC)
 	reported := func(at time.Time, ready corev1.ConditionStatus) corev1.Node {
 		return corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "podenv-worker"},
@@ -30,11 +30,11 @@ func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
 		node    corev1.Node
 		waits   string
 	}{
-		"one that has reported the node as ready":      {true, reported(turned.Add(time.Second), corev1.ConditionTrue), ""},
-		"one that reported in the second of its start": {true, reported(turned, corev1.ConditionTrue), ""},
-		"one before which another reported":            {true, reported(turned.Add(-time.Second), corev1.ConditionTrue), "last heartbeat is of"},
-		"one whose node is not ready":                  {true, reported(turned.Add(time.Second), corev1.ConditionFalse), "the CNI says so"},
-		"one that does not answer":                     {false, reported(turned.Add(time.Second), corev1.ConditionTrue), "to be healthy"},
+		"one that has reported the node as ready":      {true, reported(restarted.Add(time.Second), corev1.ConditionTrue), ""},
+		"one that reported in the second of its start": {true, reported(restarted, corev1.ConditionTrue), ""},
+		"one before which another reported":            {true, reported(restarted.Add(-time.Second), corev1.ConditionTrue), "last heartbeat is of"},
+		"one whose node is not ready":                  {true, reported(restarted.Add(time.Second), corev1.ConditionFalse), "the CNI says so"},
+		"one that does not answer":                     {false, reported(restarted.Add(time.Second), corev1.ConditionTrue), "to be healthy"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k := &kubelet{target: &target{node: "podenv-worker", client: client}, turned: turned}
-			err = k.ready(t.Context())
+			k := &kubelet{target: &target{node: "podenv-worker", name: "kubelet", client: client}, restartedAt: restarted}
+			err = k.checkReady(t.Context())
 			if (err == nil) != (test.waits == "") || err != nil && !strings.Contains(err.Error(), test.waits) {
 				t.Errorf("error %v, want %q", err, test.waits)
 			}
@@ -76,7 +76,7 @@ func TestRolledOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy", Generation: 2}, Status: whole}
 			test.change(&set.Status)
-			if err := rolledOut(set); (err == nil) != test.done {
+			if err := checkRolledOut(set); (err == nil) != test.done {
 				t.Errorf("rolledOut: %v", err)
 			}
 		})

@@ -18,29 +18,27 @@ import (
 )
 
 const (
-	// manifests is where the kubelet of a control plane has its static pods.
+	// manifests is the folder of a control plane's static pods.
 	manifests = "/etc/kubernetes/manifests/"
-	// configHash is the annotation in which a mirror pod has the UID that the
-	// kubelet knows the static pod by.
+	// configHash is the annotation of a mirror pod with the UID under which the kubelet runs
+	// the static pod.
 	configHash = "kubernetes.io/config.hash"
-	// patience is how long a component that was told to end may take: an API server
-	// drains its watches for as long as the kubelet lets it, 30 seconds.
-	patience = time.Second
+	// killDelay is how long a component that is being terminated may take. An API server would
+	// drain its watches for as long as the kubelet lets it, 30 seconds.
+	killDelay = time.Second
 )
 
-// staticPod is a component of the control plane that the kubelet runs from a manifest.
+// staticPod changes a component of the control plane that the kubelet runs from a manifest.
 type staticPod struct {
 	*target
-	original      bool   // the change puts the manifest from before all operations back
-	before, after string // manifests
-	uid           string // of the pod
-	// What was before the manifest changed: how often the container was started, and which
-	// process ran.
-	starts int
-	oldPID string
-	turned time.Time
-	// tags are names that were given to images on the node, by this change or an earlier
-	// one, the newest last.
+	original                 bool // the change restores the manifest from before the first operation
+	oldManifest, newManifest string
+	uid                      string // of the pod
+	// When the manifest changed, how often the container had been started, and its process.
+	changedAt time.Time
+	starts    int
+	oldPID    string
+	// tags are image tags that this change or an earlier one made on the node, newest last.
 	tags []string
 }
 
@@ -48,21 +46,21 @@ func (p *staticPod) manifest() string { return manifests + p.name + ".yaml" }
 func (p *staticPod) files() []string  { return []string{p.manifest()} }
 
 func (p *staticPod) state(ctx context.Context) (s cluster.State, err error) {
-	if p.before, err = p.exec(ctx, "cat", p.manifest()); err != nil {
+	if p.oldManifest, err = p.exec(ctx, "cat", p.manifest()); err != nil {
 		return s, err
 	}
-	if s.Gates, err = podGates(p.before, p.name); err != nil {
+	if s.Gates, err = podGates(p.oldManifest, p.name); err != nil {
 		return s, fmt.Errorf("%s: %w", p.manifest(), err)
 	}
 	pid, err := p.pid(ctx)
 	if err == nil {
-		s.SHA256, err = p.sumProcess(ctx, pid)
+		s.SHA256, err = p.processSum(ctx, pid)
 	}
 	if err != nil {
-		return s, ctx.Err() // whatever is wrong shows when the change is made
+		return s, ctx.Err() // any other error comes again when the change is made
 	}
 	if p.name != "etcd" {
-		if r, err := p.read(ctx); err == nil {
+		if r, err := p.runningState(ctx); err == nil {
 			s.Version = r.version
 		}
 	}
@@ -82,10 +80,9 @@ func (p *staticPod) stage(ctx context.Context, ch change, _ cluster.State) (err 
 			return err
 		}
 	}
-	// The UID is what an earlier edit has spelled out, or what the kubelet has made up. The
-	// API shows the latter, but takes its time to show it again once a change has deleted
-	// the pod there.
-	if p.uid = podUID(p.before); p.uid == "" {
+	// The UID is in the manifest since an earlier edit, or was computed by the kubelet. The API
+	// has the latter, but only after some time if a change has deleted the mirror pod.
+	if p.uid = podUID(p.oldManifest); p.uid == "" {
 		pod, err := p.mirrorPod(ctx)
 		if err != nil {
 			return err
@@ -93,7 +90,7 @@ func (p *staticPod) stage(ctx context.Context, ch change, _ cluster.State) (err 
 		p.uid = pod.Annotations[configHash]
 	}
 	edit.uid = p.uid
-	if p.after, err = editPod(p.before, p.name, edit); err != nil {
+	if p.newManifest, err = editPod(p.oldManifest, p.name, edit); err != nil {
 		return fmt.Errorf("%s: %w", p.manifest(), err)
 	}
 	return nil
@@ -105,16 +102,16 @@ func (p *staticPod) stageOriginalManifest(ctx context.Context) (err error) {
 	if err := p.target.stageOriginals(ctx, p.manifest()); err != nil {
 		return err
 	}
-	// The UID that the edits spell out is the one that the kubelet makes up from the original.
-	p.uid = podUID(p.before)
-	p.after, err = p.exec(ctx, "cat", copyPath(p.manifest(), originalSuffix))
+	// The edits have the UID that the kubelet computes from the original.
+	p.uid = podUID(p.oldManifest)
+	p.newManifest, err = p.exec(ctx, "cat", copyPath(p.manifest(), originalSuffix))
 	return err
 }
 
-// mirrorPod returns the pod that the API shows for the component. An earlier change deleted
-// it for the kubelet to write again, which takes a moment.
+// mirrorPod returns the component's pod in the API. The kubelet takes a moment to create it
+// again after an earlier change has deleted it.
 func (p *staticPod) mirrorPod(ctx context.Context) (pod *v1.Pod, err error) {
-	err = poll.Until(ctx, serveTime, func(ctx context.Context) error {
+	err = poll.Until(ctx, serveTimeout, func(ctx context.Context) error {
 		pod, err = p.client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, p.name+"-"+p.node, metav1.GetOptions{})
 		return err
 	})
@@ -126,33 +123,33 @@ func (p *staticPod) mirrorPod(ctx context.Context) (pod *v1.Pod, err error) {
 // command.
 func (p *staticPod) apply(ctx context.Context) error {
 	if !p.original {
-		return p.writeManifest(ctx, p.after)
+		return p.writeManifest(ctx, p.newManifest)
 	}
-	p.look(ctx)
+	p.observe(ctx)
 	if err := p.tagOriginal(ctx); err != nil {
 		return err
 	}
 	if err := p.replace(ctx, newSuffix, p.manifest()); err != nil {
 		return err
 	}
-	// A kubelet holds a container that it has run before in a back-off, which it does not
-	// remember after a restart.
+	// The kubelet delays a container that it has run before by a back-off, but forgets the
+	// back-off when it restarts.
 	_, err := p.exec(ctx, "systemctl", "restart", "kubelet")
 	return err
 }
 
-func (p *staticPod) revert(ctx context.Context) error { return p.writeManifest(ctx, p.before) }
+func (p *staticPod) revert(ctx context.Context) error { return p.writeManifest(ctx, p.oldManifest) }
 
-// look remembers what runs before the manifest changes.
-func (p *staticPod) look(ctx context.Context) {
-	p.starts = p.started(ctx)
-	p.oldPID, _ = p.pid(ctx) // if none runs, any is a new one
-	p.turned = time.Now()
+// observe stores what runs before the manifest changes.
+func (p *staticPod) observe(ctx context.Context) {
+	p.starts = p.startCount(ctx)
+	p.oldPID, _ = p.pid(ctx) // if none runs, any process is new
+	p.changedAt = time.Now()
 }
 
-// writeManifest writes beside and renames: the kubelet ignores files that begin with a dot.
+// writeManifest replaces the manifest atomically.
 func (p *staticPod) writeManifest(ctx context.Context, text string) error {
-	p.look(ctx)
+	p.observe(ctx)
 	text, err := p.renewImage(ctx, text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.manifest(), err)
@@ -164,42 +161,41 @@ func (p *staticPod) writeManifest(ctx context.Context, text string) error {
 }
 
 func (p *staticPod) waitServing(ctx context.Context, want cluster.State) error {
-	if err := p.await(ctx, want, p.runs, p.healthy); err != nil {
+	if err := p.await(ctx, want, p.checkRunning, p.checkHealthy); err != nil {
 		return err
 	}
-	// The kubelet writes the pod that the API shows for its static pod again if it has
-	// another UID, but not if it has another image.
+	// The kubelet recreates the mirror pod if its UID differs, but not if its image does.
 	err := p.client.CoreV1().Pods(metav1.NamespaceSystem).Delete(ctx, p.name+"-"+p.node,
 		metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 	if apierrors.IsNotFound(err) {
-		return nil // the kubelet is about to write it
+		return nil // the kubelet is about to create it
 	}
 	return err
 }
 
-// runs checks that the component is a new process of the build with the SHA-256 sum. It
-// ends what the old process does at its end, and gives up on one that crashes.
-func (p *staticPod) runs(ctx context.Context, sum string) error {
+// checkRunning checks that the component is a new process of the build with the SHA-256 sum.
+// It kills an old process that does not terminate in time, and fails for a component that
+// crashes.
+func (p *staticPod) checkRunning(ctx context.Context, sum string) error {
 	pid, err := p.pid(ctx)
 	if err != nil {
-		if n := p.started(ctx) - p.starts; n >= crashes {
+		if n := p.startCount(ctx) - p.starts; n >= maxRestarts {
 			return poll.Stop(fmt.Errorf("%s crashes: the kubelet has started it %d times", p.name, n))
 		}
 		return err
 	}
 	if pid == p.oldPID {
-		if time.Since(p.turned) > patience {
-			// Whether it ends shows the next time.
-			p.exec(ctx, "pkill", "-KILL", "--full", "^"+p.name+" ") //nolint:errcheck // see above
+		if time.Since(p.changedAt) > killDelay {
+			p.exec(ctx, "pkill", "-KILL", "--full", "^"+p.name+" ") //nolint:errcheck // the next check shows whether it ended
 		}
 		return fmt.Errorf("the old %s to end", p.name)
 	}
-	return p.isBuild(ctx, pid, sum)
+	return p.checkBuild(ctx, pid, sum)
 }
 
-// started is how many times the kubelet has started the container of the component: each
-// start has a log of its own, called by its number.
-func (p *staticPod) started(ctx context.Context) int {
+// startCount returns how often the kubelet has started the component's container. Each start
+// has a log of its own, named by its number.
+func (p *staticPod) startCount(ctx context.Context) int {
 	names, err := p.exec(ctx, "ls", fmt.Sprintf("/var/log/pods/kube-system_%s-%s_%s/%[1]s", p.name, p.node, p.uid))
 	if err != nil {
 		return 0
@@ -207,7 +203,7 @@ func (p *staticPod) started(ctx context.Context) int {
 	return newestLog(names)
 }
 
-// newestLog is the greatest number of those that begin the lines of names, plus one.
+// newestLog returns the highest number of a log in names, plus one.
 func newestLog(names string) int {
 	n := 0
 	for name := range strings.Lines(names) {
@@ -219,9 +215,9 @@ func newestLog(names string) int {
 	return n
 }
 
-// healthy checks that the component does its work: that the API server is ready, of which
-// etcd is a part, or that another is healthy. Each is the only one, so it need not lead.
-func (p *staticPod) healthy(ctx context.Context) (err error) {
+// checkHealthy checks /readyz of the API server, which covers etcd, or the component's own
+// /healthz. Each component is the only one of its kind, so that it need not be the leader.
+func (p *staticPod) checkHealthy(ctx context.Context) (err error) {
 	if p.name == "kube-apiserver" || p.name == "etcd" {
 		_, err = p.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	} else {
@@ -233,13 +229,13 @@ func (p *staticPod) healthy(ctx context.Context) (err error) {
 	return nil
 }
 
-// tagTime is the end of a tag that renewImage has made.
+// tagTime matches the time at the end of a tag that renewImage has made.
 var tagTime = regexp.MustCompile(`-at[0-9]+$`)
 
-// renewImage returns the manifest with another name for the image that it has. For the
-// kubelet a container is another one only if its image or its own name is: it would not
-// notice another command, and it would hold a container that it has run before, or that has
-// been ended beside it, in a back-off of up to five minutes.
+// renewImage gives the image in the manifest a new tag. The kubelet takes a container for a
+// new one only if its name or its image's changes: it would not notice another command, and
+// it would delay a container that it has run before, or that somebody else has killed, by a
+// back-off of up to five minutes.
 func (p *staticPod) renewImage(ctx context.Context, manifest string) (string, error) {
 	if p.uid == "" {
 		return manifest, nil
@@ -248,10 +244,10 @@ func (p *staticPod) renewImage(ctx context.Context, manifest string) (string, er
 	if err != nil {
 		return "", err
 	}
-	// The name without a time stays on the node. That of an original may be gone: an
-	// operation since has replaced it.
+	// The tag without a time stays on the node. An original's tag with a time may be gone,
+	// because a later operation has replaced it.
 	lasting := tagTime.ReplaceAllString(image, "")
-	name := fmt.Sprintf("%s-at%d", lasting, p.turned.UnixMilli())
+	name := fmt.Sprintf("%s-at%d", lasting, p.changedAt.UnixMilli())
 	if err := p.tag(ctx, lasting, name); err != nil {
 		return "", err
 	}
@@ -262,10 +258,10 @@ func (p *staticPod) renewImage(ctx context.Context, manifest string) (string, er
 	return editPod(manifest, p.name, podEdit{uid: p.uid, image: name})
 }
 
-// tagOriginal makes sure that the image which the original names is on the node: a change
-// that was taken back has given it a name with a time, which an operation since has removed.
+// tagOriginal makes sure that the image in the original manifest is on the node. After a
+// reverted change, its tag has a time, and a later operation has removed that tag.
 func (p *staticPod) tagOriginal(ctx context.Context) error {
-	image, err := podImage(p.after, p.name)
+	image, err := podImage(p.newManifest, p.name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", copyPath(p.manifest(), originalSuffix), err)
 	}
@@ -275,7 +271,7 @@ func (p *staticPod) tagOriginal(ctx context.Context) error {
 	return nil
 }
 
-// tag gives an image on the node another name.
+// tag tags an image on the node with name.
 func (p *staticPod) tag(ctx context.Context, image, name string) error {
 	_, err := p.exec(ctx, "ctr", "--namespace=k8s.io", "images", "tag", "--force", image, name)
 	return err

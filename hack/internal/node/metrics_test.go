@@ -14,7 +14,7 @@ const (
 
 const buildInfo = `kubernetes_build_info{build_date="2026-06-11T16:59:07Z",compiler="gc",git_version="v1.33.13+podenv.24",go_version="go1.26.8"} 1` + "\n"
 
-func TestAReadingIsComparedWithWhatIsWanted(t *testing.T) {
+func TestMetricsAreComparedWithWhatIsWanted(t *testing.T) {
 	tests := map[string]struct {
 		metrics string
 		want    cluster.State
@@ -30,9 +30,9 @@ func TestAReadingIsComparedWithWhatIsWanted(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := parseReading([]byte(test.metrics))
+			r, err := parseMetrics([]byte(test.metrics))
 			if err == nil {
-				err = r.compare("kubelet", test.want)
+				err = r.check("kubelet", test.want)
 			}
 			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error %v, want %q", err, test.says)
