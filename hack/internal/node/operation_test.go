@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -74,12 +75,10 @@ func (r *fakeRecord) SaveChanges(_ context.Context, changes cluster.Changes) err
 	return nil
 }
 
-// kubeletMetrics is an API server whose kubelets print these metrics.
-func kubeletMetrics(t *testing.T, metrics string) kubernetes.Interface {
+// newClient returns a client of an API server with the handler.
+func newClient(t *testing.T, handler http.HandlerFunc) kubernetes.Interface {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Write([]byte(metrics)) //nolint:errcheck // the client notices
-	}))
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
@@ -187,7 +186,10 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 				f.stop = cancel
 			}
 			o := &operation{cluster: record, component: "kubelet", before: test.before, saved: test.before, steps: new(steps)}
-			i := &instance{component: &f, target: &target{node: "podenv-worker", name: "kubelet", client: kubeletMetrics(t, buildInfo+gateOn)}}
+			client := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+				io.WriteString(w, buildInfo+gateOn) //nolint:errcheck // the client notices
+			})
+			i := &instance{component: &f, target: &target{node: "podenv-worker", name: "kubelet", client: client}}
 			if err := o.plan(ctx, i, test.plan); err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package node
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
@@ -38,7 +35,7 @@ func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			client := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.URL.Path == "/api/v1/nodes/podenv-worker":
 					w.Header().Set("Content-Type", "application/json")
@@ -46,14 +43,9 @@ func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
 				case !test.answers:
 					http.NotFound(w, r)
 				}
-			}))
-			defer server.Close()
-			client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			})
 			k := &kubelet{target: &target{node: "podenv-worker", name: "kubelet", client: client}, restartedAt: restarted}
-			err = k.checkReady(t.Context())
+			err := k.checkReady(t.Context())
 			if (err == nil) != (test.waits == "") || err != nil && !strings.Contains(err.Error(), test.waits) {
 				t.Errorf("error %v, want %q", err, test.waits)
 			}
