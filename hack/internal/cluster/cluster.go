@@ -1,9 +1,9 @@
-// Package cluster makes, finds and deletes kind clusters. It turns feature gates on, waits
-// until a cluster serves, and leaves clusters alone that podenv, or this checkout of it,
-// did not make. Package node changes what runs on the nodes.
+// Package cluster creates, finds and deletes kind clusters. It turns feature gates on, and
+// waits until a cluster serves. It leaves clusters alone that another program, or another
+// checkout of podenv, has created. Package node changes what runs on the nodes.
 //
-// A record on the control-plane node says what the cluster was made from and what was
-// changed on its nodes since, so that a checkout without _output can use and delete it.
+// A record on the control-plane node has the cluster's configuration and all changes to its
+// nodes, so that a checkout without _output can use and delete the cluster.
 package cluster
 
 import (
@@ -20,14 +20,14 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// DefaultName is the name of the cluster that podenv works on unless --name says another.
+// DefaultName is the default of --name.
 const DefaultName = "podenv"
 
-// collectTime is how long collecting logs may take. A node whose docker commands hang must
-// not keep a failed run from ending.
-const collectTime = time.Minute
+// collectTimeout limits collecting logs: a node whose docker commands hang must not keep a
+// failed run from ending.
+const collectTimeout = time.Minute
 
-// Cluster is a kind cluster that podenv made.
+// Cluster is a kind cluster that podenv created.
 type Cluster struct {
 	name   string
 	dir    string // its files under _output
@@ -44,14 +44,14 @@ type Node struct {
 	Role string
 }
 
-// open returns the handle of a cluster, whether it exists or not.
+// open returns the handle of a cluster, which need not exist.
 func open(l layout.Layout, e *engine.Engine, name string) *Cluster {
 	return &Cluster{name: name, dir: filepath.Join(l.Output(), "clusters", name), layout: l, docker: e.Docker}
 }
 
-// Find returns the cluster called name, also if it is half-made or only its traces are
-// left, so that it can be deleted. ErrNotFound or ErrNotOurs is in the chain of the error
-// if there is none of this checkout.
+// Find returns the cluster called name. To allow deletion, it also returns a half-made cluster,
+// and one of which only files are left. ErrNotFound or ErrNotOurs is in the chain of the error
+// if this checkout has none.
 func Find(ctx context.Context, l layout.Layout, e *engine.Engine, name string) (*Cluster, error) {
 	if err := validateName(name); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (c *Cluster) notFound() error {
 	return fmt.Errorf("%w: %s: make one with `%s`", ErrNotFound, c.name, c.command("up"))
 }
 
-// checkOwner returns an error if another checkout, which is still there, made the cluster.
+// checkOwner returns an error if another checkout that still exists made the cluster.
 func (c *Cluster) checkOwner() error {
 	if c.record == nil || c.record.Checkout == "" || c.record.Checkout == c.layout.Root {
 		return nil
@@ -94,7 +94,7 @@ func (c *Cluster) checkOwner() error {
 	return fmt.Errorf("%w: the checkout %s made cluster %s: run podenv there, or choose another name with --name", ErrNotOurs, c.record.Checkout, c.name)
 }
 
-// command is the command line of a verb for this cluster.
+// command returns the podenv command line of a verb for this cluster.
 func (c *Cluster) command(verb string) string {
 	if c.name == DefaultName {
 		return "podenv " + verb
@@ -102,10 +102,10 @@ func (c *Cluster) command(verb string) string {
 	return "podenv " + verb + " --name " + c.name
 }
 
-// Name is kind's name of the cluster.
+// Name returns kind's name of the cluster.
 func (c *Cluster) Name() string { return c.name }
 
-// Context is the name of the cluster's context in a kubeconfig, and of its docker network.
+// Context returns the name of the cluster's kubeconfig context, and of its docker network.
 func (c *Cluster) Context() string { return "kind-" + c.name }
 
 // Nodes lists the nodes, control planes first.
@@ -135,8 +135,7 @@ func (c *Cluster) Exec(ctx context.Context, node string, args ...string) (string
 	return c.docker(ctx, append([]string{"exec", node}, args...)...).Output()
 }
 
-// Lock waits until no other podenv of this user, in whichever checkout, works on the
-// cluster.
+// Lock locks the cluster against every other podenv process of this user, in any checkout.
 func (c *Cluster) Lock(ctx context.Context, step *progress.Step) (unlock func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -145,11 +144,10 @@ func (c *Cluster) Lock(ctx context.Context, step *progress.Step) (unlock func(),
 	return lockfile.Lock(ctx, filepath.Join(cache, "podenv", "cluster-"+c.name+".lock"), "that works on cluster "+c.name, step)
 }
 
-// CollectLogs writes to the folder dir what shows why a cluster or its pods do not work:
-// for each node the journal, the kubelet's part of it, containerd's, the logs of all
-// containers and the container's inspection.
+// CollectLogs writes the logs of each node to the folder dir: the journal, the kubelet's and
+// containerd's part of it, the logs of all containers, and docker inspect of the node.
 func (c *Cluster) CollectLogs(ctx context.Context, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, collectTime)
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- provider(nil).CollectLogs(c.name, dir) }()
@@ -158,7 +156,7 @@ func (c *Cluster) CollectLogs(ctx context.Context, dir string) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case err = <-done:
-		// kind asks crictl for the images, which a node need not have.
+		// kind fails where it cannot list images with crictl, which a node need not have.
 		if logs, _ := filepath.Glob(filepath.Join(dir, "*", "kubelet.log")); err == nil || len(logs) > 0 {
 			return nil
 		}

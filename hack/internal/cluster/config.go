@@ -11,21 +11,20 @@ import (
 )
 
 const (
-	// marker is mounted into every node from its first moment on. kind has no
-	// labels for node containers, but it has mounts, and docker lists those of a
-	// container that was never started, too.
+	// marker is a mount that marks podenv's nodes. kind cannot label node containers, but it
+	// can mount, and docker also lists the mounts of a container that was never started.
 	marker = "/etc/podenv.dev/cluster"
 	// markerSource exists on every host, so that a restarted node finds it.
 	markerSource = "/dev/null"
-	// nameMax is what is left of a host name's 64 bytes after "-control-plane".
+	// nameMax is the limit of a host name, 64 bytes, less "-control-plane".
 	nameMax = 50
 )
 
-// ValidatingAdmissionPolicy is a gate of Kubernetes v1.29, beta and off by default. A cluster
-// that has it on also serves the API, whose version v1beta1 has a switch of its own.
+// ValidatingAdmissionPolicy is a gate of Kubernetes v1.29, beta and off by default. With the
+// gate on, the cluster also serves the API's version v1beta1, which is off by default.
 const ValidatingAdmissionPolicy = "ValidatingAdmissionPolicy"
 
-// Config says what a cluster is made from.
+// Config is the configuration of a cluster.
 type Config struct {
 	// Name is kind's name of the cluster; its context is called kind-<Name>.
 	Name string
@@ -34,18 +33,18 @@ type Config struct {
 	NodeImage string
 	// Workers is the number of nodes beside the one control plane.
 	Workers int
-	// Gates are set on every component. Each must be known to the node image's release.
+	// Gates are set on every component. The node image's release must know each of them.
 	Gates map[string]bool
-	// APIServerPort is where the API server listens on this host's 127.0.0.1; 0 means
-	// any port that is free, or the one that a cluster has already.
+	// APIServerPort is the API server's port on this host's 127.0.0.1; 0 means any free port,
+	// or the current one of a cluster that exists.
 	APIServerPort int
 	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes'
 	// default.
 	Verbosity int
-	// Images are archives, as `docker save` writes them, that every node gets.
+	// Images are image archives, as `docker save` writes them, to load onto every node.
 	Images []string
-	// Recreate recreates a cluster that differs or does not serve even if something runs
-	// on it, which is then lost.
+	// Recreate allows to recreate a cluster that differs or does not serve, even if something
+	// runs on it, which is then lost.
 	Recreate bool
 }
 
@@ -77,7 +76,7 @@ func validateName(name string) error {
 	return nil
 }
 
-// kind is the configuration that kind creates the cluster from.
+// kind returns kind's configuration of the cluster.
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{
 		Name:                 c.Name,
@@ -93,8 +92,8 @@ func (c *Config) kind() *v1alpha4.Cluster {
 			fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", c.Verbosity))
 	}
 	if c.Gates[string(featuregates.PodPreset)] {
-		// The API server has switches for the API and the admission plugin beside the gate. A
-		// list of plugins takes the place of kubeadm's own, which is NodeRestriction.
+		// Beside the gate, the API server has switches for the API and for the admission plugin.
+		// The list of plugins replaces kubeadm's own, which is NodeRestriction.
 		k.RuntimeConfig["settings.k8s.io/v1alpha1"] = "true"
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches,
 			"kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    enable-admission-plugins: NodeRestriction,PodPreset\n")
@@ -119,11 +118,11 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	return k
 }
 
-// singleReplica is for the only controller manager and the only scheduler. With leader
-// election they would end whenever the API server is away for ten seconds, for example
-// while its build is swapped, and the kubelet restarts them after a back-off of up to five
-// minutes. After an API server was away they need up to a minute to list what they watch;
-// until then they must not take nodes, from which they heard nothing, for dead.
+// singleReplica configures the only controller manager and the only scheduler. With leader
+// election they would exit whenever the API server is down for ten seconds, for example while
+// its build is swapped, and the kubelet would restart them after a back-off of up to five
+// minutes. After the API server returns, they need up to a minute to list what they watch.
+// Until then they get no heartbeats and must not mark nodes as unreachable.
 //
 // A patch without an apiVersion is for every version of kubeadm's configuration: kind
 // converts extraArgs.

@@ -22,22 +22,21 @@ const (
 // docker prepares a docker command.
 type docker func(ctx context.Context, args ...string) *run.Cmd
 
-// container is what docker knows about a container that is a node of a cluster,
-// or has the name of one.
+// container is a container that is a node of a cluster, or has the name of one.
 type container struct {
 	Name    string
-	Cluster string // kind's name of its cluster; empty where kind did not make it
+	Cluster string // kind's name of its cluster; empty if kind did not create it
 	Role    string
 	Image   string // ID of its image
 	Running bool
-	Marked  bool // made by this package
+	Marked  bool // created by this package
 }
 
-// controlPlane is the name that kind gives the control plane of a cluster.
+// controlPlane returns kind's name of a cluster's control-plane node.
 func controlPlane(cluster string) string { return cluster + "-control-plane" }
 
-// containers lists the containers of the cluster called name and those that stand
-// in its way because they have a name that kind would give to a node of it.
+// containers lists the containers that have a name of a node of the cluster called name. Not
+// all of them need to be its nodes.
 func (d docker) containers(ctx context.Context, name string) ([]container, error) {
 	names := "^" + regexp.QuoteMeta(name) + "-(control-plane|worker)[0-9]*$"
 	ids, err := d(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter=name="+names).Output()
@@ -51,7 +50,7 @@ func (d docker) containers(ctx context.Context, name string) ([]container, error
 	return parseContainers([]byte(out))
 }
 
-// parseContainers reads docker inspect's output; control planes come first.
+// parseContainers parses the output of docker inspect. Control planes come first.
 func parseContainers(data []byte) ([]container, error) {
 	var all []struct {
 		Name  string
@@ -84,7 +83,7 @@ func parseContainers(data []byte) ([]container, error) {
 // errNoImage is returned by imageID for a reference that the engine does not have.
 var errNoImage = errors.New("no such image")
 
-// imageID is the ID of the image that ref stands for.
+// imageID returns the ID of the image with the reference ref.
 func (d docker) imageID(ctx context.Context, ref string) (string, error) {
 	id, err := d(ctx, "image", "inspect", "--format", "{{.Id}}", ref).Output()
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such image") {
@@ -93,27 +92,26 @@ func (d docker) imageID(ctx context.Context, ref string) (string, error) {
 	return id, err
 }
 
-// removeContainers deletes every container of ours of the cluster called name,
-// with its volumes. It says how many there were.
+// removeContainers deletes the marked containers of the cluster called name, with their
+// volumes, and returns their number.
 func (d docker) removeContainers(ctx context.Context, name string) (int, error) {
 	all, err := d.containers(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	args := []string{"rm", "--force", "--volumes"}
+	var names []string
 	for _, c := range all {
 		if c.Marked {
-			args = append(args, c.Name)
+			names = append(names, c.Name)
 		}
 	}
-	n := len(args) - 3
-	if n == 0 {
+	if len(names) == 0 {
 		return 0, nil
 	}
-	return n, d(ctx, args...).Run()
+	return len(names), d(ctx, append([]string{"rm", "--force", "--volumes"}, names...)...).Run()
 }
 
-// foreign says which of the containers podenv did not make; empty if it made all.
+// foreign describes a container that podenv did not create; "" if it created all.
 func foreign(found []container) string {
 	for _, c := range found {
 		switch {

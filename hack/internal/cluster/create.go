@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// readyTime is how long a cluster may take to serve once kind has made it, or once its
-	// nodes were started.
-	readyTime = 3 * time.Minute
-	// reuseTime is how long one may take whose nodes run already.
-	reuseTime = time.Minute
+	// readyTimeout is how long a cluster may take to serve after kind has created it, or after
+	// its nodes were started.
+	readyTimeout = 3 * time.Minute
+	// reuseTimeout is how long a cluster with running nodes may take to serve.
+	reuseTimeout = time.Minute
 )
 
-// Create returns a cluster as cfg describes, with the images on its nodes, that serves.
+// Create returns a cluster that matches cfg, has its images, and serves.
 //
-// A cluster that exists and was made from the same is used as it is; its nodes are started
-// if they were stopped. One that differs or does not serve is recreated if nothing runs on
-// it or cfg.Recreate is set, and else ErrInUse is in the chain of the error. Others are
-// ErrNotOurs for a cluster of somebody else, and remedy.ErrPortInUse.
+// An existing cluster that matches is reused; its nodes are started if they are stopped. One
+// that differs or does not serve is recreated if nothing runs on it or cfg.Recreate is set;
+// otherwise ErrInUse is in the chain of the error. Other errors in the chain are ErrNotOurs,
+// for a cluster that somebody else created, and remedy.ErrPortInUse.
 //
-// If it fails to make a cluster, or ctx ends, no node is left; the logs of the nodes of a
-// failed cluster are kept below _output/logs.
+// If the creation of a cluster fails or ctx ends, no node is left. The logs of the nodes of a
+// failed cluster are kept in _output/logs.
 func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, step *progress.Step) (*Cluster, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 		return nil, err
 	}
 	defer unlock()
-	want, err := c.recordFor(ctx, &cfg)
+	want, err := c.newRecord(ctx, &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 	if why := foreign(found); why != "" {
 		return nil, fmt.Errorf("%w: %s: choose another name with --name", ErrNotOurs, why)
 	}
-	var differs error // why the cluster that exists is not returned
+	var mismatch error // why the existing cluster is not reused
 	if len(found) > 0 {
 		c.record = c.docker.readRecord(ctx, c.name)
 		if err := c.checkOwner(); err != nil {
 			return nil, err
 		}
-		if differs = c.reuse(ctx, found, want, cfg.Images, step); differs == nil {
+		if mismatch = c.reuse(ctx, found, want, cfg.Images, step); mismatch == nil {
 			step.Cached("as it was")
 			return c, nil
 		}
@@ -72,30 +72,30 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 	if err := c.checkGates(ctx, &cfg, step); err != nil {
 		return nil, err
 	}
-	if differs == nil || c.record != nil && c.record.APIServerPort != cfg.APIServerPort {
-		// The nodes do not hold the port: nothing is deleted in vain.
-		if err := portFree(cfg.APIServerPort); err != nil {
+	if mismatch == nil || c.record != nil && c.record.APIServerPort != cfg.APIServerPort {
+		// The cluster's nodes do not hold the port. Check it before they are deleted.
+		if err := checkPortFree(cfg.APIServerPort); err != nil {
 			return nil, err
 		}
 	}
-	if differs != nil {
-		if err := c.checkUnused(ctx, differs, cfg.Recreate); err != nil {
+	if mismatch != nil {
+		if err := c.checkNotInUse(ctx, mismatch, cfg.Recreate); err != nil {
 			return nil, err
 		}
-		step.Now("recreating the cluster: %v", differs)
+		step.Now("recreating the cluster: %v", mismatch)
 		if err := c.delete(ctx, step); err != nil {
-			return nil, fmt.Errorf("deleting cluster %s, because %w: %w", c.name, differs, err)
+			return nil, fmt.Errorf("deleting cluster %s, because %w: %w", c.name, mismatch, err)
 		}
 	}
 	c.record = want
-	if err := c.make(ctx, &cfg, step); err != nil {
-		return nil, c.undo(ctx, err, step)
+	if err := c.create(ctx, &cfg, step); err != nil {
+		return nil, c.abort(ctx, err, step)
 	}
 	return c, nil
 }
 
-// recordFor is the record of a cluster made from cfg, with its context where kubectl looks.
-func (c *Cluster) recordFor(ctx context.Context, cfg *Config) (*record, error) {
+// newRecord returns the record of a cluster made from cfg, with kubectl's default kubeconfig.
+func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 	id, err := c.docker.imageID(ctx, cfg.NodeImage)
 	if err != nil {
 		return nil, err
@@ -116,29 +116,26 @@ func (c *Cluster) recordFor(ctx context.Context, cfg *Config) (*record, error) {
 	}, nil
 }
 
-// errHalfMade is the reason to recreate a cluster that has no record.
-var errHalfMade = errors.New("a run that was interrupted left it half-made")
-
-// reuse makes the cluster that exists serve as want describes. Its error says why it does
-// not.
+// reuse makes the existing cluster serve as want describes. Its error says why the cluster
+// does not.
 func (c *Cluster) reuse(ctx context.Context, found []container, want *record, images []string, step *progress.Step) error {
 	if c.record == nil {
-		return errHalfMade
+		return errors.New("a run that was interrupted left it half-made")
 	}
-	if why := c.record.differs(want); why != "" {
+	if why := c.record.difference(want); why != "" {
 		return errors.New(why)
 	}
 	if n := 1 + want.Workers; len(found) != n {
 		return fmt.Errorf("it has %d of its %d nodes left", len(found), n)
 	}
-	limit := reuseTime
+	limit := reuseTimeout
 	for _, node := range found {
 		if !node.Running {
 			step.Now("starting node %s, which was stopped", node.Name)
 			if err := c.docker(ctx, "start", node.Name).Run(); err != nil {
 				return err
 			}
-			limit = readyTime
+			limit = readyTimeout
 		}
 	}
 	step.Now("checking that cluster %s serves", c.name)
@@ -160,8 +157,8 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 	return nil
 }
 
-// make creates the cluster. The record, which says that it is whole, comes last.
-func (c *Cluster) make(ctx context.Context, cfg *Config, step *progress.Step) error {
+// create creates the cluster. It saves the record last: a cluster with a record is complete.
+func (c *Cluster) create(ctx context.Context, cfg *Config, step *progress.Step) error {
 	c.record.PreviousContext = currentContext(c.record.Kubeconfig)
 	if err := c.provision(ctx, cfg, step); err != nil {
 		return err
@@ -178,9 +175,9 @@ func (c *Cluster) make(ctx context.Context, cfg *Config, step *progress.Step) er
 	return c.save(ctx)
 }
 
-// undo deletes what exists of a cluster that was not finished because of err, and keeps
-// the logs of its nodes unless a person stopped it.
-func (c *Cluster) undo(ctx context.Context, err error, step *progress.Step) error {
+// abort deletes what exists of a cluster whose creation failed with err. It keeps the logs of
+// the nodes unless ctx has ended.
+func (c *Cluster) abort(ctx context.Context, err error, step *progress.Step) error {
 	err = fmt.Errorf("creating cluster %s: %w", c.name, err)
 	if ctx.Err() == nil {
 		logs := filepath.Join(c.layout.Logs(), "cluster-"+c.name)
@@ -192,7 +189,7 @@ func (c *Cluster) undo(ctx context.Context, err error, step *progress.Step) erro
 			}
 		}
 	}
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*cleanupTime)
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*cleanupTimeout)
 	defer cancel()
 	if swept := c.docker.sweep(cleanup, c.name); swept != nil {
 		err = errors.Join(err, fmt.Errorf("deleting its nodes: %w: run `%s`", swept, c.command("down")))
@@ -203,9 +200,9 @@ func (c *Cluster) undo(ctx context.Context, err error, step *progress.Step) erro
 	return err
 }
 
-// checkGates starts the node image's kubelet with the gates: components that do not take
-// them would crash until kubeadm gives up, minutes later. Only what the kubelet says of a
-// gate counts, since without a configuration it does not start.
+// checkGates starts the node image's kubelet with the gates: components that refuse a gate
+// would crash until kubeadm gives up, minutes later. Without a configuration the kubelet fails
+// in any case, so that only a message about a gate counts.
 func (c *Cluster) checkGates(ctx context.Context, cfg *Config, step *progress.Step) error {
 	if len(cfg.Gates) == 0 {
 		return nil
@@ -224,7 +221,7 @@ func (c *Cluster) checkGates(ctx context.Context, cfg *Config, step *progress.St
 }
 
 // Delete deletes the nodes with their volumes, the network, the cluster's entries in the
-// kubeconfig, and its files under _output. Deleting what is gone already is no error.
+// kubeconfig, and its files under _output. A cluster that is already gone is no error.
 func (c *Cluster) Delete(ctx context.Context, step *progress.Step) error {
 	unlock, err := c.Lock(ctx, step)
 	if err != nil {
@@ -239,7 +236,7 @@ func (c *Cluster) delete(ctx context.Context, step *progress.Step) error {
 	if _, err := c.docker.removeContainers(ctx, c.name); err != nil {
 		return fmt.Errorf("deleting the nodes of cluster %s: %w", c.name, err)
 	}
-	if err := errors.Join(c.forgetKubeconfig(step), c.docker.removeNetwork(ctx, c.Context())); err != nil {
+	if err := errors.Join(c.removeFromKubeconfigs(step), c.docker.removeNetwork(ctx, c.Context())); err != nil {
 		return err
 	}
 	return os.RemoveAll(c.dir)

@@ -13,23 +13,22 @@ import (
 )
 
 var (
-	// ErrNotFound is in the chain of Find's error where there is no cluster of the name.
+	// ErrNotFound is in the chain of Find's error if no cluster has the name.
 	ErrNotFound = errors.New("no such cluster")
-	// ErrNotOurs is in the chain of an error about a cluster, or a container with
-	// the name of a node, that podenv, or this checkout of it, did not make and so leaves
-	// alone.
+	// ErrNotOurs is in the chain of an error about a cluster, or a container with the name of a
+	// node, that this checkout of podenv did not create and therefore leaves alone.
 	ErrNotOurs = errors.New("not ours")
-	// ErrInUse is in the chain of an error about a cluster that is not as asked for and
-	// that something runs on.
+	// ErrInUse is in the chain of an error about a cluster that does not match the
+	// configuration, but on which something runs.
 	ErrInUse = errors.New("not recreated")
 )
 
 // outputLines is how many of a failed command's last lines an error shows.
 const outputLines = 15
 
-// remedies are what docker, kind and Kubernetes say when the host, not the cluster,
-// is to blame, with what to do about it. The first that matches counts.
-var remedies = []struct{ says, remedy string }{
+// remedies has messages of docker, kind and Kubernetes about problems of the host, and what
+// the user can do about them. The first match counts.
+var remedies = []struct{ message, remedy string }{
 	{"unrecognized feature gate", "the node image's release does not know that gate: leave it out"},
 	{"port is already allocated", "another process has taken the API server's port since it was chosen: run it again"},
 	{"address already in use", "another process has taken the API server's port since it was chosen: run it again"},
@@ -42,7 +41,7 @@ var remedies = []struct{ says, remedy string }{
 	{"too many open files", "raise the kernel's limits: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`"},
 }
 
-// explain adds to an error of kind's what the failed command printed and, if the cause is
+// explain adds to an error from kind the output of the failed command and, if the cause is
 // known, what to do about it.
 func explain(err error) error {
 	if err == nil {
@@ -61,22 +60,22 @@ func explain(err error) error {
 	return err
 }
 
-// remedyFor returns what to do about something that text says, or nothing.
+// remedyFor returns what to do about the first known message in text; "" if there is none.
 func remedyFor(text string) string {
 	for _, r := range remedies {
-		if strings.Contains(text, r.says) {
+		if strings.Contains(text, r.message) {
 			return r.remedy
 		}
 	}
 	return ""
 }
 
-// fatalToKubelets are those of the remedies that are about a kubelet that does not start.
-// It logs much else that passes.
+// fatalToKubelets are the messages in remedies with which a kubelet does not start. Others in
+// its log may be temporary.
 var fatalToKubelets = []string{"too many open files", "no space left on device", "unrecognized feature gate"}
 
-// kubeletFailure returns the first line of the kubelets' logs that the host is to blame
-// for, with the remedy; empty if there is none. kubeadm only says that it waited in vain.
+// kubeletFailure returns the first line of the kubelets' logs that has one of fatalToKubelets,
+// with its remedy; "" if there is none. kubeadm only reports a timeout.
 func kubeletFailure(logs string) string {
 	files, err := filepath.Glob(filepath.Join(logs, "*", "kubelet.log"))
 	if err != nil {

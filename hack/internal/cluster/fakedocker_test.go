@@ -55,7 +55,7 @@ func newFakeDocker(t *testing.T) (fakeDocker, layout.Layout, *engine.Engine) {
 	t.Setenv("PATH", filepath.Join(f.dir, "bin")+":"+os.Getenv("PATH"))
 	t.Setenv("FAKE_DOCKER", f.dir)
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "config"))
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the lock of the network is
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // for the lock of the cluster
 	f.write(t, "images/podenv-node", "sha256:1111")
 	return f, layout.Layout{Root: t.TempDir()}, &engine.Engine{}
 }

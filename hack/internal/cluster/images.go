@@ -27,7 +27,7 @@ func (c *Cluster) LoadImages(ctx context.Context, archives []string, step *progr
 	return nil
 }
 
-// LoadImage loads the archive that open opens onto the nodes named, or onto all, at once.
+// LoadImage loads the archive that open returns onto the named nodes, or all, in parallel.
 func (c *Cluster) LoadImage(ctx context.Context, open func() (io.ReadCloser, error), step *progress.Step, names ...string) error {
 	all, err := provider(step).ListInternalNodes(c.name)
 	if err != nil {
@@ -58,8 +58,8 @@ func loadOnto(ctx context.Context, node nodes.Node, open func() (io.ReadCloser, 
 	return nil
 }
 
-// contextReader ends when its context does: kind's commands on nodes cannot be
-// cancelled, but those that read end with what they read.
+// contextReader fails when its context ends. Commands of kind on nodes cannot be cancelled,
+// but a command that reads fails with its reader.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// cleanupTime is how long cleaning up may take after a failure or Ctrl-C.
-	cleanupTime = time.Minute
-	// quiet is how long no container must have appeared until an interrupted run
-	// is taken to have ended: a docker run that was cut off may still be at work
-	// in the daemon.
-	quiet = time.Second
-	// NetworkEnv is the variable from which kind takes the name of the docker network of a
-	// cluster. Who runs kind beside this package has to set it: it is set for a while in
-	// the environment of this process.
+	// cleanupTimeout is how long cleaning up may take after a failure or Ctrl-C.
+	cleanupTimeout = time.Minute
+	// quietPeriod is how long no container must have appeared before an interrupted run counts
+	// as ended: the daemon may still execute a docker run whose client is gone.
+	quietPeriod = time.Second
+	// NetworkEnv is the variable from which kind takes the name of a cluster's docker network.
+	// This package sets it temporarily in the environment of its process, which child processes
+	// inherit: a child process that runs kind needs its own value.
 	NetworkEnv = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 )
 
@@ -34,14 +33,14 @@ func provider(step *progress.Step) *kind.Provider {
 	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(logger{step}))
 }
 
-// environment is held while NetworkEnv has the name of a cluster's network.
-var environment sync.Mutex
+// networkEnvMu is held while NetworkEnv has the name of a cluster's network.
+var networkEnvMu sync.Mutex
 
-// kindCreate has kind create the cluster in a network of its own, one at a time in this
-// process.
+// kindCreate lets kind create the cluster in a network of its own. This process creates only
+// one cluster at a time.
 func (c *Cluster) kindCreate(cfg *Config, step *progress.Step) error {
-	environment.Lock()
-	defer environment.Unlock()
+	networkEnvMu.Lock()
+	defer networkEnvMu.Unlock()
 	before, set := os.LookupEnv(NetworkEnv)
 	if err := os.Setenv(NetworkEnv, c.Context()); err != nil {
 		return err
@@ -54,12 +53,12 @@ func (c *Cluster) kindCreate(cfg *Config, step *progress.Step) error {
 	return provider(step).Create(c.name,
 		kind.CreateWithV1Alpha4Config(cfg.kind()),
 		kind.CreateWithKubeconfigPath(c.record.Kubeconfig),
-		// What is left after a failure is looked at first, and deleted by us.
+		// abort deletes the nodes of a failed cluster, after it has collected their logs.
 		kind.CreateWithRetain(true))
 }
 
-// provision has kind create the cluster. kind cannot be cancelled; but all that it
-// runs is docker commands on the nodes, which end when their containers go.
+// provision lets kind create the cluster. kind cannot be cancelled, but it only runs docker
+// commands on the nodes, which end when their containers are deleted.
 func (c *Cluster) provision(ctx context.Context, cfg *Config, step *progress.Step) error {
 	done := make(chan error, 1)
 	go func() { done <- c.kindCreate(cfg, step) }()
@@ -72,7 +71,7 @@ func (c *Cluster) provision(ctx context.Context, cfg *Config, step *progress.Ste
 	case <-ctx.Done():
 	}
 	step.Now("interrupted: deleting the nodes made so far")
-	stopped := poll.Until(context.WithoutCancel(ctx), cleanupTime, func(cleanup context.Context) error {
+	stopped := poll.Until(context.WithoutCancel(ctx), cleanupTimeout, func(cleanup context.Context) error {
 		if _, err := c.docker.removeContainers(cleanup, c.name); err != nil {
 			fmt.Fprintf(step.Log(), "removing nodes: %v\n", err)
 		}
@@ -84,32 +83,32 @@ func (c *Cluster) provision(ctx context.Context, cfg *Config, step *progress.Ste
 		}
 	})
 	if stopped != nil {
-		return fmt.Errorf("%w; kind did not end within %s: run `%s`", ctx.Err(), cleanupTime, c.command("down"))
+		return fmt.Errorf("%w; kind did not end within %s: run `%s`", ctx.Err(), cleanupTimeout, c.command("down"))
 	}
 	return ctx.Err()
 }
 
-// sweep deletes the containers of the cluster called name until none has appeared
-// for a while.
+// sweep deletes the containers of the cluster called name until no new one has appeared for
+// quietPeriod.
 func (d docker) sweep(ctx context.Context, name string) error {
 	clean := time.Now()
-	return poll.Until(ctx, cleanupTime, func(ctx context.Context) error {
+	return poll.Until(ctx, cleanupTimeout, func(ctx context.Context) error {
 		n, err := d.removeContainers(ctx, name)
 		if n > 0 || err != nil {
 			clean = time.Now()
 		}
-		if err == nil && time.Since(clean) < quiet {
+		if err == nil && time.Since(clean) < quietPeriod {
 			err = fmt.Errorf("nodes of cluster %s that are still being made", name)
 		}
 		return err
 	})
 }
 
-// logLevel is the most detailed level of kind's messages; it has kubeadm's output, too.
+// logLevel is the most detailed level of kind's messages. It includes kubeadm's output.
 const logLevel = 3
 
-// logger shows kind's status lines as what a step does now, and writes all other messages
-// of kind to the step's log.
+// logger shows kind's status lines as the step's current action, and writes all other
+// messages of kind to the step's log.
 type logger struct{ step *progress.Step }
 
 var _ log.Logger = logger{}
@@ -123,7 +122,7 @@ func (l logger) print(message string) {
 	fmt.Fprintln(l.step.Log(), strings.TrimRight(message, "\n"))
 }
 
-// V returns the logger of messages of a level.
+// V returns the logger for a level.
 func (l logger) V(level log.Level) log.InfoLogger { return infoLogger{l, level} }
 
 type infoLogger struct {
@@ -145,7 +144,8 @@ func (l infoLogger) Info(message string) {
 	l.print(message)
 }
 
-// status is what kind has begun to do, if message says so: " • Preparing nodes 📦  ...".
+// status returns the action in a status line of kind, such as " • Preparing nodes 📦  ...";
+// "" for any other message.
 func status(message string) string {
 	text, ok := strings.CutPrefix(strings.TrimSpace(message), "•")
 	if !ok {

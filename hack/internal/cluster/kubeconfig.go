@@ -15,13 +15,13 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Kubeconfig is the path of a kubeconfig that has this cluster only.
+// Kubeconfig returns the path of a kubeconfig that has only this cluster.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 
-// RESTConfig is the client configuration of the cluster's administrator.
+// RESTConfig returns the client configuration of the cluster's administrator.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	if _, err := os.Stat(c.Kubeconfig()); errors.Is(err, os.ErrNotExist) {
-		// _output was deleted since.
+		// _output was deleted.
 		if err := c.writeKubeconfig(nil); err != nil {
 			return nil, err
 		}
@@ -35,13 +35,13 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// Client is a client of the cluster's administrator whose requests end after some seconds.
+// Client returns a client of the cluster's administrator with a timeout for its requests.
 func (c *Cluster) Client() (kubernetes.Interface, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = requestTime
+	config.Timeout = requestTimeout
 	return kubernetes.NewForConfig(config)
 }
 
@@ -57,8 +57,9 @@ func (c *Cluster) writeKubeconfig(step *progress.Step) error {
 	return renameio.WriteFile(c.Kubeconfig(), []byte(text), 0o600)
 }
 
-// exportKubeconfig writes the cluster's own kubeconfig and makes its context the current
-// one of the user's. switched says whether another one was that, which is then recorded.
+// exportKubeconfig writes the cluster's own kubeconfig, and makes its context the current one
+// in the user's kubeconfig. If another context was current, it stores that in the record and
+// returns true.
 func (c *Cluster) exportKubeconfig(step *progress.Step) (switched bool, err error) {
 	if err := c.writeKubeconfig(step); err != nil {
 		return false, err
@@ -73,7 +74,7 @@ func (c *Cluster) exportKubeconfig(step *progress.Step) (switched bool, err erro
 	return switched, nil
 }
 
-// currentContext is the current context of the kubeconfig at path, or empty.
+// currentContext returns the current context of the kubeconfig at path, or "".
 func currentContext(path string) string {
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
@@ -82,14 +83,14 @@ func currentContext(path string) string {
 	return config.CurrentContext
 }
 
-// forgetKubeconfig takes the cluster out of the kubeconfigs: the recorded one, where the
-// context that was current before is again, and those that kubectl would use now. The
-// nodes are gone, or kind would delete them.
-func (c *Cluster) forgetKubeconfig(step *progress.Step) error {
+// removeFromKubeconfigs removes the cluster from the recorded kubeconfig, where it also
+// restores the previous context, and from those that kubectl would use now. It must run after
+// the nodes are deleted, or kind would delete them.
+func (c *Cluster) removeFromKubeconfigs(step *progress.Step) error {
 	r := cmp.Or(c.record, readRecordFile(c.dir), &record{})
 	for _, path := range append(clientcmd.NewDefaultPathOptions().GetLoadingPrecedence(), r.Kubeconfig) {
 		if _, err := os.Stat(path); err != nil {
-			continue // kind would make its folder
+			continue // kind would create its folder
 		}
 		isCurrent := currentContext(path) == c.Context()
 		if err := provider(step).Delete(c.name, path); err != nil {
@@ -104,8 +105,7 @@ func (c *Cluster) forgetKubeconfig(step *progress.Step) error {
 	return nil
 }
 
-// useContext makes the context called name the current one, if the kubeconfig at path has
-// it.
+// useContext makes the context called name the current one if the kubeconfig at path has it.
 func useContext(path, name string) error {
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil || config.Contexts[name] == nil {

@@ -249,13 +249,13 @@ func (l *live) portInUse(t *testing.T) {
 	t.Logf("Create says: %v", err)
 
 	c := open(l.layout, l.engine, liveName)
-	if c.record, err = c.recordFor(l.ctx, &cfg); err != nil {
+	if c.record, err = c.newRecord(l.ctx, &cfg); err != nil {
 		t.Fatal(err)
 	}
-	if err = c.make(l.ctx, &cfg, nil); err == nil {
+	if err = c.create(l.ctx, &cfg, nil); err == nil {
 		t.Error("two processes listen on one port")
 	} else {
-		err = remedy.Explain(c.undo(l.ctx, err, nil))
+		err = remedy.Explain(c.abort(l.ctx, err, nil))
 	}
 	if !errors.Is(err, remedy.ErrPortInUse) || !strings.Contains(err.Error(), "run it again") {
 		t.Errorf("creating: %v, want ErrPortInUse and what to do", err)

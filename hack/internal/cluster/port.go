@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"syscall"
@@ -13,32 +14,31 @@ import (
 )
 
 const (
-	// apiServerAddress is where kind publishes the port of an API server.
+	// apiServerAddress is the host address on which kind publishes an API server's port.
 	apiServerAddress = "127.0.0.1"
-	portMax          = 1<<16 - 1
+	portMax          = math.MaxUint16
 )
 
-// CheckPort says, before anything is built, what Create would say of an API server's
-// port: that it is none, or that another process listens there, in which case
-// remedy.ErrPortInUse is in the error's chain. Nodes that the cluster called name has
-// already may hold it.
+// CheckPort returns the error that Create would return for an API server's port, before
+// anything is built: the port is invalid, or another process listens there. In the latter case
+// remedy.ErrPortInUse is in the chain. The nodes of the cluster called name may hold the port.
 func CheckPort(ctx context.Context, name string, port int) error {
 	if err := validatePort(port); err != nil {
 		return err
 	}
-	taken := portFree(port)
-	if taken == nil {
+	inUse := checkPortFree(port)
+	if inUse == nil {
 		return nil
 	}
 	e, err := engine.Find(ctx)
 	if err != nil {
-		return taken // without an engine there are no nodes
+		return inUse // without an engine there are no nodes
 	}
 	nodes, err := docker(e.Docker).containers(ctx, name)
 	if err != nil || len(nodes) > 0 {
-		return nil // Create sees more
+		return nil // Create decides
 	}
-	return taken
+	return inUse
 }
 
 func validatePort(port int) error {
@@ -48,8 +48,8 @@ func validatePort(port int) error {
 	return nil
 }
 
-// portFree returns an error if something listens on the port; 0 is always free.
-func portFree(port int) error {
+// checkPortFree returns an error if a process listens on the port. Port 0 is always free.
+func checkPortFree(port int) error {
 	address := net.JoinHostPort(apiServerAddress, strconv.Itoa(port))
 	listener, err := net.Listen("tcp", address)
 	switch {
@@ -59,7 +59,7 @@ func portFree(port int) error {
 			"see what with `ss -ltnp`, and stop it, or choose another port with --api-server-port",
 		)
 	case err != nil:
-		return nil // the engine, which runs as root, may be allowed to
+		return nil // the engine, which runs as root, may be allowed to listen there
 	}
 	return listener.Close()
 }

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"strings"
@@ -80,15 +79,7 @@ func TestCheckPort(t *testing.T) {
 
 func TestAClusterIsNotDeletedForAPortThatCannotBeHad(t *testing.T) {
 	f, l, e := newFakeDocker(t)
-	whole, err := json.Marshal(record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1, Kubeconfig: "/nowhere"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := fakeNode("podenv", "podenv-control-plane", "control-plane", true)
-	node.Files = map[string]string{recordPath: string(whole)}
-	f.add(t, node)
-	f.add(t, fakeNode("podenv", "podenv-worker", "worker", true))
-
+	f.addCluster(t, &record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1, Kubeconfig: "/nowhere"})
 	cfg := podenvConfig()
 	cfg.APIServerPort = takenPort(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadline only

@@ -17,69 +17,67 @@ import (
 	"podenv.dev/hack/internal/gates"
 )
 
-// recordPath is where a control-plane node keeps the record of its cluster.
+// recordPath is the path of the record on a control-plane node.
 const recordPath = "/kind/podenv-cluster.json"
 
-// record says what a cluster was made from and what was changed since. A node has it only
-// once its cluster has served; nodes without one are what an interrupted run left.
+// record has the configuration of a cluster, and what was changed since. A node gets it when
+// its cluster serves for the first time: nodes without it are from an interrupted run.
 type record struct {
 	// Checkout is the absolute path of the repository that the cluster belongs to.
 	Checkout string `json:"checkout,omitempty"`
-	// NodeImage is the reference that was asked for, ImageID what it stood for.
+	// NodeImage is the requested reference, ImageID the image that it referred to.
 	NodeImage string          `json:"nodeImage"`
 	ImageID   string          `json:"imageID"`
 	Workers   int             `json:"workers"`
 	Gates     map[string]bool `json:"gates,omitempty"`
 	Verbosity int             `json:"verbosity,omitempty"`
-	// APIServerPort is 0 for one that nobody asked for.
+	// APIServerPort is 0 if no port was requested.
 	APIServerPort int `json:"apiServerPort,omitempty"`
 	// Kubeconfig is the absolute path of the file that has the cluster's context.
 	Kubeconfig string `json:"kubeconfig"`
-	// PreviousContext was the current one in that file before.
+	// PreviousContext was the current context of that file before the cluster's.
 	PreviousContext string  `json:"previousContext,omitempty"`
 	Changes         Changes `json:"changes,omitempty"`
 }
 
-// Changes are what was changed on nodes since the cluster was made, by the name of the
-// node.
+// Changes are the changes to nodes since the cluster was created, by node name.
 type Changes map[string]NodeChanges
 
-// NodeChanges are what was changed on one node.
+// NodeChanges are the changes to one node.
 type NodeChanges struct {
 	Cordoned   bool                       `json:"cordoned,omitempty"`
 	Components map[string]ComponentChange `json:"components,omitempty"`
 }
 
-// ComponentChange is what is known of a component that was changed. The files of the
-// original are kept on the node.
+// ComponentChange describes a changed component. The original files are kept on the node.
 type ComponentChange struct {
 	// Original is what ran before the first change.
 	Original State `json:"original"`
-	// Gates are those asked for. A build that does not know some of them runs without;
-	// the next one that does gets them again.
+	// Gates are the requested gates. A build that does not know some of them runs without
+	// them; the next build that knows them gets them again.
 	Gates map[string]bool `json:"gates,omitempty"`
 }
 
-// State is what a component runs as.
+// State is the state of a component.
 type State struct {
-	// SHA256 is that of the executable.
+	// SHA256 is the checksum of the executable.
 	SHA256 string `json:"sha256"`
-	// Version is what the build says it is, such as "v1.33.13"; empty if nobody knows.
+	// Version is what the build reports, such as "v1.33.13"; empty if unknown.
 	Version string `json:"version,omitempty"`
-	// Gates are those that are set, be it to their default.
+	// Gates are the gates that are set, even if to their default.
 	Gates map[string]bool `json:"gates,omitempty"`
-	// Image is the container's, for the pods of a daemon set.
+	// Image is the container's image, for the pods of a daemon set.
 	Image string `json:"image,omitempty"`
 }
 
-// Component returns what is known of a component of a node that was changed.
+// Component returns the change of a component of a node, if it was changed.
 func (c Changes) Component(node, component string) (ComponentChange, bool) {
 	change, ok := c[node].Components[component]
 	return change, ok
 }
 
-// With returns the changes with another one of a component of a node, or without one if it
-// is nil.
+// With returns a copy in which change replaces the change of a component of a node, or removes
+// it if change is nil.
 func (c Changes) With(node, component string, change *ComponentChange) Changes {
 	n := c[node]
 	components := make(map[string]ComponentChange)
@@ -93,7 +91,7 @@ func (c Changes) With(node, component string, change *ComponentChange) Changes {
 	return c.with(node, n)
 }
 
-// Cordon returns the changes with node cordoned or not.
+// Cordon returns a copy with node cordoned or not.
 func (c Changes) Cordon(node string, cordoned bool) Changes {
 	n := c[node]
 	n.Cordoned = cordoned
@@ -110,7 +108,7 @@ func (c Changes) with(node string, n NodeChanges) Changes {
 	return out
 }
 
-// Changes reads what was changed on the nodes: another podenv may have worked on them.
+// Changes reads the changes from the node: another podenv process may have made some.
 func (c *Cluster) Changes(ctx context.Context) (Changes, error) {
 	if c.record = c.docker.readRecord(ctx, c.name); c.record == nil {
 		return nil, c.halfMade()
@@ -118,7 +116,7 @@ func (c *Cluster) Changes(ctx context.Context) (Changes, error) {
 	return c.record.Changes, nil
 }
 
-// SaveChanges records what was changed on the nodes.
+// SaveChanges saves the changes in the record.
 func (c *Cluster) SaveChanges(ctx context.Context, changes Changes) error {
 	c.record.Changes = changes
 	return c.save(ctx)
@@ -128,9 +126,8 @@ func (c *Cluster) halfMade() error {
 	return fmt.Errorf("cluster %s is half-made: run `%s`", c.name, c.command("up"))
 }
 
-// differs says in which way a cluster made as r says is not the one that want
-// describes; empty if it is.
-func (r *record) differs(want *record) string {
+// difference describes how a cluster with the record r differs from want; "" if it does not.
+func (r *record) difference(want *record) string {
 	switch {
 	case r.ImageID != want.ImageID:
 		return fmt.Sprintf("its node image is %s, not %s", r.image(), want.image())
@@ -149,17 +146,17 @@ func (r *record) differs(want *record) string {
 	return ""
 }
 
-// image names the node image so that two with the same reference differ.
+// image names the node image. The name also tells images with the same reference apart.
 func (r *record) image() string {
 	id := strings.TrimPrefix(r.ImageID, "sha256:")
 	return fmt.Sprintf("%s (%.12s)", r.NodeImage, id)
 }
 
-// recordFile is the copy of the record below _output.
+// recordFile returns the path of the record's copy in _output.
 func recordFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
-// save writes the record under _output, for when the node is gone, and onto the
-// node, for when _output is gone.
+// save writes the record to _output, for when the node is gone, and to the node, for when
+// _output is gone.
 func (c *Cluster) save(ctx context.Context) error {
 	data, err := json.MarshalIndent(c.record, "", "  ")
 	if err != nil {
@@ -174,8 +171,8 @@ func (c *Cluster) save(ctx context.Context) error {
 	return c.docker(ctx, "cp", recordFile(c.dir), controlPlane(c.name)+":"+recordPath).Run()
 }
 
-// readRecord reads the record from the control-plane node of the cluster called
-// name, which may be stopped. It is nil if none can be read.
+// readRecord reads the record from the control-plane node of the cluster called name, which
+// may be stopped. It returns nil if there is no readable record.
 func (d docker) readRecord(ctx context.Context, name string) *record {
 	archive, err := d(ctx, "cp", controlPlane(name)+":"+recordPath, "-").Output()
 	if err != nil {
@@ -188,7 +185,7 @@ func (d docker) readRecord(ctx context.Context, name string) *record {
 	return decodeRecord(files)
 }
 
-// readRecordFile reads the record under _output; nil if none can be read.
+// readRecordFile reads the record's copy in _output. It returns nil if it cannot.
 func readRecordFile(dir string) *record {
 	f, err := os.Open(recordFile(dir))
 	if err != nil {
@@ -198,7 +195,7 @@ func readRecordFile(dir string) *record {
 	return decodeRecord(f)
 }
 
-// decodeRecord reads a record; nil if it is none of a cluster.
+// decodeRecord reads a record. It returns nil if r has no record of a cluster.
 func decodeRecord(r io.Reader) *record {
 	out := new(record)
 	if json.NewDecoder(r).Decode(out) != nil || out.ImageID == "" {

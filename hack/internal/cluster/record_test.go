@@ -32,13 +32,13 @@ func TestAClusterDiffersFromWhatIsAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			have := *want
 			test.change(&have)
-			if why := have.differs(want); (why == "") != (test.why == "") || !strings.Contains(why, test.why) {
+			if why := have.difference(want); (why == "") != (test.why == "") || !strings.Contains(why, test.why) {
 				t.Errorf("differs says %q, want %q", why, test.why)
 			}
 		})
 	}
 	for port, differs := range map[int]bool{6443: false, 6444: true, 0: true} {
-		if why := (&record{APIServerPort: port}).differs(&record{APIServerPort: 6443}); (why != "") != differs {
+		if why := (&record{APIServerPort: port}).difference(&record{APIServerPort: 6443}); (why != "") != differs {
 			t.Errorf("a cluster at port %d where 6443 is asked for: %q", port, why)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,21 +20,20 @@ import (
 )
 
 const (
-	// requestTime is how long one request to the API server may take.
-	requestTime = 10 * time.Second
-	// settleTime is how long a container has to run after a failure until its pod counts
-	// as ready: one without a probe is that whenever it has just been started.
-	settleTime = 10 * time.Second
+	requestTimeout = 10 * time.Second
+	// minReadyTime is how long a container must run after a failure before its pod counts as
+	// ready: a container without a probe is ready as soon as it is started.
+	minReadyTime = 10 * time.Second
 	// logLines is how many of the last lines of a container's log an error shows.
 	logLines = 5
 )
 
-// WaitServing waits until pods can be created and will run: the API server is
-// ready, so are all nodes and the pods and controllers of kube-system, the default
-// service account is there, and the gates are as asked for in the API server and
-// every kubelet that runs. Its error says what it waited for last.
+// WaitServing waits until pods can be created and will run: the API server, all nodes, and
+// the pods and controllers of kube-system are ready, the default service account exists, and
+// the API server and every kubelet run with the requested gates. Its error says what it waited
+// for last.
 func (c *Cluster) WaitServing(ctx context.Context, step *progress.Step) error {
-	return c.waitServing(ctx, readyTime, step)
+	return c.waitServing(ctx, readyTimeout, step)
 }
 
 func (c *Cluster) waitServing(ctx context.Context, limit time.Duration, step *progress.Step) error {
@@ -61,13 +61,12 @@ func (c *Cluster) waitServing(ctx context.Context, limit time.Duration, step *pr
 	return nil
 }
 
-// serving checks a cluster, what depends on nothing first. An error names what it has to
-// wait for.
+// serving checks a cluster in the order of dependencies. An error names what to wait for.
 type serving struct {
 	client kubernetes.Interface
 	nodes  int
 	gates  map[string]bool
-	logs   map[string]string // ends of logs, by the pod and the restart that they are from
+	logs   map[string]string // the last log that was read, by pod, container and restart count
 }
 
 func (s *serving) check(ctx context.Context) error {
@@ -108,7 +107,7 @@ func (s *serving) nodesReady(ctx context.Context) error {
 	return nil
 }
 
-// NodeReady is the node's condition Ready; only a message if it has none.
+// NodeReady returns the node's condition Ready, or a condition with only a message.
 func NodeReady(n *corev1.Node) corev1.NodeCondition {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
@@ -137,7 +136,7 @@ func (s *serving) pods(ctx context.Context) error {
 	return nil
 }
 
-// phase is the pod's, with the reason why it was not scheduled.
+// phase returns the pod's phase, with the reason if it is not scheduled.
 func phase(p *corev1.Pod) string {
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -147,43 +146,41 @@ func phase(p *corev1.Pod) string {
 	return string(p.Status.Phase)
 }
 
-// failedContainer is the status of a container that has failed or cannot start; nil if
-// there is none.
+// failedContainer returns the status of a container that has failed or cannot start, or nil.
 func failedContainer(p *corev1.Pod) *corev1.ContainerStatus {
-	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
-		for i := range statuses {
-			waits := statuses[i].State.Waiting
-			starts := waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing"
-			if ended := lastEnd(&statuses[i]); !starts || ended != nil && ended.ExitCode != 0 {
-				return &statuses[i]
-			}
+	for _, status := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		waits := status.State.Waiting
+		starts := waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing"
+		if ended := lastTermination(&status); !starts || ended != nil && ended.ExitCode != 0 {
+			return &status
 		}
 	}
 	return nil
 }
 
-// lastEnd is how a container ended the last time; nil if it never has.
-func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+// lastTermination returns a container's last termination, or nil.
+func lastTermination(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	if status.State.Terminated != nil {
 		return status.State.Terminated
 	}
 	return status.LastTerminationState.Terminated
 }
 
-// settled says whether a container that has failed runs for long enough since.
+// settled says whether a container has run for minReadyTime since it failed.
 func settled(status *corev1.ContainerStatus) bool {
 	running := status.State.Running
-	return running != nil && time.Since(running.StartedAt.Time) >= settleTime
+	return running != nil && time.Since(running.StartedAt.Time) >= minReadyTime
 }
 
-// notReady says why a container of a pod does not run, with the end of its log.
+// notReady returns an error with the reason why a container does not run, and the end of its
+// log.
 func (s *serving) notReady(ctx context.Context, p *corev1.Pod, status *corev1.ContainerStatus) error {
 	var reasons []string
 	if waits := status.State.Waiting; waits != nil {
 		reasons = append(reasons, strings.TrimSuffix(waits.Reason+": "+waits.Message, ": "))
 	}
 	log := ""
-	if ended := lastEnd(status); ended != nil {
+	if ended := lastTermination(status); ended != nil {
 		reasons = append(reasons, fmt.Sprintf("it ended with exit status %d (%s) and was restarted %d times", ended.ExitCode, ended.Reason, status.RestartCount))
 		log = s.log(ctx, p, status)
 	}
@@ -193,8 +190,7 @@ func (s *serving) notReady(ctx context.Context, p *corev1.Pod, status *corev1.Co
 	}
 }
 
-// log is the end of the log of the last run of a container that failed; empty if it cannot
-// be read.
+// log returns the end of the log of a failed container's last run, or "".
 func (s *serving) log(ctx context.Context, p *corev1.Pod, status *corev1.ContainerStatus) string {
 	key := fmt.Sprintf("%s/%s/%d", p.UID, status.Name, status.RestartCount)
 	if log, ok := s.logs[key]; ok {
@@ -210,7 +206,7 @@ func (s *serving) log(ctx context.Context, p *corev1.Pod, status *corev1.Contain
 	return s.logs[key]
 }
 
-// podError is about a pod that is not ready since a container of it fails.
+// podError is an error about a pod that is not ready because a container fails.
 type podError struct{ pod, log string }
 
 func (e *podError) Error() string {
@@ -224,18 +220,17 @@ func (e *podError) Error() string {
 	return text
 }
 
-// oneLine is the first line of an error, or of one about a pod its reason with the last
-// line of the log.
+// oneLine returns the first line of an error, for a podError with the last line of the log.
 func oneLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	if e := (*podError)(nil); errors.As(err, &e) && e.log != "" {
+	if e, ok := errors.AsType[*podError](err); ok && e.log != "" {
 		return line + ": " + lastLines(e.log, 1)
 	}
 	return line
 }
 
-// controllers checks that kube-proxy, cluster DNS and routes have all the pods that
-// they should: pods that do not exist yet are not in a list of pods.
+// controllers checks that kube-proxy, cluster DNS and routes have all their pods: a list of
+// pods does not show those that do not exist yet.
 func (s *serving) controllers(ctx context.Context) error {
 	sets, err := s.client.AppsV1().DaemonSets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -262,7 +257,7 @@ func (s *serving) controllers(ctx context.Context) error {
 	return nil
 }
 
-// serviceAccount checks for the account without which no pod is admitted.
+// serviceAccount checks for the default account: without it no pod is admitted.
 func (s *serving) serviceAccount(ctx context.Context) error {
 	_, err := s.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	if err != nil {
@@ -271,8 +266,8 @@ func (s *serving) serviceAccount(ctx context.Context) error {
 	return nil
 }
 
-// gatesSet checks the gates of what runs. A component cannot change them while it
-// runs, so that a wrong one is fatal.
+// gatesSet checks the gates of running components. They cannot change, so that a wrong gate
+// ends the wait.
 func (s *serving) gatesSet(ctx context.Context) error {
 	if len(s.gates) == 0 {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// checkUnused returns an error with ErrInUse in its chain if recreating the cluster,
-// because it differs, would lose what somebody runs on it. A half-made cluster was never
-// given to anybody.
-func (c *Cluster) checkUnused(ctx context.Context, differs error, recreate bool) error {
+// checkNotInUse returns an error with ErrInUse in its chain if somebody runs something on the
+// cluster that a recreation would lose. mismatch is the reason to recreate it. Nobody uses a
+// half-made cluster.
+func (c *Cluster) checkNotInUse(ctx context.Context, mismatch error, recreate bool) error {
 	if recreate || c.record == nil {
 		return nil
 	}
@@ -31,26 +31,26 @@ func (c *Cluster) checkUnused(ctx context.Context, differs error, recreate bool)
 		used = "what the API server does not list: " + err.Error()
 	}
 	return fmt.Errorf("cluster %s: %w: %w\n  it would lose %s\n  to lose it: `%s --recreate`; to keep it: choose another name with --name",
-		c.name, ErrInUse, differs, used, c.command("up"))
+		c.name, ErrInUse, mismatch, used, c.command("up"))
 }
 
 // Objects that every new cluster has.
 var (
 	builtInNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system", "local-path-storage"}
 	builtInObjects    = []string{"configmaps kube-root-ca.crt", "endpoints kubernetes", "endpointslices kubernetes", "serviceaccounts default", "services kubernetes"}
-	// passing are the resources whose objects come from components.
-	passing = []string{"events", "leases"}
+	// transientResources have objects that components create.
+	transientResources = []string{"events", "leases"}
 )
 
-// inUse names something that a person has put on the cluster: another namespace, or an
-// object in the namespace default. It is empty if there is nothing.
+// inUse returns the name of something that a user has created: a namespace, or an object in
+// the namespace default. It returns "" if there is nothing.
 func (c *Cluster) inUse(ctx context.Context) (string, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
 		return "", err
 	}
-	config.Timeout = requestTime
-	config.WarningHandler = rest.NoWarnings{} // of resources that are deprecated
+	config.Timeout = requestTimeout
+	config.WarningHandler = rest.NoWarnings{} // about deprecated resources
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return "", err
@@ -78,7 +78,7 @@ func (c *Cluster) inUse(ctx context.Context) (string, error) {
 			return "", err
 		}
 		for _, resource := range list.APIResources {
-			if slices.Contains(passing, resource.Name) {
+			if slices.Contains(transientResources, resource.Name) {
 				continue
 			}
 			objects, err := client.Resource(version.WithResource(resource.Name)).Namespace(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
