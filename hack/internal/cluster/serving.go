@@ -292,7 +292,7 @@ func (s *serving) gatesOf(ctx context.Context, component, path string) error {
 	if err != nil {
 		return fmt.Errorf("the metrics of %s: %w", component, err)
 	}
-	have, err := gates.Parse(metrics)
+	have, err := gates.FromMetrics(metrics)
 	if err != nil {
 		return fmt.Errorf("%s: %w", component, err)
 	}

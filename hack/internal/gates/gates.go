@@ -1,5 +1,5 @@
-// Package gates reads and writes feature gates as Kubernetes' components do: in flags, in
-// metrics and in what a component says when it refuses one.
+// Package gates reads and writes feature gates in the formats of Kubernetes' components:
+// flags, metrics, and the error for a gate that a component refuses.
 package gates
 
 import (
@@ -28,8 +28,8 @@ func List(gates map[string]bool) []string {
 
 var refusal = regexp.MustCompile(`unrecognized feature gate: \w+|cannot set feature gate \w+ to \w+, feature is locked to \w+`)
 
-// Refusal returns what a component that ended with err says of a gate that it does not
-// take; empty if it says nothing of one.
+// Refusal returns the part of err, a component's failure, that says which gate it refuses; ""
+// if there is none.
 func Refusal(err error) string {
 	if err == nil {
 		return ""
@@ -37,8 +37,8 @@ func Refusal(err error) string {
 	return refusal.FindString(err.Error())
 }
 
-// Parse returns which gates are on from the metrics of a component.
-func Parse(metrics []byte) (map[string]bool, error) {
+// FromMetrics returns the gates in the metrics of a component, and whether they are on.
+func FromMetrics(metrics []byte) (map[string]bool, error) {
 	reported, err := featuregates.FromMetrics(bytes.NewReader(metrics))
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Parse(metrics []byte) (map[string]bool, error) {
 	return gates, nil
 }
 
-// Compare returns an error that names the gates of a component that are not as wanted.
+// Compare returns an error that names the gates of a component that differ from want.
 func Compare(component string, want, have map[string]bool) error {
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {

@@ -52,7 +52,7 @@ func (t *target) get(ctx context.Context, path string) ([]byte, error) {
 var metricVersion = regexp.MustCompile(`(?m)^kubernetes_build_info\{(?:[^}]*,)?git_version="([^"]+)"`)
 
 func parseMetrics(metrics []byte) (runningState, error) {
-	known, err := gates.Parse(metrics)
+	known, err := gates.FromMetrics(metrics)
 	if err != nil {
 		return runningState{}, err
 	}

@@ -11,33 +11,33 @@ import (
 // Interval is how often a condition is checked.
 const Interval = 200 * time.Millisecond
 
-// Fatal wraps an error that waiting longer does not fix.
+// Fatal wraps an error that ends the wait.
 type Fatal struct{ error }
 
-// Stop returns err as one that ends the wait.
+// Stop returns err as a Fatal: waiting longer does not fix it.
 func Stop(err error) error { return Fatal{err} }
 
 // Unwrap returns the wrapped error.
 func (f Fatal) Unwrap() error { return f.error }
 
-// Until calls try until it returns nil. It gives up when ctx ends, after limit, or when
-// the error of try is Fatal. Its own error is then the last one of try, which names the
-// condition.
-func Until(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, limit)
+// Until calls check every Interval until it returns nil. It gives up when ctx ends, after
+// timeout, or if the error of check is Fatal. After timeout, its error wraps the last one of
+// check, which names the condition.
+func Until(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
 	var last error
 	for {
-		err := try(limited)
+		err := check(limited)
 		if err == nil {
 			return nil
 		}
-		if f := (Fatal{}); errors.As(err, &f) {
-			return f.error
+		if fatal, ok := errors.AsType[Fatal](err); ok {
+			return fatal.error
 		}
-		// The attempt that the deadline cut off says less than the one before it.
+		// An error from the deadline itself says less than the one before.
 		if limited.Err() == nil || last == nil {
 			last = err
 		}
@@ -46,7 +46,7 @@ func Until(ctx context.Context, limit time.Duration, try func(context.Context) e
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("still waiting after %s: %w", limit, last)
+			return fmt.Errorf("still waiting after %s: %w", timeout, last)
 		case <-tick.C:
 		}
 	}

@@ -16,13 +16,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// poll is the time between two requests about a pod. A variable, so that unit tests
-// need not wait.
+// poll is the interval of requests about a pod. Unit tests shorten it.
 var poll = 300 * time.Millisecond
 
 // runPod runs pod to its end and returns what its main container saw.
 func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) (*Story, error) {
-	if err := remove(ctx, pods, pod.Name); err != nil {
+	if err := deleteAndWait(ctx, pods, pod.Name); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -31,8 +30,8 @@ func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) (*Story
 		return nil, err
 	}
 	// Also after Ctrl-C, when ctx has ended.
-	defer func() { _ = startDeletion(context.WithoutCancel(ctx), pods, pod.Name) }()
-	if err := awaitEnd(ctx, pods, pod.Name); err != nil {
+	defer func() { _ = startDelete(context.WithoutCancel(ctx), pods, pod.Name) }()
+	if err := waitForEnd(ctx, pods, pod.Name); err != nil {
 		return nil, err
 	}
 	story := describe(pod)
@@ -46,7 +45,7 @@ func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) (*Story
 	return story, story.check()
 }
 
-// check returns an error if a variable that the container takes from a file is not set.
+// check returns an error if a variable from an env file is missing or empty.
 func (s *Story) check() error {
 	for _, name := range s.FromFile {
 		if !slices.ContainsFunc(s.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") && entry != name+"=" }) {
@@ -71,7 +70,7 @@ func create(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) error {
 	return cmp.Or(last, err)
 }
 
-func awaitEnd(ctx context.Context, pods typedv1.PodInterface, name string) error {
+func waitForEnd(ctx context.Context, pods typedv1.PodInterface, name string) error {
 	var last *v1.Pod
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
@@ -87,8 +86,7 @@ func awaitEnd(ctx context.Context, pods typedv1.PodInterface, name string) error
 	return err
 }
 
-// Failure returns an error for a pod that will not succeed by itself, which says what
-// to do; nil for one that may.
+// Failure returns an error that says what to do if the pod cannot succeed any more, or nil.
 func Failure(pod *v1.Pod) error {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		waiting := status.State.Waiting
@@ -108,9 +106,9 @@ func Failure(pod *v1.Pod) error {
 	return nil
 }
 
-// remove deletes the pod called name, if there is one, and waits until it is gone.
-func remove(ctx context.Context, pods typedv1.PodInterface, name string) error {
-	if err := startDeletion(ctx, pods, name); err != nil {
+// deleteAndWait deletes the pod called name, if it exists, and waits until it is gone.
+func deleteAndWait(ctx context.Context, pods typedv1.PodInterface, name string) error {
+	if err := startDelete(ctx, pods, name); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -128,7 +126,7 @@ func remove(ctx context.Context, pods typedv1.PodInterface, name string) error {
 	return nil
 }
 
-func startDeletion(ctx context.Context, pods typedv1.PodInterface, name string) error {
+func startDelete(ctx context.Context, pods typedv1.PodInterface, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	err := pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(1))})

@@ -30,7 +30,7 @@ func TestPresetThatIsNotSeenIsAnError(t *testing.T) {
 
 func TestPrintInjected(t *testing.T) {
 	var out strings.Builder
-	PrintInjected(&out, &Injected{Preset: "p", Pod: "website", Container: "c", Added: added(v1.Container{
+	PrintInjected(&out, &Injected{Preset: "p", Pod: "website", Container: "c", Added: injectedInto(v1.Container{
 		Env:          []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}},
 		VolumeMounts: []v1.VolumeMount{{Name: "v", MountPath: "/cache"}, {Name: "t", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}},
 	})})

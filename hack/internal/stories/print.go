@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// parse reads an environment, be it the JSON of the envdump image or the lines of env.
+// parse parses an environment: the JSON of the envdump image, or the lines of env.
 func parse(log string) ([]string, error) {
 	if !strings.HasPrefix(log, "{") {
 		return strings.Split(strings.TrimRight(log, "\n"), "\n"), nil
@@ -20,8 +20,7 @@ func parse(log string) ([]string, error) {
 	return document.Env, nil
 }
 
-// Print writes the stories for a person: what each container saw, first the variables
-// that came from env files.
+// Print writes what each container saw as text: first the variables from env files.
 func Print(w io.Writer, stories []Story) {
 	for _, story := range stories {
 		fmt.Fprintf(w, "%s: container %s (%s) saw\n", strings.TrimSuffix(story.Manifest, ".yaml"), story.Container, story.Image)
@@ -37,7 +36,7 @@ func Print(w io.Writer, stories []Story) {
 	}
 }
 
-// rank is 0 for a variable that came from an env file and 1 for any other.
+// rank is 0 for a variable from an env file and 1 for any other.
 func rank(story Story, entry string) int {
 	name, _, _ := strings.Cut(entry, "=")
 	if slices.Contains(story.FromFile, name) {

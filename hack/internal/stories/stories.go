@@ -1,5 +1,5 @@
-// Package stories runs KEP-3721's user stories as real pods, from the manifests that a
-// person can kubectl apply, and shows the environment that their containers saw.
+// Package stories runs KEP-3721's user stories as real pods, from manifests that also work
+// with kubectl apply, and shows the environment that their containers saw.
 package stories
 
 import (
@@ -18,29 +18,29 @@ import (
 	"podenv.dev/test/manifests"
 )
 
-// timeout is how long one story's pod has from its creation to its end.
+// timeout is how long one story's pod may take from its creation to its end.
 const timeout = time.Minute
 
-// Story is what one story's pod showed.
+// Story is the result of one story.
 type Story struct {
 	Manifest  string   // file name below test/manifests
 	Pod       string   // name, in the namespace default
 	Container string   // the one that consumes the env file
 	Image     string   // of the container
-	FromFile  []string // names of the variables that the container takes from env files
-	Env       []string // NAME=VALUE, what the container saw
+	FromFile  []string // names of the variables from env files
+	Env       []string // the environment that the container saw, as NAME=VALUE
 }
 
-// Run runs the stories, all at once, and returns what their containers saw. Pods that an
-// earlier run left are replaced. A container that did not see a variable from its env file
-// is an error.
+// Run runs the stories in parallel, and returns what their containers saw. It replaces pods of
+// an earlier run. It returns an error if a container does not see a variable from its env
+// file.
 func Run(ctx context.Context, client kubernetes.Interface, step *progress.Step) ([]Story, error) {
 	files, err := manifestsFor(client)
 	if err != nil {
 		return nil, err
 	}
 	step.Now("running %s", strings.Join(files, " and "))
-	shown := make([]Story, len(files))
+	results := make([]Story, len(files))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, manifest := range files {
 		group.Go(func() error {
@@ -53,14 +53,14 @@ func Run(ctx context.Context, client kubernetes.Interface, step *progress.Step) 
 				return fmt.Errorf("test/manifests/%s: %w", manifest, err)
 			}
 			story.Manifest = manifest
-			shown[i] = *story
+			results[i] = *story
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return shown, nil
+	return results, nil
 }
 
 // manifestsFor returns the manifests whose env files the kubelets of the cluster can read.
@@ -76,7 +76,7 @@ func manifestsFor(client kubernetes.Interface) ([]string, error) {
 	return manifests.Stories, err
 }
 
-// describe is what pod's manifest says about its story.
+// describe returns the part of a Story that is in the manifest.
 func describe(pod *v1.Pod) *Story {
 	container := pod.Spec.Containers[0]
 	story := &Story{Pod: pod.Name, Container: container.Name, Image: container.Image}

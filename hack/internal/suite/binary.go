@@ -12,8 +12,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// build compiles the suite called name and returns the test binary, a copy in dir that no
-// other run replaces. The go command links again only what has changed.
+// build compiles the suite called name, and returns a copy of the test binary in dir, which
+// no other run replaces. The go command links only if something has changed.
 func build(ctx context.Context, l layout.Layout, name, dir string, step *progress.Step) (string, error) {
 	if _, err := os.Stat(filepath.Join(l.Root, "test", "e2e", name)); err != nil || name != filepath.Base(name) {
 		return "", fmt.Errorf("no suite %q in test/e2e", name)

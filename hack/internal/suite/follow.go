@@ -9,67 +9,64 @@ import (
 )
 
 var (
-	planned = regexp.MustCompile(`^Will run (\d+) of \d+ specs`)
-	ended   = regexp.MustCompile(`^(•|S|P)( \[[A-Z ]+\])? \[[0-9.]+ seconds\]`)
+	specCount  = regexp.MustCompile(`^Will run (\d+) of \d+ specs`)
+	specResult = regexp.MustCompile(`^(•|S|P)( \[[A-Z ]+\])? \[[0-9.]+ seconds\]`)
+	// specStep matches a step of a spec; its start time is not in the group.
+	specStep = regexp.MustCompile(`^\s+STEP: (.*?)( @ \S+ \S+)?$`)
+	// separator is the line between specs.
+	separator = regexp.MustCompile(`^-{30}$`)
+	// labels match what the framework and Ginkgo add to the text of a spec.
+	labels = regexp.MustCompile(`\[[^\]]*\]\s*`)
 )
 
-// by is a step of a spec, and when it began.
-var by = regexp.MustCompile(`^\s+STEP: (.*?)( @ \S+ \S+)?$`)
-
-// rule is what Ginkgo draws between specs.
-var rule = regexp.MustCompile(`^-{30}$`)
-
-// follower reads the lines of Ginkgo's verbose output, and says in the step how far the
-// specs are.
+// follower reads Ginkgo's verbose output line by line, and shows the progress of the specs in
+// step.
 type follower struct {
 	step    *progress.Step
-	planned string
+	total   string
 	done    int
 	failed  int
-	last    string // the line before
-	alone   string // the spec that runs alone, if one does
+	last    string // the previous line
+	running string // the spec that runs, if specs run one at a time
 }
 
 func (f *follower) line(line string) {
 	last := f.last
 	f.last = line
-	if match := planned.FindStringSubmatch(line); match != nil {
-		f.planned = match[1]
+	if match := specCount.FindStringSubmatch(line); match != nil {
+		f.total = match[1]
 		return
 	}
-	if match := ended.FindStringSubmatch(line); match != nil {
+	if match := specResult.FindStringSubmatch(line); match != nil {
 		f.done++
 		if strings.Contains(match[2], "FAILED") || strings.Contains(match[2], "PANICKED") || strings.Contains(match[2], "TIMEDOUT") {
 			f.failed++
 		}
-		f.alone = ""
-		f.say("")
+		f.running = ""
+		f.show("")
 		return
 	}
-	// Specs that run several at a time are named when they have ended, and one that runs
-	// alone when it begins.
+	// Ginkgo prints the name of a spec after its result if specs run in parallel, and when it
+	// starts if they do not.
 	switch isName := strings.HasPrefix(line, "[sig-"); {
-	case isName && ended.MatchString(last):
-		f.say(", last: " + shorten(line))
-	case isName && rule.MatchString(last):
-		f.alone = shorten(line)
-		f.say(", now: " + f.alone)
-	case f.alone != "":
-		if match := by.FindStringSubmatch(line); match != nil {
-			f.say(", now: " + f.alone + ": " + match[1])
+	case isName && specResult.MatchString(last):
+		f.show(", last: " + shortName(line))
+	case isName && separator.MatchString(last):
+		f.running = shortName(line)
+		f.show(", now: " + f.running)
+	case f.running != "":
+		if match := specStep.FindStringSubmatch(line); match != nil {
+			f.show(", now: " + f.running + ": " + match[1])
 		}
 	}
 }
 
-func (f *follower) say(what string) {
+func (f *follower) show(what string) {
 	failed := ""
 	if f.failed > 0 {
 		failed = fmt.Sprintf(", %d failed", f.failed)
 	}
-	f.step.Now("%d of %s specs%s%s", f.done, f.planned, failed, what)
+	f.step.Now("%d of %s specs%s%s", f.done, f.total, failed, what)
 }
 
-// tags are what the framework puts before and Ginkgo behind a spec's own words.
-var tags = regexp.MustCompile(`\[[^\]]*\]\s*`)
-
-func shorten(name string) string { return strings.TrimSpace(tags.ReplaceAllString(name, "")) }
+func shortName(name string) string { return strings.TrimSpace(labels.ReplaceAllString(name, "")) }

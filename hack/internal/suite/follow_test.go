@@ -11,6 +11,24 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
+// follow returns the log of a step that shows the progress of specs with the output.
+func follow(t *testing.T, output string) string {
+	t.Helper()
+	dir := t.TempDir()
+	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
+	if _, err := io.WriteString(run.Lines((&follower{step: step}).line), output); err != nil {
+		t.Fatal(err)
+	}
+	if err := step.End(nil); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "e2e.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(log)
+}
+
 // output is what Ginkgo prints with -v while specs run on several processes.
 const output = `Running Suite: EnvFiles - /suite
 Will run 3 of 70 specs
@@ -30,24 +48,13 @@ S [SKIPPED] [0.001 seconds]
 `
 
 func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
-	dir := t.TempDir()
-	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
-	if _, err := io.WriteString(run.Lines((&follower{step: step}).line), output); err != nil {
-		t.Fatal(err)
-	}
-	if err := step.End(nil); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.ReadFile(filepath.Join(dir, "e2e.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := follow(t, output)
 	for _, want := range []string{
 		"# 1 of 3 specs, last: EnvFiles the user stories: story 1, it runs",
 		"# 2 of 3 specs, 1 failed, last: EnvFiles row 3 when there is no file",
 		"# 3 of 3 specs, 1 failed, last: EnvFiles kubectl explain",
 	} {
-		if !strings.Contains(string(log), want) {
+		if !strings.Contains(log, want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
 		}
 	}
@@ -70,21 +77,10 @@ const alone = `Will run 2 of 4 specs
 `
 
 func TestFollowerNamesTheSpecThatRunsAlone(t *testing.T) {
-	dir := t.TempDir()
-	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
-	if _, err := io.WriteString(run.Lines((&follower{step: step}).line), alone); err != nil {
-		t.Fatal(err)
-	}
-	if err := step.End(nil); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.ReadFile(filepath.Join(dir, "e2e.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := follow(t, alone)
 	for _, want := range []string{"# 0 of 2 specs, now: Version skew the first cell\n",
 		"# 0 of 2 specs, now: Version skew the first cell: walk 2 of 20, step 1: to stock:v1.32\n", "# 1 of 2 specs\n", "# 1 of 2 specs, now: Version skew the second cell"} {
-		if !strings.Contains(string(log), want) {
+		if !strings.Contains(log, want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
 		}
 	}

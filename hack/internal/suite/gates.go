@@ -2,8 +2,8 @@ package suite
 
 import "podenv.dev/featuregates"
 
-// Gates are the gates that a suite is about. podenv turns them on: a cluster of its own that
-// lost one must not pass by skipping.
+// Gates returns the gates that a suite tests. On podenv's own clusters they are required: a
+// cluster that lost one must not pass because specs are skipped.
 func Gates(suite string) []string {
 	switch suite {
 	case "relaxed":

@@ -23,10 +23,10 @@ import (
 )
 
 var (
-	// ErrFailed is returned by Run when a spec failed, or the set-up of the suite.
+	// ErrFailed is returned by Run if a spec failed, or the setup of the suite.
 	ErrFailed = errors.New("the suite failed")
-	// ErrNoSpecs is returned by Run when no spec ran, be it that none was selected or
-	// that all were skipped: such a run has proven nothing.
+	// ErrNoSpecs is returned by Run if no spec was selected or all were skipped: such a run
+	// proves nothing.
 	ErrNoSpecs = errors.New("no spec ran")
 )
 
@@ -37,42 +37,41 @@ type Options struct {
 	Context      string        // of the kubeconfig; its current one if empty
 	Focus        string        // regular expression of spec names; all if empty
 	LabelFilter  string        // Ginkgo label expression, e.g. "sig-node && !Slow"; all if empty
-	RequireGates []string      // specs that need one of these fail, rather than being skipped, where it is off
-	Kubectl      string        // kubectl of the series under test; specs of it are skipped if empty
+	RequireGates []string      // if one of these is off, the specs that need it fail and are not skipped
+	Kubectl      string        // kubectl of the series under test; its specs are skipped if empty
 	Podenv       string        // podenv itself, for specs that operate nodes; they are skipped if empty
-	Cluster      string        // the name that podenv has for the cluster, with Podenv
+	Cluster      string        // podenv's name of the cluster, with Podenv
 	Minor        string        // of the cluster, with Podenv
 	Walks        int           // how often the soak takes the kubelet up and down, with Podenv
-	Older        []string      // minors whose stock kubelets are tried beside it, oldest first, with Podenv
-	Newer        []string      // minors that the cluster goes on to, one after the other, with Podenv; their specs are skipped if empty
+	Older        []string      // minors whose stock kubelets are tested on the cluster, oldest first, with Podenv
+	Newer        []string      // minors to which the cluster is upgraded in turn, with Podenv; their specs are skipped if empty
 	Starts       int           // containers that start beside each kind of writer in the suite envfiles; 50 if zero
-	Procs        int           // specs at a time; 4 if zero: most of a spec is waiting for the kubelet
+	Procs        int           // specs in parallel; 4 if zero: a spec mostly waits for the kubelet
 	Timeout      time.Duration // of the whole run; 20 minutes if zero
 	SpecTimeout  time.Duration // of each spec; none if zero
 	JUnit        string        // file for the results; _output/e2e/<suite>.xml if empty
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	junit.Counts
 	JUnit  string // the file with the results, and the report of each failure
-	Report string // what the suite has to show beside them, in Markdown; often nothing
+	Report string // a Markdown report of the suite itself; often empty
 }
 
-// Run runs a suite. The step's log gets the whole output. The Result holds also where
-// the error is ErrFailed or ErrNoSpecs; any other error means that the suite could not
-// be run.
+// Run runs a suite. The step's log gets the whole output. The Result is also valid with
+// ErrFailed and ErrNoSpecs; any other error means that the suite could not be run.
 func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (Result, error) {
 	o, err := o.complete(l)
 	if err != nil {
 		return Result{}, err
 	}
 	step.Now("connecting to the cluster")
-	if err := reach(ctx, o.Kubeconfig, o.Context); err != nil {
+	if err := checkAPIServer(ctx, o.Kubeconfig, o.Context); err != nil {
 		return Result{}, err
 	}
-	// Ginkgo runs the binary in its folder, and specs run podenv there: it has to be in the
-	// checkout.
+	// Ginkgo runs the binary in the binary's folder. Specs run podenv there, so that the folder
+	// must be in the checkout.
 	if err := os.MkdirAll(l.Cache("e2e"), 0o755); err != nil {
 		return Result{}, err
 	}
@@ -85,7 +84,7 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	if err != nil {
 		return Result{}, err
 	}
-	// An old file must not pass for the result of a run that never wrote one.
+	// If a run writes no results, older ones must not be taken for them.
 	for _, file := range []string{o.JUnit, o.report()} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return Result{}, err
@@ -101,10 +100,10 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	if err != nil {
 		return Result{}, fmt.Errorf("the suite %s ended without results: %w", o.Suite, errors.Join(runErr, err))
 	}
-	return conclude(o, cases, runErr)
+	return newResult(o, cases, runErr)
 }
 
-// Validate returns an error for the first option that no run can have.
+// Validate returns an error for the first invalid option.
 func (o Options) Validate(l layout.Layout) error {
 	files, err := filepath.Glob(filepath.Join(l.Root, "test", "e2e", "*", "e2e_test.go"))
 	if err != nil {
@@ -134,7 +133,7 @@ func (o Options) Validate(l layout.Layout) error {
 	return nil
 }
 
-// complete fills in what o leaves open.
+// complete sets defaults, and makes paths absolute.
 func (o Options) complete(l layout.Layout) (Options, error) {
 	if o.Procs <= 0 {
 		o.Procs = 4
@@ -159,10 +158,10 @@ func (o Options) complete(l layout.Layout) (Options, error) {
 	return o, nil
 }
 
-// report is the file that the suite writes what it has to show to.
+// report returns the path of the suite's own report.
 func (o Options) report() string { return strings.TrimSuffix(o.JUnit, ".xml") + ".md" }
 
-// ginkgo returns the arguments of `go` that run the specs in binary.
+// ginkgo returns the arguments with which `go` runs the specs in binary.
 func (o Options) ginkgo(binary string) []string {
 	args := []string{"tool", "ginkgo", "run", "--no-color", "-v",
 		fmt.Sprintf("--procs=%d", o.Procs), "--timeout=" + o.Timeout.String(), "--label-filter=" + o.LabelFilter}
@@ -182,9 +181,8 @@ func (o Options) ginkgo(binary string) []string {
 	return args
 }
 
-// conclude turns the results of a run, and the error of the command, into what Run
-// returns.
-func conclude(o Options, cases []junit.Case, runErr error) (Result, error) {
+// newResult returns the result of Run from the test cases and the error of the command.
+func newResult(o Options, cases []junit.Case, runErr error) (Result, error) {
 	result := Result{Counts: junit.Count(cases), JUnit: o.JUnit}
 	report, err := os.ReadFile(o.report())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

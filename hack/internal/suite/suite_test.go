@@ -39,7 +39,7 @@ func TestConclude(t *testing.T) {
 		"the results say failed, ginkgo not": {[]junit.Case{failed}, nil, junit.Counts{Failed: 1}, ErrFailed, []string{"fails"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := conclude(Options{JUnit: "results.xml", Focus: "row 9"}, test.cases, test.runErr)
+			result, err := newResult(Options{JUnit: "results.xml", Focus: "row 9"}, test.cases, test.runErr)
 			if result.Counts != test.counts {
 				t.Errorf("counted %v, want %v", result.Counts, test.counts)
 			}

@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// reachTimeout is how long an API server has to say which version it is.
-const reachTimeout = 10 * time.Second
+// versionTimeout is how long an API server may take to return its version.
+const versionTimeout = 10 * time.Second
 
-// reach returns an error, with what to do about it, unless the API server of the
+// checkAPIServer returns an error, with what to do about it, unless the API server of the
 // kubeconfig answers.
-func reach(ctx context.Context, kubeconfig, kubecontext string) error {
+func checkAPIServer(ctx context.Context, kubeconfig, kubecontext string) error {
 	if kubeconfig == "" {
 		return errors.New("no kubeconfig: give one with --kubeconfig, or make a cluster with `podenv up`")
 	}
@@ -33,7 +33,7 @@ func reach(ctx context.Context, kubeconfig, kubecontext string) error {
 	if err != nil {
 		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	if _, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
 		return fmt.Errorf("the API server %s of kubeconfig %s does not answer: %w; is the cluster up? `podenv up` makes one", config.Host, kubeconfig, err)
