@@ -78,7 +78,7 @@ func waitForEnd(ctx context.Context, pods typedv1.PodInterface, name string) err
 			return false, err
 		}
 		last = pod
-		return pod.Status.Phase == v1.PodSucceeded, Failure(pod)
+		return pod.Status.Phase == v1.PodSucceeded, podFailure(pod)
 	})
 	if wait.Interrupted(err) && last != nil && context.Cause(ctx) == context.DeadlineExceeded {
 		return fmt.Errorf("pod %s is still %s after %s: `kubectl describe pod %[1]s` shows why", name, last.Status.Phase, timeout)
@@ -86,8 +86,8 @@ func waitForEnd(ctx context.Context, pods typedv1.PodInterface, name string) err
 	return err
 }
 
-// Failure returns an error that says what to do if the pod cannot succeed any more, or nil.
-func Failure(pod *v1.Pod) error {
+// podFailure returns an error that says what to do if the pod cannot succeed any more, or nil.
+func podFailure(pod *v1.Pod) error {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		waiting := status.State.Waiting
 		if waiting == nil {

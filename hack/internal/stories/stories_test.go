@@ -89,7 +89,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"the pod is running":            {v1.PodStatus{Phase: v1.PodRunning}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Failure(&v1.Pod{Status: test.status})
+			err := podFailure(&v1.Pod{Status: test.status})
 			if (err != nil) != (test.want != "") {
 				t.Fatalf("error %v", err)
 			}
