@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,6 +82,37 @@ func TestValidateName(t *testing.T) {
 	for name, valid := range tests {
 		if err := validateName(name); (err == nil) != valid {
 			t.Errorf("validateName(%q): %v", name, err)
+		}
+	}
+}
+
+func TestClusterWithPodPresetHasAllSwitches(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		c := Config{Name: "a", NodeImage: "b", Gates: map[string]bool{"PodPreset": on}}
+		k := c.kind()
+		if got := k.RuntimeConfig["settings.k8s.io/v1alpha1"] == "true"; got != on {
+			t.Errorf("gate %t: the API is on: %t", on, got)
+		}
+		if got := strings.Contains(strings.Join(k.KubeadmConfigPatches, "\n"), "enable-admission-plugins: NodeRestriction,PodPreset\n"); got != on {
+			t.Errorf("gate %t: the plugin is on: %t", on, got)
+		}
+	}
+}
+
+func TestClusterServesTheAPIsOfItsGates(t *testing.T) {
+	const policies, presets = "admissionregistration.k8s.io/v1beta1", "settings.k8s.io/v1alpha1"
+	for _, test := range []struct {
+		gates map[string]bool
+		want  map[string]string
+	}{
+		{nil, nil},
+		{map[string]bool{"ValidatingAdmissionPolicy": false, "PodPreset": false}, nil},
+		{map[string]bool{"ValidatingAdmissionPolicy": true}, map[string]string{policies: "true"}},
+		{map[string]bool{"ValidatingAdmissionPolicy": true, "PodPreset": true}, map[string]string{policies: "true", presets: "true"}},
+	} {
+		c := Config{Name: "a", NodeImage: "b", Gates: test.gates}
+		if got := c.kind().RuntimeConfig; !maps.Equal(got, test.want) {
+			t.Errorf("gates %v: the runtime config is %v, want %v", test.gates, got, test.want)
 		}
 	}
 }

@@ -19,15 +19,15 @@ func podenvConfig() Config {
 	return Config{Name: "podenv", NodeImage: "podenv-node", Workers: 1}
 }
 
-// othersNetwork is where other people's clusters are.
-const othersNetwork = "kind"
+// foreignNetwork is the network of other people's clusters.
+const foreignNetwork = "kind"
 
-// nothingLeft checks that the engine and _output are as before a Create.
-func nothingLeft(t *testing.T, f fakeDocker, outputs ...string) {
+// checkNothingLeft checks that the engine and _output are as before a Create.
+func checkNothingLeft(t *testing.T, f fakeDocker, outputs ...string) {
 	t.Helper()
 	for _, kind := range []string{"containers", "networks"} {
 		left := f.names(t, kind)
-		if left = slices.DeleteFunc(left, func(name string) bool { return name == othersNetwork }); len(left) > 0 {
+		if left = slices.DeleteFunc(left, func(name string) bool { return name == foreignNetwork }); len(left) > 0 {
 			t.Errorf("%s left: %q", kind, left)
 		}
 	}
@@ -121,7 +121,7 @@ func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
 					t.Errorf("error does not have %q:\n%v", want, err)
 				}
 			}
-			nothingLeft(t, f, open(l, e, cfg.Name).dir)
+			checkNothingLeft(t, f, open(l, e, cfg.Name).dir)
 		})
 	}
 }
@@ -189,7 +189,7 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("Create goes on after its context has ended")
 	}
-	nothingLeft(t, f, open(l, e, "podenv").dir, filepath.Join(l.Logs(), "cluster-podenv"))
+	checkNothingLeft(t, f, open(l, e, "podenv").dir, filepath.Join(l.Logs(), "cluster-podenv"))
 }
 
 func TestFindAndDelete(t *testing.T) {
@@ -206,7 +206,7 @@ func TestFindAndDelete(t *testing.T) {
 		t.Run(name+" is found without _output and deleted", func(t *testing.T) {
 			f, l, e := newFakeDocker(t)
 			f.write(t, "networks/kind-podenv", "--driver=bridge")
-			f.write(t, "networks/"+othersNetwork, "--driver=bridge")
+			f.write(t, "networks/"+foreignNetwork, "--driver=bridge")
 			node := fakeNode("podenv", "podenv-control-plane", "control-plane", true)
 			if test.record != "" {
 				node.Files = map[string]string{recordPath: test.record}
@@ -223,7 +223,7 @@ func TestFindAndDelete(t *testing.T) {
 			if err := c.Delete(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			nothingLeft(t, f, open(l, e, "podenv").dir)
+			checkNothingLeft(t, f, open(l, e, "podenv").dir)
 			if networks := f.names(t, "networks"); len(networks) != 1 {
 				t.Errorf("networks: %q, want that of other people", networks)
 			}
@@ -310,7 +310,7 @@ func TestTracesOfAClusterWhoseNodesAreGoneAreDeleted(t *testing.T) {
 	if left, err := os.ReadFile(kubeconfig); err != nil || strings.Contains(string(left), "podenv") {
 		t.Errorf("the kubeconfig has, %v,\n%s", err, left)
 	}
-	nothingLeft(t, f, open(l, e, "podenv").dir)
+	checkNothingLeft(t, f, open(l, e, "podenv").dir)
 }
 
 func TestCreateWithAGateThatIsRefusedKeepsTheClusterThatIsThere(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// A process of this test binary that is called docker is a fake of it, which keeps
-// its state in the folder $FAKE_DOCKER.
+// If this test binary is started as docker, it is a fake docker with its state in the folder
+// $FAKE_DOCKER.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "docker" {
 		if err := (fakeDocker{os.Getenv("FAKE_DOCKER")}).run(os.Args[1:]); err != nil {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 // fakeDocker is the state of a container engine: files in a folder.
 type fakeDocker struct{ dir string }
 
-// newFakeDocker puts a fake docker first in PATH, with a node image, and returns a
-// repository to use it from.
+// newFakeDocker puts a fake docker, which has a node image, first in PATH. It also returns an
+// empty repository.
 func newFakeDocker(t *testing.T) (fakeDocker, layout.Layout, *engine.Engine) {
 	t.Helper()
 	self, err := os.Executable()
@@ -67,7 +67,7 @@ func (f fakeDocker) write(t testing.TB, name, content string) {
 	}
 }
 
-// add makes a container beside kind and this package.
+// add creates a container directly, without kind and this package.
 func (f fakeDocker) add(t testing.TB, c fakeContainer) {
 	t.Helper()
 	data, err := json.Marshal(c)
@@ -77,7 +77,7 @@ func (f fakeDocker) add(t testing.TB, c fakeContainer) {
 	f.write(t, "containers/"+c.Name, string(data))
 }
 
-// names lists what there is of a kind of object: containers or networks.
+// names lists the objects of a kind: containers or networks.
 func (f fakeDocker) names(t testing.TB, kind string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, kind))
@@ -105,7 +105,7 @@ func (c fakeContainer) ID() string               { return c.Name }
 func (c fakeContainer) Names() string            { return c.Name }
 func (c fakeContainer) Label(name string) string { return c.Labels[name] }
 
-// fakeNode is a node as kind makes it, marked as ours or not.
+// fakeNode returns a node as kind creates it, marked as ours or not.
 func fakeNode(cluster, name, role string, ours bool) fakeContainer {
 	c := fakeContainer{
 		Name:    name,
@@ -157,12 +157,9 @@ func (f fakeDocker) run(args []string) error {
 	case "network ls":
 		return f.networks(rest)
 	case "network create":
-		if _, err := os.Stat(filepath.Join(f.dir, "fail/ipv6")); err == nil && slices.Contains(rest, "--ipv6") {
-			return errors.New("Error response from daemon: Cannot read IPv6 setup for bridge") //nolint:staticcheck // docker's words
-		}
 		name := rest[len(rest)-1]
 		if _, err := os.Stat(filepath.Join(f.dir, "networks", name)); err == nil {
-			name += " again" // docker makes another of that name
+			name += " again" // docker creates another network with that name
 		}
 		return os.WriteFile(filepath.Join(f.dir, "networks", name), []byte(strings.Join(rest, " ")), 0o644)
 	case "network rm":
@@ -219,7 +216,7 @@ func (f fakeDocker) container(name string) (c fakeContainer, err error) {
 	return c, json.Unmarshal(data, &c)
 }
 
-// save writes beside and renames: the fake's processes run at the same time.
+// save replaces the file atomically, because processes of the fake run in parallel.
 func (f fakeDocker) save(c fakeContainer) error {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -324,7 +321,7 @@ func (f fakeDocker) runContainer(args []string) error {
 	return f.save(c)
 }
 
-// kubelet is the node image's, run without a configuration.
+// kubelet is the node image's kubelet, started without a configuration.
 func (f fakeDocker) kubelet() error {
 	says, err := os.ReadFile(filepath.Join(f.dir, "fail/kubelet"))
 	if err != nil {
@@ -377,8 +374,8 @@ func (f fakeDocker) copy(from, to string) error {
 	return w.Close()
 }
 
-// exec has kubeadm wait until its node is gone: the tests stop there. The other commands
-// are those that kind runs before.
+// exec blocks in kubeadm until the node is deleted, because the tests stop there. It also knows
+// the commands that kind runs before.
 func (f fakeDocker) exec(args []string) error {
 	args = slices.DeleteFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	node, command := args[0], args[1:]

@@ -17,8 +17,8 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// newlyMade is the API of a cluster that has what every new one has.
-func newlyMade() apiServer {
+// newClusterAPI returns the API of a new cluster, with its built-in objects.
+func newClusterAPI() apiServer {
 	list := func(verbs ...string) metav1.APIResource {
 		return metav1.APIResource{Namespaced: true, Verbs: append(verbs, "list")}
 	}
@@ -53,8 +53,9 @@ func objects(names ...string) metav1.PartialObjectMetadataList {
 	return list
 }
 
-// served is a whole cluster whose API server is api; none answers if it is nil.
-func served(t *testing.T, api apiServer) (fakeDocker, layout.Layout, *engine.Engine) {
+// fakeCluster adds a complete cluster whose API server is api, or does not answer if api is
+// nil.
+func fakeCluster(t *testing.T, api apiServer) (fakeDocker, layout.Layout, *engine.Engine) {
 	t.Helper()
 	f, l, e := newFakeDocker(t)
 	server := httptest.NewServer(api)
@@ -76,7 +77,7 @@ func served(t *testing.T, api apiServer) (fakeDocker, layout.Layout, *engine.Eng
 
 func TestAClusterIsRecreatedOnlyIfNothingRunsOnItOrARecreationIsAskedFor(t *testing.T) {
 	with := func(path string, answer any) apiServer {
-		api := newlyMade()
+		api := newClusterAPI()
 		api[path] = answer
 		return api
 	}
@@ -87,7 +88,7 @@ func TestAClusterIsRecreatedOnlyIfNothingRunsOnItOrARecreationIsAskedFor(t *test
 		recreate bool
 		keeps    string // what the error says would be lost; empty: it is recreated
 	}{
-		"one that was just made":                      {api: newlyMade()},
+		"one that was just made":                      {api: newClusterAPI()},
 		"one with a pod that is being deleted":        {api: with("/api/v1/namespaces/default/pods", leaving)},
 		"one with a pod":                              {api: with("/api/v1/namespaces/default/pods", objects("app")), keeps: "pod app in namespace default"},
 		"one with a namespace":                        {api: with("/api/v1/namespaces", objects("default", "shop")), keeps: "namespace shop"},
@@ -98,7 +99,7 @@ func TestAClusterIsRecreatedOnlyIfNothingRunsOnItOrARecreationIsAskedFor(t *test
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			f, l, e := served(t, test.api)
+			f, l, e := fakeCluster(t, test.api)
 			f.write(t, "fail/run", "no nodes are made in this test")
 			cfg := podenvConfig()
 			cfg.Workers, cfg.Recreate = 2, test.recreate
@@ -122,7 +123,7 @@ func TestAClusterIsRecreatedOnlyIfNothingRunsOnItOrARecreationIsAskedFor(t *test
 }
 
 func TestStoppedNodesAreStarted(t *testing.T) {
-	f, l, e := served(t, newlyMade())
+	f, l, e := fakeCluster(t, newClusterAPI())
 	worker, err := f.container("podenv-worker")
 	if err != nil {
 		t.Fatal(err)

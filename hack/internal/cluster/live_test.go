@@ -36,8 +36,8 @@ const (
 	// envGates has gates that the image's release knows, written as for a kubelet's
 	// --feature-gates; the default is none.
 	envGates = "PODENV_GATES"
-	// othersContext is the current context of the user's kubeconfig before.
-	othersContext = "others"
+	// foreignContext is the current context of the user's kubeconfig before the test.
+	foreignContext = "others"
 )
 
 // liveName is the name of the cluster.
@@ -49,7 +49,7 @@ func TestLive(t *testing.T) {
 	if image == "" {
 		t.Skipf("%s is not set: name a node image that the container engine has", envNodeImage)
 	}
-	// When it is interrupted, the part that runs fails, and the clean-up follows.
+	// After Ctrl-C the current part fails, and the cleanup follows.
 	ctx, stop := interrupt.Context(t.Context())
 	t.Cleanup(stop)
 	e, err := engine.Find(ctx)
@@ -58,11 +58,11 @@ func TestLive(t *testing.T) {
 	}
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	t.Setenv("KUBECONFIG", kubeconfig)
-	others := api.Config{CurrentContext: othersContext, Contexts: map[string]*api.Context{othersContext: {}}}
+	others := api.Config{CurrentContext: foreignContext, Contexts: map[string]*api.Context{foreignContext: {}}}
 	if err := clientcmd.WriteToFile(others, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	// The same each time, so that a cluster that a killed run left is this run's.
+	// The path is fixed, so that this run owns a cluster that a killed run left.
 	root := filepath.Join(os.TempDir(), liveName)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &live{
@@ -116,7 +116,7 @@ type live struct {
 	cluster *Cluster
 }
 
-// sweep deletes all that exists of the cluster.
+// sweep deletes whatever exists of the cluster.
 func (l *live) sweep() error {
 	d, ctx := docker(l.engine.Docker), context.Background()
 	return errors.Join(d.sweep(ctx, liveName), d.removeNetwork(ctx, "kind-"+liveName))
@@ -146,14 +146,14 @@ func (l *live) docker(t *testing.T, args ...string) string {
 	return out
 }
 
-// leftovers lists what a cluster that was deleted must not leave behind.
+// leftovers lists what a deleted cluster must not leave.
 func (l *live) leftovers(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("nodes %q, networks %q", l.nodeIDs(t),
 		l.docker(t, "network", "ls", "--quiet", "--filter", "name=^kind-"+liveName+"$"))
 }
 
-func (l *live) nothingLeft(t *testing.T) {
+func (l *live) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	if left := l.leftovers(t); left != l.before {
 		t.Errorf("left: %s; before there were %s", left, l.before)
@@ -162,7 +162,7 @@ func (l *live) nothingLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(config.Contexts) != 1 || config.CurrentContext != othersContext {
+	if len(config.Contexts) != 1 || config.CurrentContext != foreignContext {
 		t.Errorf("the kubeconfig has %d contexts, the current one is %q", len(config.Contexts), config.CurrentContext)
 	}
 }
@@ -192,11 +192,11 @@ func (l *live) interruptedEarly(t *testing.T) {
 	if _, err := Create(ctx, l.layout, l.engine, l.config, nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Create: %v, want context.Canceled", err)
 	}
-	l.nothingLeft(t)
+	l.checkNothingLeft(t)
 }
 
-// interruptedLate interrupts what comes after the nodes are made. What is shown of it is drawn a
-// few times a second: loading an image of this size takes longer on any host.
+// interruptedLate interrupts the work after the nodes are created. Progress is drawn a few
+// times a second: loading an image of this size takes longer on any host.
 func (l *live) interruptedLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
@@ -219,7 +219,7 @@ func (l *live) interruptedLate(t *testing.T) {
 	if err = step.End(err); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Create: %v, want context.Canceled", err)
 	}
-	l.nothingLeft(t)
+	l.checkNothingLeft(t)
 }
 
 type writer func(string)
@@ -237,8 +237,8 @@ func (l *live) refused(t *testing.T) {
 	t.Logf("it says: %v", err)
 }
 
-// portInUse asks for a port that another process has, which Create sees, or only the
-// engine does: then it was taken while Create was at work.
+// portInUse requests a port that another process uses. Either Create notices, or only the
+// engine: the other process has then taken the port after the check of Create.
 func (l *live) portInUse(t *testing.T) {
 	cfg := l.config
 	cfg.APIServerPort = takenPort(t)
@@ -261,11 +261,11 @@ func (l *live) portInUse(t *testing.T) {
 		t.Errorf("creating: %v, want ErrPortInUse and what to do", err)
 	}
 	t.Logf("the engine says: %v", err)
-	l.nothingLeft(t)
+	l.checkNothingLeft(t)
 }
 
 func (l *live) created(t *testing.T) {
-	l.config.APIServerPort = untakenPort(t)
+	l.config.APIServerPort = freePort(t)
 	var both errgroup.Group
 	made := make([]*Cluster, 2)
 	for i := range made {
@@ -310,9 +310,9 @@ func (l *live) network(t *testing.T) {
 	}
 }
 
-// reused is about a kubeconfig in which a person has gone back to another context, too.
+// reused also covers a kubeconfig in which the user has switched to another context.
 func (l *live) reused(t *testing.T) {
-	if err := useContext(os.Getenv("KUBECONFIG"), othersContext); err != nil {
+	if err := useContext(os.Getenv("KUBECONFIG"), foreignContext); err != nil {
 		t.Fatal(err)
 	}
 	l.sameNodes(t)
@@ -377,7 +377,7 @@ func (l *live) hasImage(t *testing.T, node string, tag name.Tag, want bool) {
 	}
 }
 
-// failingPod is kube-proxy with a flag that it does not know.
+// failingPod runs kube-proxy with an unknown flag.
 func (l *live) failingPod(t *testing.T) {
 	client, err := l.cluster.Client()
 	if err != nil {
@@ -398,7 +398,7 @@ func (l *live) failingPod(t *testing.T) {
 	if _, err := pods.Create(l.ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Until it has failed once it may well be ready: it has no probe.
+	// Without a probe the pod is ready until it fails for the first time.
 	err = poll.Until(l.ctx, time.Minute, func(ctx context.Context) error {
 		p, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err == nil && failedContainer(p) == nil {
@@ -506,7 +506,7 @@ func (l *live) deleted(t *testing.T) {
 	if err := c.Delete(l.ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	l.nothingLeft(t)
+	l.checkNothingLeft(t)
 	if _, err := Find(l.ctx, l.layout, l.engine, liveName); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Find: %v, want ErrNotFound", err)
 	}

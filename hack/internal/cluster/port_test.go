@@ -11,7 +11,7 @@ import (
 	"podenv.dev/hack/internal/remedy"
 )
 
-// takenPort has this process listen on a port until the test ends.
+// takenPort returns a port on which this process listens until the test ends.
 func takenPort(t *testing.T) int {
 	t.Helper()
 	listener := listen(t)
@@ -19,8 +19,8 @@ func takenPort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// untakenPort returns one that nothing listened on a moment ago.
-func untakenPort(t *testing.T) int {
+// freePort returns a port that was free a moment ago.
+func freePort(t *testing.T) int {
 	t.Helper()
 	listener := listen(t)
 	defer listener.Close()
@@ -46,7 +46,7 @@ func TestCheckPort(t *testing.T) {
 		is    error
 	}{
 		"none asked for":                     {port: 0},
-		"a free one":                         {port: untakenPort(t)},
+		"a free one":                         {port: freePort(t)},
 		"one that is taken":                  {port: taken, is: remedy.ErrPortInUse, says: "--api-server-port"},
 		"one that the cluster's nodes have":  {port: taken, nodes: true},
 		"one that is taken, and no engine":   {port: taken, down: true, is: remedy.ErrPortInUse, says: "--api-server-port"},

@@ -55,7 +55,8 @@ func pod(name string, ready corev1.ConditionStatus) corev1.Pod {
 	}
 }
 
-// servingCluster is one that serves: a control plane and a worker with EnvFiles on.
+// servingCluster returns the API of a cluster that serves: a control plane and a worker with
+// EnvFiles on.
 func servingCluster() apiServer {
 	const system = "/namespaces/kube-system/"
 	return apiServer{

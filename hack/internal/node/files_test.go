@@ -8,8 +8,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// What a swap kept beside a file may be that file still, where it was interrupted early
-// or changes nothing there.
+// The copy that a swap kept may be a hard link to the file, if the swap was interrupted early
+// or does not change the file.
 func TestMovingAFileOverItselfIsNoError(t *testing.T) {
 	for name, prepare := range map[string]func(from, to string) error{
 		"another file":             func(from, to string) error { return os.WriteFile(from, []byte("new"), 0o600) },

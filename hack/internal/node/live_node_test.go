@@ -12,7 +12,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Gates that are on by default in every minor served, and that nothing here needs.
+// Gates that are on by default in every supported minor, and that no test needs.
 const (
 	kubeletGate   = "RotateKubeletServerCertificate"
 	apiServerGate = "StorageVersionHash"
@@ -25,8 +25,7 @@ func (l *live) setKubeletGate(t *testing.T) {
 	l.setGate(t, worker(), "kubelet", kubeletGate)
 }
 
-// setAPIServerGate does it again after undo, which leaves a manifest that a person may
-// go on with.
+// setAPIServerGate sets the gate again after undo, which must restore the manifest.
 func (l *live) setAPIServerGate(t *testing.T) {
 	manifest := func() string {
 		sum, err := (&target{Cluster: l.cluster, node: controlPlane()}).fileSum(l.ctx, manifests+"kube-apiserver.yaml")
@@ -61,7 +60,7 @@ func (l *live) setGate(t *testing.T, node, component, gate string) {
 	if s := l.state(t, node, component); s.Changed || s.Gates[gate] != l.config.Gates[gate] {
 		t.Errorf("after undo the component says %+v", s)
 	}
-	l.asMade(t)
+	l.checkUnchanged(t)
 }
 
 func (l *live) refuseUnknownGate(t *testing.T) {
@@ -87,10 +86,10 @@ func (l *live) interruptedGate(t *testing.T) {
 	if s := l.state(t, worker(), "kubelet"); s.Changed || s.Problem != "" || s.Gates[kubeletGate] != l.config.Gates[kubeletGate] {
 		t.Errorf("after the interruption the component says %+v", s)
 	}
-	l.asMade(t)
+	l.checkUnchanged(t)
 }
 
-// cancelAt cancels when what it is written has a phrase in it.
+// cancelAt is a writer that calls cancel when the phrase is written.
 type cancelAt struct {
 	phrase string
 	cancel func()
@@ -109,7 +108,7 @@ func (l *live) restartComponents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.asMade(t)
+	l.checkUnchanged(t)
 }
 
 func (l *live) drain(t *testing.T) {
@@ -132,7 +131,7 @@ func (l *live) drain(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "DaemonSet") || status() != "Ready" {
 		t.Errorf("a node with pods that cannot be evicted: %v, it is %s", err, status())
 	}
-	l.asMade(t)
+	l.checkUnchanged(t)
 }
 
 func (l *live) undo(t *testing.T, node string) {
@@ -142,7 +141,7 @@ func (l *live) undo(t *testing.T, node string) {
 	}
 }
 
-// state is what a component says of itself.
+// state returns what List reports of a component.
 func (l *live) state(t *testing.T, node, component string) State {
 	t.Helper()
 	states, err := List(l.ctx, l.cluster)

@@ -28,11 +28,11 @@ func (l *live) pushKubelet(t *testing.T) {
 		t.Errorf("a kubelet that was pushed is %+v", s)
 	}
 	l.undo(t, worker())
-	if sums := l.running(t, "kubelet"); sums[worker()] != mustSum(t, original) || sums[controlPlane()] == sums[worker()] {
+	if sums := l.runningSums(t, "kubelet"); sums[worker()] != mustSum(t, original) || sums[controlPlane()] == sums[worker()] {
 		t.Errorf("after undo on the worker the nodes run %v", sums)
 	}
 	l.push(t, "kubelet", original, "")
-	l.asMade(t)
+	l.checkUnchanged(t)
 }
 
 func (l *live) pushBrokenKubelet(t *testing.T) {
@@ -41,8 +41,8 @@ func (l *live) pushBrokenKubelet(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "this build is broken") || !strings.Contains(err.Error(), "the old build is back") {
 		t.Fatalf("Push: %v", err)
 	}
-	l.runs(t, "kubelet", mustSum(t, before))
-	l.asMade(t)
+	l.checkSum(t, "kubelet", mustSum(t, before))
+	l.checkUnchanged(t)
 }
 
 func (l *live) pushKubectl(t *testing.T) {
@@ -51,8 +51,8 @@ func (l *live) pushKubectl(t *testing.T) {
 	for _, node := range []string{worker(), controlPlane()} {
 		l.undo(t, node)
 	}
-	l.runs(t, "kubectl", mustSum(t, original))
-	l.asMade(t)
+	l.checkSum(t, "kubectl", mustSum(t, original))
+	l.checkUnchanged(t)
 }
 
 // pushPod returns a test that pushes another build of a component that runs as a pod.
@@ -68,7 +68,7 @@ func (l *live) pushPod(component string) func(*testing.T) {
 }
 
 func (l *live) pushBrokenAPIServer(t *testing.T) {
-	before := l.running(t, "kube-apiserver")[controlPlane()]
+	before := l.runningSums(t, "kube-apiserver")[controlPlane()]
 	_, path, image := l.fetchImage(t, "kube-apiserver")
 	bad := write(t, []byte("not an executable"))
 	err := Push(l.ctx, l.cluster, l.build(t, "kube-apiserver", bad, l.image(t, image, path, bad)), nil)
@@ -76,7 +76,7 @@ func (l *live) pushBrokenAPIServer(t *testing.T) {
 		t.Fatalf("Push: %v", err)
 	}
 	t.Logf("it says: %v", err)
-	l.runs(t, "kube-apiserver", before)
+	l.checkSum(t, "kube-apiserver", before)
 	if err := l.cluster.WaitServing(l.ctx, nil); err != nil {
 		t.Error(err)
 	}
@@ -88,10 +88,10 @@ func (l *live) undoPushes(t *testing.T) {
 		t.Fatalf("changed %t, %v", changed, err)
 	}
 	t.Logf("undone: %v", undone)
-	l.asMade(t)
+	l.checkUnchanged(t)
 }
 
-// build is one that says nothing of its version.
+// build returns a build without a version.
 func (l *live) build(t *testing.T, component, binary, image string) Build {
 	t.Helper()
 	b, err := NewBuild(component, binary, image, "")
@@ -101,7 +101,7 @@ func (l *live) build(t *testing.T, component, binary, image string) Build {
 	return b
 }
 
-// push pushes a build and checks on every node that it is what runs.
+// push pushes a build, and checks that every node runs it.
 func (l *live) push(t *testing.T, component, binary, image string) {
 	t.Helper()
 	timed(t, func(t *testing.T) {
@@ -109,22 +109,21 @@ func (l *live) push(t *testing.T, component, binary, image string) {
 			t.Fatal(err)
 		}
 	})
-	l.runs(t, component, mustSum(t, binary))
+	l.checkSum(t, component, mustSum(t, binary))
 }
 
-// runs checks that every node that has the component runs the build with the
-// SHA-256 sum.
-func (l *live) runs(t *testing.T, component, sum string) {
+// checkSum checks that every node that has the component runs the build with the SHA-256 sum.
+func (l *live) checkSum(t *testing.T, component, sum string) {
 	t.Helper()
-	for node, got := range l.running(t, component) {
+	for node, got := range l.runningSums(t, component) {
 		if got != sum {
 			t.Errorf("%s runs the build %s of %s, want %s", node, got, component, sum)
 		}
 	}
 }
 
-// running are the builds of a component that the nodes run.
-func (l *live) running(t *testing.T, component string) map[string]string {
+// runningSums returns the SHA-256 sum of the component on each node that has it.
+func (l *live) runningSums(t *testing.T, component string) map[string]string {
 	t.Helper()
 	nodes, err := l.cluster.Nodes(l.ctx)
 	if err != nil {
@@ -152,7 +151,7 @@ func (l *live) running(t *testing.T, component string) map[string]string {
 	return sums
 }
 
-// fetch copies a file off the control plane and returns its path here.
+// fetch copies a file from the control plane and returns its local path.
 func (l *live) fetch(t *testing.T, path string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), filepath.Base(path))
@@ -162,9 +161,9 @@ func (l *live) fetch(t *testing.T, path string) string {
 	return out
 }
 
-// fetchImage makes an image of what a component's container on the control plane
-// has, and returns the executable in it, that one's path in the image, and the image.
-// The node's own copy of the image need not have its layers any more.
+// fetchImage makes an image from the files of a component's container on the control plane.
+// It returns a local copy of the executable, the executable's path in the image, and the
+// image. The node's own copy of the image may have lost its layers.
 func (l *live) fetchImage(t *testing.T, component string) (binary, path string, image v1.Image) {
 	t.Helper()
 	on := func(args ...string) string {
@@ -202,7 +201,7 @@ func (l *live) fetchImage(t *testing.T, component string) (binary, path string, 
 	return extract(t, image, path), path, image
 }
 
-// extract writes the file at path in image to a file here.
+// extract writes the file at path in image to a local file.
 func extract(t *testing.T, image v1.Image, path string) string {
 	t.Helper()
 	files := mutate.Extract(image)
@@ -259,8 +258,8 @@ func (l *live) image(t *testing.T, base v1.Image, path, binary string) string {
 	return out
 }
 
-// variant makes another build of an executable: what follows an ELF file's sections
-// changes its checksum and nothing else.
+// variant makes another build of an executable: bytes after an ELF file's sections change only
+// its checksum.
 func variant(t *testing.T, binary string) string {
 	t.Helper()
 	content, err := os.ReadFile(binary)

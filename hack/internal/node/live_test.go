@@ -26,7 +26,7 @@ func TestLive(t *testing.T) {
 	if image == "" {
 		t.Skipf("%s is not set: name a node image that the container engine has", envNodeImage)
 	}
-	// When it is interrupted, the part that runs fails, and the clean-up follows.
+	// After Ctrl-C the current part fails, and the cleanup follows.
 	ctx, stop := interrupt.Context(t.Context())
 	t.Cleanup(stop)
 	e, err := engine.Find(ctx)
@@ -34,7 +34,7 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "config"))
-	// The same each time, so that a cluster that a killed run left is this run's.
+	// The path is fixed, so that this run owns a cluster that a killed run left.
 	root := filepath.Join(os.TempDir(), liveName)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &live{
@@ -100,9 +100,9 @@ func timed(t *testing.T, f func(*testing.T)) {
 	t.Logf("took %.1fs", time.Since(start).Seconds())
 }
 
-// asMade checks that the nodes are what they were when the cluster was made: it would be
-// recreated otherwise.
-func (l *live) asMade(t *testing.T) {
+// checkUnchanged checks that the nodes are as they were created: otherwise the cluster would
+// be recreated.
+func (l *live) checkUnchanged(t *testing.T) {
 	t.Helper()
 	changes, err := l.cluster.Changes(l.ctx)
 	if err != nil || len(changes) > 0 {

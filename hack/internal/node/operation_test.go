@@ -18,7 +18,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// fakeComponent runs a build and remembers what is done with it.
+// fakeComponent runs a build and records the calls of its methods.
 type fakeComponent struct {
 	runs, old, new string
 	done           []string
@@ -65,7 +65,7 @@ func (f *fakeComponent) waitServing(ctx context.Context, want cluster.State) err
 	return f.do("serves-" + want.SHA256)
 }
 
-// fakeRecord is the record of a cluster; it remembers what was saved.
+// fakeRecord keeps every record of a cluster that was saved.
 type fakeRecord struct{ saved []cluster.Changes }
 
 func (*fakeRecord) Name() string { return "podenv" }
@@ -89,17 +89,17 @@ func newClient(t *testing.T, handler http.HandlerFunc) kubernetes.Interface {
 
 var (
 	originalState = cluster.State{SHA256: "old", Version: "v1.33.13+podenv.24", Gates: map[string]bool{"EnvFiles": true}}
-	// changedRecord is that of a node that runs another build than the original.
+	// changedRecord is the record of a node that does not run its original build.
 	changedRecord = cluster.Changes(nil).With("podenv-worker", "kubelet", &cluster.ComponentChange{Original: originalState, Gates: originalState.Gates})
 )
 
-// toNew plans to swap to the build new, which knows no gate.
-func toNew(_ context.Context, i *instance) error {
+// swapToNew plans a swap to the build new, which knows no gate.
+func swapToNew(_ context.Context, i *instance) error {
 	i.to, i.binary, i.gates = cluster.State{SHA256: "new", Version: "v1.32.13"}, "file", map[string]bool{}
 	return nil
 }
 
-func asItIs(_ context.Context, i *instance) error { i.to = i.from; return nil }
+func noChange(_ context.Context, i *instance) error { i.to = i.from; return nil }
 
 func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 	broken := errors.New("it crashes")
@@ -112,7 +112,7 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 		says      []string
 		recorded  bool // at the end
 	}{
-		"a node that is as wanted is left alone": {plan: asItIs},
+		"a node that is as wanted is left alone": {plan: noChange},
 		"a gate that is asked for but unknown is recorded": {
 			plan: func(_ context.Context, i *instance) error {
 				i.to, i.wanted = i.from, map[string]bool{"EnvFiles": true, "Other": true}
@@ -129,27 +129,27 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 			did: "stage apply serves-old clean", recorded: true,
 		},
 		"a swap is made and recorded": {
-			plan: toNew, did: "stage apply serves-new clean", recorded: true,
+			plan: swapToNew, did: "stage apply serves-new clean", recorded: true,
 		},
 		"a restart is made and not recorded": {
 			plan: func(_ context.Context, i *instance) error { i.to, i.restart = i.from, true; return nil },
 			did:  "stage apply serves-old clean",
 		},
 		"a build that does not serve is taken back, with its log": {
-			component: fakeComponent{failAt: "serves-new", fail: broken}, plan: toNew,
+			component: fakeComponent{failAt: "serves-new", fail: broken}, plan: swapToNew,
 			did:  "stage apply serves-new revert serves-old clean",
 			says: []string{"it crashes", "last lines of its log on podenv-worker:\n  panic: the new kubelet", "the old build is back", "fix the new one and try again"},
 		},
 		"an interrupted swap is taken back": {
-			component: fakeComponent{failAt: "apply", fail: context.Canceled}, plan: toNew, cancelled: true,
+			component: fakeComponent{failAt: "apply", fail: context.Canceled}, plan: swapToNew, cancelled: true,
 			did: "stage apply revert serves-old clean", says: []string{"context canceled", "the old build is back"},
 		},
 		"a build that does not reach the node changes nothing": {
-			component: fakeComponent{failAt: "stage", fail: broken}, plan: toNew,
+			component: fakeComponent{failAt: "stage", fail: broken}, plan: swapToNew,
 			did: "stage clean", says: []string{"it crashes"},
 		},
 		"a build that does not come back either stays recorded": {
-			component: fakeComponent{failAt: "serves-new", fail: broken, badOld: true}, plan: toNew,
+			component: fakeComponent{failAt: "serves-new", fail: broken, badOld: true}, plan: swapToNew,
 			did: "stage apply serves-new revert", says: []string{"could not be put back", "podenv up --recreate"}, recorded: true,
 		},
 		"the original, swapped to again, is put back as undo does it": {
@@ -232,7 +232,7 @@ func TestAnOperationOnSeveralNodesIsTakenBackOnAll(t *testing.T) {
 	o := &operation{cluster: record, component: "kubelet", steps: &steps{reporter: progress.New(new(strings.Builder), false, 0, t.TempDir())}}
 	for node, f := range map[string]*fakeComponent{"a": &good, "b": &bad} {
 		i := &instance{component: f, target: &target{node: node, name: "kubelet"}}
-		if err := o.plan(t.Context(), i, toNew); err != nil {
+		if err := o.plan(t.Context(), i, swapToNew); err != nil {
 			t.Fatal(err)
 		}
 		o.instances = append(o.instances, i)

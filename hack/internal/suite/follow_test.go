@@ -29,7 +29,7 @@ func follow(t *testing.T, output string) string {
 	return string(log)
 }
 
-// output is what Ginkgo prints with -v while specs run on several processes.
+// output is what Ginkgo prints with -v while specs run in parallel.
 const output = `Running Suite: EnvFiles - /suite
 Will run 3 of 70 specs
 Running in parallel across 2 processes
@@ -60,7 +60,7 @@ func TestFollowerSaysHowFarTheSpecsAre(t *testing.T) {
 	}
 }
 
-// alone is what Ginkgo prints with -v where one spec runs at a time.
+// alone is what Ginkgo prints with -v while specs run one at a time.
 const alone = `Will run 2 of 4 specs
 ------------------------------
 [SynchronizedBeforeSuite]

@@ -78,7 +78,7 @@ func TestRunNeedsAClusterThatAnswers(t *testing.T) {
 	}
 }
 
-// TestRun runs a suite through a go command that stands in for the real one.
+// TestRun runs a suite with a fake go command.
 func TestRun(t *testing.T) {
 	const results = `<testsuites><testsuite><testcase name="a"/><testcase name="b"><skipped message="skipped - why"/></testcase></testsuite></testsuites>`
 	for name, test := range map[string]struct {
@@ -164,7 +164,7 @@ current-context: a
 	return file
 }
 
-// apiServer answers /version, as much of an API server as Run itself talks to.
+// apiServer only answers /version: Run itself sends no other request.
 func apiServer(t testing.TB) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
