@@ -55,7 +55,7 @@ func checkPortFree(port int) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return remedy.New(
-			fmt.Errorf("%w: something listens on %s, where the API server was to be", remedy.ErrPortInUse, address),
+			fmt.Errorf("%w: something listens on %s, the address for the API server", remedy.ErrPortInUse, address),
 			"see what with `ss -ltnp`, and stop it, or choose another port with --api-server-port",
 		)
 	case err != nil:

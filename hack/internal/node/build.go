@@ -32,7 +32,7 @@ type Build struct {
 // reads its version. It does not set Image.
 func OpenBuild(ctx context.Context, component, binary string) (Build, error) {
 	fail := func(err error) (Build, error) {
-		return Build{}, fmt.Errorf("%s is no build of %s: %w", binary, component, err)
+		return Build{}, fmt.Errorf("%s is not a build of %s: %w", binary, component, err)
 	}
 	if err := checkExecutable(binary); err != nil {
 		return fail(err)
@@ -88,7 +88,7 @@ func checkExecutable(path string) error {
 	}
 	defer f.Close()
 	if magic, err := io.ReadAll(io.LimitReader(f, int64(len(elf.ELFMAG)))); err != nil || string(magic) != elf.ELFMAG {
-		return errors.Join(errors.New("it is no executable of Linux: give the path of one, stock:MINOR or patched:MINOR"), err)
+		return errors.Join(errors.New("it is not a Linux executable: give the path of one, stock:MINOR or patched:MINOR"), err)
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -24,8 +24,8 @@ func TestOpenBuildRefusesWhatIsNoBuild(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		"an empty file":                     {nil, "no executable of Linux"},
-		"a script":                          {[]byte("#!/bin/sh\nexit 0\n"), "no executable of Linux"},
+		"an empty file":                     {nil, "not a Linux executable"},
+		"a script":                          {[]byte("#!/bin/sh\nexit 0\n"), "not a Linux executable"},
 		"the beginning of an executable":    {whole[:100], "cut off after 100 bytes"},
 		"an executable without its end":     {whole[:len(whole)/2], "cut off after"},
 		"an executable for another machine": {foreign, "another machine"},
@@ -38,7 +38,7 @@ func TestOpenBuildRefusesWhatIsNoBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := OpenBuild(t.Context(), "kubelet", path)
-			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "no build of kubelet") {
+			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "not a build of kubelet") {
 				t.Errorf("error %v, want one with %q", err, test.says)
 			}
 		})

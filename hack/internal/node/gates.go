@@ -25,10 +25,10 @@ func ParseGateChanges(args []string) (map[string]*bool, error) {
 		case !given && strings.HasSuffix(name, "-"):
 			name = strings.TrimSuffix(name, "-")
 		default:
-			return nil, fmt.Errorf("%q changes no gate: write NAME=true, NAME=false, or NAME- to set it no more", arg)
+			return nil, fmt.Errorf("%q changes no gate: write NAME=true, NAME=false, or NAME- to unset it", arg)
 		}
 		if !gateName.MatchString(name) {
-			return nil, fmt.Errorf("%q is no name of a gate: write letters and digits, as in EnvFiles=true", name)
+			return nil, fmt.Errorf("%q is not the name of a gate: write letters and digits, as in EnvFiles=true", name)
 		}
 		if _, twice := changes[name]; twice {
 			return nil, fmt.Errorf("the gate %s is given twice: give it once", name)

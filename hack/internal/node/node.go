@@ -93,7 +93,7 @@ func swapTo(b Build, changes map[string]*bool) plan {
 func SetGates(ctx context.Context, c *cluster.Cluster, node, component string, changes map[string]*bool, r *progress.Reporter) (Changed, error) {
 	return first(operate(ctx, c, component, []string{node}, node, r, func(ctx context.Context, i *instance) error {
 		if i.from.Version == "" {
-			return fmt.Errorf("%s of node %s does not serve, so nobody can say which gates it knows: put back what ran before with `podenv node undo %[2]s`", component, node)
+			return fmt.Errorf("%s of node %s does not serve, so it cannot say which gates it knows: restore what ran before with `podenv node undo %[2]s`", component, node)
 		}
 		wanted := applyGateChanges(i.recorded.Gates, changes)
 		known, unknown, err := knownGates(ctx, i.target.start, component, wanted)
@@ -203,7 +203,7 @@ func findNode(nodes []cluster.Node, name, clusterName string) (cluster.Node, err
 		}
 		names = append(names, n.Name)
 	}
-	return cluster.Node{}, fmt.Errorf("%w: %s is no node of cluster %s: choose one of %s, or another cluster with --name", cluster.ErrNotOurs, name, clusterName, strings.Join(names, ", "))
+	return cluster.Node{}, fmt.Errorf("%w: %s is not a node of cluster %s: choose one of %s, or another cluster with --name", cluster.ErrNotOurs, name, clusterName, strings.Join(names, ", "))
 }
 
 func first(changed []Changed, err error) (Changed, error) {

@@ -205,7 +205,7 @@ func (o *operation) prepare(ctx context.Context) error {
 		_, before := o.before.Component(i.target.node, o.component)
 		if _, during := o.during.Component(i.target.node, o.component); during && !before {
 			if err := i.target.keepOriginals(ctx, i.files()); err != nil {
-				return fmt.Errorf("keeping what there is, for `podenv node undo`: %w", err)
+				return fmt.Errorf("keeping the original for `podenv node undo`: %w", err)
 			}
 		}
 		return i.stage(ctx, i.change, i.to)
@@ -249,7 +249,7 @@ func (o *operation) preparing() string {
 
 // errNotReverted is in the chain of an error after which neither the new nor the old build
 // serves.
-var errNotReverted = errors.New("what was there before could not be put back either")
+var errNotReverted = errors.New("the previous state could not be restored either")
 
 // revert reverts the change after err, and adds to err what the component logged.
 func (o *operation) revert(ctx context.Context, err error) error {

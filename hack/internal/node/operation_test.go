@@ -150,7 +150,7 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 		},
 		"a build that does not come back either stays recorded": {
 			component: fakeComponent{failAt: "serves-new", fail: broken, badOld: true}, plan: swapToNew,
-			did: "stage apply serves-new revert", says: []string{"could not be put back", "podenv up --recreate"}, recorded: true,
+			did: "stage apply serves-new revert", says: []string{"could not be restored", "podenv up --recreate"}, recorded: true,
 		},
 		"the original, swapped to again, is put back as undo does it": {
 			component: fakeComponent{runs: "new", old: "new", new: "old"}, before: changedRecord,
