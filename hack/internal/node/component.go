@@ -3,9 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -160,19 +157,6 @@ func (t *target) log(ctx context.Context) string {
 	return out
 }
 
-// fileSum returns the SHA-256 of a file on the node.
-func (t *target) fileSum(ctx context.Context, file string) (string, error) {
-	out, err := t.exec(ctx, "sha256sum", file)
-	if err != nil {
-		return "", err
-	}
-	sum, _, _ := strings.Cut(out, " ")
-	if len(sum) != 64 {
-		return "", fmt.Errorf("sha256sum printed %q", out)
-	}
-	return sum, nil
-}
-
 // serveTimeout is how long the component may take to serve after a change. Pods of kube-proxy
 // are replaced one after the other, by a controller manager that may first have to become the
 // leader. An API server is ready after dozens of hooks, which take more than a minute on a
@@ -215,99 +199,4 @@ func (i *instance) isServing(ctx context.Context) bool {
 	}
 	r, err := i.target.runningState(ctx)
 	return err == nil && (i.to.Version == "" || r.check(i.target.name, i.to) == nil)
-}
-
-// Suffixes of the copies of a file, in the same folder, that a change makes.
-const (
-	newSuffix      = "new"      // the staged file
-	oldSuffix      = "old"      // the file before the change
-	originalSuffix = "original" // the file before the first operation
-)
-
-// copyPath returns the path of a copy of file. Its name begins with a dot: the kubelet
-// ignores such manifests.
-func copyPath(file, suffix string) string {
-	dir, base := path.Split(file)
-	return dir + "." + base + "." + suffix
-}
-
-// write writes the content of r to the file at path on the node.
-func (t *target) write(ctx context.Context, r io.Reader, path, mode string) error {
-	return t.Docker(ctx, "exec", "--interactive", t.node, "install", "--mode="+mode, "/dev/stdin", path).Stdin(r).Run()
-}
-
-// link makes name a hard link to file. It keeps the content that file has now: a change
-// renames another file over file.
-func (t *target) link(ctx context.Context, file, name string) error {
-	_, err := t.exec(ctx, "ln", "--force", file, name)
-	return err
-}
-
-// moveScript renames $1 to $2. mv refuses if both are the same file.
-const moveScript = `[ "$1" -ef "$2" ] || mv --force "$1" "$2"`
-
-// replace renames the copies with the suffix over files.
-func (t *target) replace(ctx context.Context, suffix string, files ...string) error {
-	for _, file := range files {
-		if _, err := t.exec(ctx, "sh", "-c", moveScript, "sh", copyPath(file, suffix), file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeCopies removes the copies of files with the suffixes.
-func (t *target) removeCopies(ctx context.Context, files []string, suffixes ...string) error {
-	var copies []string
-	for _, file := range files {
-		for _, suffix := range suffixes {
-			copies = append(copies, copyPath(file, suffix))
-		}
-	}
-	if len(copies) == 0 {
-		return nil
-	}
-	_, err := t.exec(ctx, append([]string{"rm", "--force"}, copies...)...)
-	return err
-}
-
-// keepOriginals keeps files as they are before the first operation.
-func (t *target) keepOriginals(ctx context.Context, files []string) error {
-	for _, file := range files {
-		if err := t.link(ctx, file, copyPath(file, originalSuffix)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stageOriginals stages files as they were before the first operation.
-func (t *target) stageOriginals(ctx context.Context, files ...string) error {
-	for _, file := range files {
-		if err := t.link(ctx, file, copyPath(file, oldSuffix)); err != nil {
-			return err
-		}
-		if err := t.link(ctx, copyPath(file, originalSuffix), copyPath(file, newSuffix)); err != nil {
-			return fmt.Errorf("what was there before the first operation is gone: recreate the cluster with `podenv up --recreate`: %w", err)
-		}
-	}
-	return nil
-}
-
-// stageFile stages the content of r for file, and keeps the file in use.
-func (t *target) stageFile(ctx context.Context, r io.Reader, file, mode string) error {
-	if err := t.write(ctx, r, copyPath(file, newSuffix), mode); err != nil {
-		return err
-	}
-	return t.link(ctx, file, copyPath(file, oldSuffix))
-}
-
-// stageBinary stages an executable.
-func (t *target) stageBinary(ctx context.Context, binary string) error {
-	f, err := os.Open(binary)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return t.stageFile(ctx, f, binDir+t.name, "0755")
 }
