@@ -86,9 +86,8 @@ func (c *Cluster) inUse(ctx context.Context) (string, error) {
 				return "", fmt.Errorf("listing %s: %w", resource.Name, err)
 			}
 			for _, object := range objects.Items {
-				name := resource.Name + " " + object.Name
-				if object.DeletionTimestamp == nil && !slices.Contains(builtInObjects, name) {
-					return strings.TrimSuffix(name[:len(resource.Name)], "s") + " " + object.Name + " in namespace default", nil
+				if object.DeletionTimestamp == nil && !slices.Contains(builtInObjects, resource.Name+" "+object.Name) {
+					return strings.TrimSuffix(resource.Name, "s") + " " + object.Name + " in namespace default", nil
 				}
 			}
 		}

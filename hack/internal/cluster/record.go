@@ -140,8 +140,8 @@ func (r *record) difference(want *record) string {
 	case want.APIServerPort != 0 && r.APIServerPort != want.APIServerPort:
 		return fmt.Sprintf("its API server does not listen on port %d", want.APIServerPort)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Changes)) {
-		return fmt.Sprintf("node %s was changed, which `podenv node undo` can take back", name)
+	if changed := slices.Sorted(maps.Keys(r.Changes)); len(changed) > 0 {
+		return fmt.Sprintf("node %s was changed, which `podenv node undo` can take back", changed[0])
 	}
 	return ""
 }
