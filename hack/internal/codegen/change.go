@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"podenv.dev/hack/internal/gitrepo"
 )
 
@@ -124,7 +126,7 @@ func hasMarker(dir string) (bool, error) {
 
 // paths lists the changed inputs, sorted.
 func (c *change) paths() []string {
-	return sortedKeys(c.before, c.after)
+	return sets.List(sets.KeySet(c.before).Union(sets.KeySet(c.after)))
 }
 
 func (c *change) needsGeneration() bool {

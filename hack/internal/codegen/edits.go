@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // edits are the differences of a file that generators can tell.
@@ -30,7 +32,7 @@ func findEdits(pkg string, before, after []byte) (*edits, error) {
 		return nil, err
 	}
 	found := new(edits)
-	for _, name := range sortedKeys(was, is) {
+	for _, name := range sets.List(sets.KeySet(was).Union(sets.KeySet(is))) {
 		a, existed := was[name]
 		b, exists := is[name]
 		if a.text == b.text {

@@ -16,7 +16,8 @@ import (
 func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 	made := outputs{}
 	for _, set := range fixtureSets {
-		if !slices.ContainsFunc(sortedKeys(p.affected), func(pkg string) bool { return strings.HasPrefix(pkg, set.pkg+"/") }) {
+		packages := slices.Collect(maps.Keys(p.affected))
+		if !slices.ContainsFunc(packages, func(pkg string) bool { return strings.HasPrefix(pkg, set.pkg+"/") }) {
 			continue
 		}
 		files, err := p.fixtureSet(ctx, v, set)

@@ -6,10 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // outputVersion is raised when Generate makes something else of the same inputs.
@@ -45,14 +43,4 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 		fmt.Fprintf(h, "groups %x\n", sha256.Sum256(groups))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// sortedKeys lists the keys that any of the maps has.
-func sortedKeys[V any](all ...map[string]V) []string {
-	var keys []string
-	for _, m := range all {
-		keys = slices.AppendSeq(keys, maps.Keys(m))
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }

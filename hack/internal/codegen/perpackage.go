@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -104,7 +105,7 @@ const docsModel = stagingRoot + "k8s.io/api/core/v1"
 func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 	const name = "types_swagger_doc_generated.go"
 	made := outputs{}
-	for _, touched := range sortedKeys(p.touched) {
+	for _, touched := range slices.Sorted(maps.Keys(p.touched)) {
 		pkg := p.packages[touched]
 		if pkg == nil {
 			continue

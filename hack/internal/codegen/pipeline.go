@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,7 +40,7 @@ func (k *kubernetes) generate(ctx context.Context, o Options, r *reach, step *pr
 	p := &pipeline{kubernetes: k, reach: r, tools: tools, log: &logger{step: step}, tree: o.Tree, work: work}
 	if k.gopath {
 		step.Now("linking what the API packages import")
-		if err := linkDependencies(ctx, o.Tree, p.dependencies(), sortedKeys(r.packages)); err != nil {
+		if err := linkDependencies(ctx, o.Tree, p.dependencies(), slices.Sorted(maps.Keys(r.packages))); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 )
@@ -61,7 +62,7 @@ func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
 // marked lists the packages with the marker that match, by import path.
 func (r *reach) marked(name string, match func(*goPackage) bool) []*goPackage {
 	var found []*goPackage
-	for _, p := range sortedKeys(r.packages) {
+	for _, p := range slices.Sorted(maps.Keys(r.packages)) {
 		pkg := r.packages[p]
 		if len(pkg.markers[name]) > 0 && match(pkg) {
 			found = append(found, pkg)

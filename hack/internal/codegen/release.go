@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -227,5 +228,5 @@ func generatorsOf(release string) (*kubernetes, error) {
 		return k, nil
 	}
 	return nil, fmt.Errorf("the generators of %s are %w: say in hack/internal/codegen/release.go how its hack/update-codegen.sh runs them (known: %s)",
-		release, ErrUnsupported, strings.Join(sortedKeys(minors), ", "))
+		release, ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(minors)), ", "))
 }
