@@ -131,7 +131,7 @@ func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 // isNewAPI tells whether pkg holds types of a new version of an API: the release has no
 // file with protobuf code of it.
 func (p *pipeline) isNewAPI(ctx context.Context, pkg *goPackage) bool {
-	if !strings.HasPrefix(pkg.path, "k8s.io/api/") || len(pkg.markers["protobuf-gen"]) == 0 {
+	if !strings.HasPrefix(pkg.path, "k8s.io/api/") || len(pkg.markers[protobufMarker]) == 0 {
 		return false
 	}
 	_, err := p.repo.Quiet(ctx, "cat-file", "-e", p.repo.base+":"+path.Join(pkg.dir, "generated.proto"))

@@ -13,10 +13,12 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
+// protobufMarker asks for protobuf definitions.
+const protobufMarker = "protobuf-gen"
+
 // protobuf makes the protobuf definitions of the touched packages, and their code.
 func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
-	const marker = "protobuf-gen"
-	packages := p.marked(marker, func(pkg *goPackage) bool { return p.touched[pkg.path] || p.reshaped[pkg.path] })
+	packages := p.marked(protobufMarker, func(pkg *goPackage) bool { return p.touched[pkg.path] || p.reshaped[pkg.path] })
 	if len(packages) == 0 {
 		return nil, nil
 	}
@@ -42,18 +44,17 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	if err := copyGogo(ctx, p.tree, gogo); err != nil {
 		return nil, err
 	}
-	apimachinery, others := p.protobufPackages(packages, marker)
-	generator, err := p.goToProtobuf(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	err = generator(
+	apimachinery, others := p.protobufPackages(packages)
+	generator, err := p.goToProtobuf(ctx, v,
 		"--proto-import="+gogo,
 		"--proto-import="+v.path("third_party/protobuf"),
 		"--apimachinery-packages="+strings.Join(apimachinery, ","),
 		"--packages="+strings.Join(others, ","),
-	).Run()
+	)
 	if err != nil {
+		return nil, err
+	}
+	if err := generator.Run(); err != nil {
 		return nil, fmt.Errorf("generating protobuf code: %w", err)
 	}
 	if err := v.checkTags(packages); err != nil {
@@ -62,14 +63,12 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	return v.collect(files...)
 }
 
-// goToProtobuf prepares the generator of protobuf code, to which its arguments are added.
-func (p *pipeline) goToProtobuf(ctx context.Context, v *view) (func(args ...string) *run.Cmd, error) {
+// goToProtobuf prepares the generator of protobuf code with args and those that say where it writes.
+func (p *pipeline) goToProtobuf(ctx context.Context, v *view, args ...string) (*run.Cmd, error) {
 	const tool = "go-to-protobuf"
 	if !p.gopath {
 		root := v.path(stagingRoot)
-		return func(args ...string) *run.Cmd {
-			return p.generator(ctx, v, tool, append([]string{"--output-dir=" + root, "--proto-import=" + root}, args...)...)
-		}, nil
+		return p.generator(ctx, v, tool, append([]string{"--output-dir=" + root, "--proto-import=" + root}, args...)...), nil
 	}
 	// The code says where its proto file was: under the vendor folder of k8s.io/kubernetes.
 	if err := v.linkVendor(); err != nil {
@@ -77,16 +76,14 @@ func (p *pipeline) goToProtobuf(ctx context.Context, v *view) (func(args ...stri
 	}
 	main := filepath.Join(v.sources(), "k8s.io", "kubernetes")
 	vendor := filepath.Join(main, "vendor")
-	return func(args ...string) *run.Cmd {
-		args = append([]string{"--output-base=" + v.sources(), "--vendor-output-base=" + vendor, "--proto-import=" + vendor}, args...)
-		// go/build looks for the vendor folder around PWD, as a shell has it.
-		return p.generator(ctx, v, tool, args...).Dir(main).Env("PWD=" + main)
-	}, nil
+	args = append([]string{"--output-base=" + v.sources(), "--vendor-output-base=" + vendor, "--proto-import=" + vendor}, args...)
+	// go/build finds the vendor folder from $PWD, which keeps the symbolic links of the GOPATH.
+	return p.generator(ctx, v, tool, args...).Dir(main).Env("PWD=" + main), nil
 }
 
 // protobufPackages are go-to-protobuf's two lists. A leading "-" marks packages that
 // others refer to and that are not generated.
-func (p *pipeline) protobufPackages(packages []*goPackage, marker string) (apimachinery, others []string) {
+func (p *pipeline) protobufPackages(packages []*goPackage) (apimachinery, others []string) {
 	wanted := map[string]bool{}
 	for _, pkg := range packages {
 		wanted[pkg.path] = true
@@ -101,7 +98,7 @@ func (p *pipeline) protobufPackages(packages []*goPackage, marker string) (apima
 		apimachinery = append(apimachinery, listed)
 	}
 	imported := p.types.importedBy(wanted)
-	for _, pkg := range p.marked(marker, func(pkg *goPackage) bool { return imported[pkg.path] && !isMachinery[pkg.path] }) {
+	for _, pkg := range p.marked(protobufMarker, func(pkg *goPackage) bool { return imported[pkg.path] && !isMachinery[pkg.path] }) {
 		if wanted[pkg.path] {
 			others = append(others, pkg.path)
 		} else {
