@@ -5,7 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"slices"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -47,13 +47,9 @@ func findEdits(pkg string, before, after []byte) (*edits, error) {
 	return found, nil
 }
 
-// soughtFunctions are the prefixes of functions that generators look for, and call in what
-// they write.
-var soughtFunctions = []string{"Convert_", "DeepCopy_", "SetDefaults_"}
-
-func isSought(function string) bool {
-	return slices.ContainsFunc(soughtFunctions, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
-}
+// calledByGenerated matches the names of functions that generators look for and that
+// generated code calls.
+var calledByGenerated = regexp.MustCompile(`^(Convert|DeepCopy|SetDefaults)_`)
 
 // declaration is a type, or the signature of a function.
 type declaration struct {
@@ -87,7 +83,7 @@ func declarationsOf(pkg string, source []byte) (map[string]declaration, error) {
 			}
 			name := "func " + decl.Name.Name
 			types := mentions(pkg, imports, decl.Type)
-			if decl.Recv == nil && !isSought(decl.Name.Name) {
+			if decl.Recv == nil && !calledByGenerated.MatchString(decl.Name.Name) {
 				types = nil
 			}
 			if decl.Recv != nil {
