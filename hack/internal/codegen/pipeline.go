@@ -177,12 +177,12 @@ func (p *pipeline) inputs(packages ...string) []string {
 	return packages
 }
 
-// command runs one of the tools in v.
+// command prepares the command called name, one of the tools or any other, in v.
 func (p *pipeline) command(ctx context.Context, v *view, name string, args ...string) *run.Cmd {
-	if tool := filepath.Join(p.tools.dir, "bin", name); !filepath.IsAbs(name) {
-		if _, err := os.Stat(tool); err == nil {
-			name = tool
-		}
+	// os/exec looks in the PATH of this process, which does not have the tools.
+	tool := filepath.Join(p.tools.dir, "bin", name)
+	if _, err := os.Stat(tool); err == nil {
+		name = tool
 	}
 	return run.Command(ctx, name, args...).Log(p.log.step.Log()).Env(p.tools.env...).Dir(v.dir)
 }
