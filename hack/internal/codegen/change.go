@@ -35,7 +35,7 @@ type change struct {
 	before, after map[string][]byte
 	// stale are generated files that differ from the release.
 	stale []string
-	// everything is set if the generators themselves changed.
+	// everything is set if the generators themselves changed, or if Options.All asks for it.
 	everything bool
 }
 
@@ -81,25 +81,22 @@ func isGeneratorSource(file string) bool {
 // marker asks for a generator, in a comment of its own.
 var marker = regexp.MustCompile(`(?m)^// *\+k8s:([a-z0-9-]+-gen(?:-[a-z-]+)?|` + modelPackage + `)=(.*)$`)
 
-// keepInputs forgets the changed files of packages that no generator reads: in such a
-// package no file, changed or not, has a marker.
+// keepInputs drops the changed files of packages that no generator reads: those without a
+// marker in any file, before or after the change.
 func (c *change) keepInputs() error {
-	read := map[string]bool{}
+	marked := map[string]bool{} // by folder
 	for _, file := range c.paths() {
 		dir := path.Dir(file)
-		if _, known := read[dir]; !known {
-			marked, err := hasMarker(filepath.Join(c.repo.Dir, dir))
-			if err != nil {
+		if _, known := marked[dir]; !known {
+			var err error
+			if marked[dir], err = hasMarker(filepath.Join(c.repo.Dir, dir)); err != nil {
 				return err
 			}
-			read[dir] = marked
 		}
-		if marker.Match(c.before[file]) {
-			read[dir] = true
-		}
+		marked[dir] = marked[dir] || marker.Match(c.before[file])
 	}
 	for _, file := range c.paths() {
-		if !read[path.Dir(file)] && !isGeneratorSource(file) {
+		if !marked[path.Dir(file)] && !isGeneratorSource(file) {
 			delete(c.before, file)
 			delete(c.after, file)
 		}
@@ -127,10 +124,6 @@ func hasMarker(dir string) (bool, error) {
 // paths lists the changed inputs, sorted.
 func (c *change) paths() []string {
 	return sets.List(sets.KeySet(c.before).Union(sets.KeySet(c.after)))
-}
-
-func (c *change) needsGeneration() bool {
-	return c.everything || len(c.before)+len(c.after) > 0
 }
 
 // restoreStale adds the release's content of those generated files that differ from it
