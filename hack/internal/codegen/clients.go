@@ -71,9 +71,9 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 
 // pluralExceptions is the argument with the kinds whose plural the generators cannot work
 // out.
-func (k *kubernetes) pluralExceptions() string {
+func (m *minor) pluralExceptions() string {
 	flag := "--plural-exceptions=Endpoints:Endpoints"
-	for _, kind := range k.unpluralized {
+	for _, kind := range m.unpluralized {
 		flag += "," + kind + ":" + kind
 	}
 	return flag

@@ -25,7 +25,7 @@ func TestOpenAPIPackages(t *testing.T) {
 		false: {"k8s.io/api/core/v1"},
 		true:  {"k8s.io/api/core/v1", "k8s.io/logs/v1"},
 	} {
-		p := &pipeline{kubernetes: &kubernetes{modelNames: modelNames}, reach: r}
+		p := &pipeline{minor: &minor{modelNames: modelNames}, reach: r}
 		var got []string
 		for _, pkg := range p.openAPIPackages(p.isAffected) {
 			got = append(got, pkg.path)

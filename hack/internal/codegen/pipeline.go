@@ -18,7 +18,7 @@ import (
 
 // pipeline is one run of a minor's generators.
 type pipeline struct {
-	*kubernetes
+	*minor
 	*reach
 	tools *toolbox
 	log   *logger
@@ -27,8 +27,8 @@ type pipeline struct {
 }
 
 // generate runs the generators side by side, each as soon as what it reads is there.
-func (k *kubernetes) generate(ctx context.Context, o Options, r *reach, step *progress.Step) (outputs, error) {
-	tools, err := buildTools(ctx, o, k, step)
+func (m *minor) generate(ctx context.Context, o Options, r *reach, step *progress.Step) (outputs, error) {
+	tools, err := buildTools(ctx, o, m, step)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (k *kubernetes) generate(ctx context.Context, o Options, r *reach, step *pr
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	p := &pipeline{kubernetes: k, reach: r, tools: tools, log: &logger{step: step}, tree: o.Tree, work: work}
-	if k.gopath {
+	p := &pipeline{minor: m, reach: r, tools: tools, log: &logger{step: step}, tree: o.Tree, work: work}
+	if m.gopath {
 		step.Now("linking what the API packages import")
 		if err := linkDependencies(ctx, o.Tree, p.dependencies(), slices.Sorted(maps.Keys(r.packages))); err != nil {
 			return nil, err

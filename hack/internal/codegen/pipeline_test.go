@@ -75,8 +75,8 @@ func pipelineTree(t *testing.T) string {
 
 const fakeTypes = "staging/src/k8s.io/fake/core/v1/types.go"
 
-func fakeKubernetes(flags ...string) *kubernetes {
-	return &kubernetes{
+func fakeMinor(flags ...string) *minor {
+	return &minor{
 		tools:             []string{"k8s.io/kubernetes/cmd/fake-gen"},
 		packageGenerators: []packageGenerator{{tool: "fake-gen", marker: "deepcopy-gen", file: "zz_generated.deepcopy.go", flags: flags}},
 	}
@@ -86,7 +86,7 @@ func TestPipelineRunsTheTreesOwnGenerators(t *testing.T) {
 	tree := pipelineTree(t)
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
-	if err := generate(context.Background(), o, fakeKubernetes().generate, nil); err != nil {
+	if err := generate(context.Background(), o, fakeMinor().generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	const made = "staging/src/k8s.io/fake/core/v1/zz_generated.deepcopy.go"
@@ -105,9 +105,9 @@ func TestPipelineRunsTheTreesOwnGenerators(t *testing.T) {
 func TestAGeneratorOfAllPackagesRunsForThoseThatAChangeDoesNotReach(t *testing.T) {
 	tree := pipelineTree(t)
 	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
-	k := fakeKubernetes()
-	k.packageGenerators[0].allPackages = true
-	if err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.37.1", Work: t.TempDir()}, k.generate, nil); err != nil {
+	m := fakeMinor()
+	m.packageGenerators[0].allPackages = true
+	if err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.37.1", Work: t.TempDir()}, m.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	const unreached = "staging/src/k8s.io/fake/rbac/v1/zz_generated.deepcopy.go"
@@ -121,7 +121,7 @@ func TestPipelineBuildsTheGeneratorsOnce(t *testing.T) {
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	build := func() *toolbox {
 		t.Helper()
-		tools, err := buildTools(context.Background(), o, fakeKubernetes(), nil)
+		tools, err := buildTools(context.Background(), o, fakeMinor(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestPipelineErrorHasTheGeneratorsOutputAndTheLog(t *testing.T) {
 	logs := t.TempDir()
 	step := progress.New(&strings.Builder{}, false, 0, logs).Step("generate")
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
-	err := step.End(generate(context.Background(), o, fakeKubernetes("--fail=no such type").generate, step))
+	err := step.End(generate(context.Background(), o, fakeMinor("--fail=no such type").generate, step))
 	var failed *run.Error
 	if !errors.As(err, &failed) {
 		t.Fatalf("got %v, want the error of the command", err)
@@ -175,7 +175,7 @@ func TestPipelineErrorOfAGeneratorThatDoesNotCompile(t *testing.T) {
 		"cmd/fake-gen/main.go": "package main\n\nfunc main() { undefined() }\n",
 	})
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
-	err := generate(context.Background(), o, fakeKubernetes().generate, nil)
+	err := generate(context.Background(), o, fakeMinor().generate, nil)
 	if err == nil || !strings.Contains(err.Error(), "building the generators of v1.33.13") || !strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("got %v, want the compiler's error", err)
 	}
@@ -187,7 +187,7 @@ func TestPipelineErrorOfAGeneratorThatDoesNotCompile(t *testing.T) {
 func TestPipelineErrorOfAFolderThatIsNoTree(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	editPodSpec(t, tree)
-	err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}, fakeKubernetes().generate, nil)
+	err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}, fakeMinor().generate, nil)
 	if err == nil || !strings.Contains(err.Error(), "an assembled tree") {
 		t.Errorf("got %v, want an error that asks for an assembled tree", err)
 	}

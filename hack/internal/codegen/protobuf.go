@@ -89,7 +89,7 @@ func (p *pipeline) protobufPackages(packages []*goPackage) (apimachinery, others
 		wanted[pkg.path] = true
 	}
 	isMachinery := map[string]bool{}
-	for _, listed := range machinery {
+	for _, listed := range apimachineryPackages {
 		name := strings.TrimLeft(listed, "+-")
 		isMachinery[name] = true
 		if !wanted[name] {

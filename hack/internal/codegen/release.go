@@ -11,7 +11,7 @@ import (
 
 // kubernetes says how the generators of one Kubernetes minor are run. What differs
 // between minors is data here; the order of things is in pipeline.go.
-type kubernetes struct {
+type minor struct {
 	// tools are the packages of the commands, built in the tree.
 	tools []string
 	// toolsVersion is the version of golang.org/x/tools to build them with, where that of the
@@ -70,12 +70,12 @@ func isFixtureTest(file string) bool {
 
 // minors are the minors whose generators are known: what each one's hack/update-codegen.sh,
 // hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh run.
-var minors = map[string]*kubernetes{
+var minors = map[string]*minor{
 	"v1.29": {
 		tools:             oldTools,
 		toolsVersion:      "v0.26.0",
 		gopath:            true,
-		packageGenerators: with(packageGenerators, map[string][]string{"conversion-gen": {"--extra-dirs"}}),
+		packageGenerators: withAllFlags(packageGenerators, map[string][]string{"conversion-gen": {"--extra-dirs"}}),
 		specGates:         "AllAlpha=true,OpenAPIEnums=false",
 	},
 	"v1.30": {
@@ -99,24 +99,24 @@ var minors = map[string]*kubernetes{
 	},
 	"v1.33": v133,
 	"v1.34": v133,
-	"v1.35": naming(v133.packageGenerators),
-	"v1.36": naming(unboundedGenerators()),
-	"v1.37": naming(lintedGenerators()),
+	"v1.35": withModelNames(v133.packageGenerators),
+	"v1.36": withModelNames(unboundedGenerators()),
+	"v1.37": withModelNames(lintedGenerators()),
 }
 
 // v133 is v1.33, and v1.34, whose scripts run the same.
-var v133 = &kubernetes{
+var v133 = &minor{
 	tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
 	packageGenerators: append(slices.Clone(packageGenerators), validationGen),
 	clientFlags:       []string{"--prefers-protobuf"},
 	specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 }
 
-// naming is a minor from v1.35 on: it runs what v1.33 does, and openapi-gen names models.
-func naming(generators []packageGenerator) *kubernetes {
-	k := *v133
-	k.toolsVersion, k.modelNames, k.packageGenerators = "v0.47.0", true, generators
-	return &k
+// withModelNames is a minor from v1.35 on: it runs what v1.33 does, and openapi-gen names models.
+func withModelNames(generators []packageGenerator) *minor {
+	m := *v133
+	m.toolsVersion, m.modelNames, m.packageGenerators = "v0.47.0", true, generators
+	return &m
 }
 
 // tools are the commands that every minor has, and more.
@@ -143,8 +143,8 @@ var oldTools = slices.Insert(slices.DeleteFunc(tools(), func(tool string) bool {
 	return tool == "k8s.io/kube-openapi/cmd/openapi-gen"
 }), 0, "k8s.io/code-generator/cmd/openapi-gen")
 
-// with gives the generators, by tool, these allFlags too.
-func with(generators []packageGenerator, allFlags map[string][]string) []packageGenerator {
+// withAllFlags gives the generators, by tool, these allFlags too.
+func withAllFlags(generators []packageGenerator, allFlags map[string][]string) []packageGenerator {
 	generators = slices.Clone(generators)
 	for i, g := range generators {
 		generators[i].allFlags = append(slices.Clone(g.allFlags), allFlags[g.tool]...)
@@ -210,9 +210,9 @@ func lintedGenerators() []packageGenerator {
 	return generators
 }
 
-// machinery are the packages that every protobuf definition may refer to, as
+// apimachineryPackages are the packages that every protobuf definition may refer to, as
 // go-to-protobuf's --apimachinery-packages names them.
-var machinery = []string{
+var apimachineryPackages = []string{
 	"+k8s.io/apimachinery/pkg/util/intstr",
 	"+k8s.io/apimachinery/pkg/api/resource",
 	"+k8s.io/apimachinery/pkg/runtime/schema",
@@ -222,10 +222,10 @@ var machinery = []string{
 	"k8s.io/apimachinery/pkg/apis/testapigroup/v1",
 }
 
-// generatorsOf returns the generators of release's minor.
-func generatorsOf(release string) (*kubernetes, error) {
-	if k, ok := minors[semver.MajorMinor(release)]; ok {
-		return k, nil
+// minorOf returns the generators of release's minor.
+func minorOf(release string) (*minor, error) {
+	if m, ok := minors[semver.MajorMinor(release)]; ok {
+		return m, nil
 	}
 	return nil, fmt.Errorf("the generators of %s are %w: say in hack/internal/codegen/release.go how its hack/update-codegen.sh runs them (known: %s)",
 		release, ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(minors)), ", "))

@@ -25,14 +25,14 @@ type toolbox struct {
 // and objects are shared in the build cache with every other tree.
 var goEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0", "LC_ALL=C"}
 
-// buildTools builds the commands of k in o.Tree, once per content of their sources.
-func buildTools(ctx context.Context, o Options, k *kubernetes, step *progress.Step) (*toolbox, error) {
+// buildTools builds the commands of m in o.Tree, once per content of their sources.
+func buildTools(ctx context.Context, o Options, m *minor, step *progress.Step) (*toolbox, error) {
 	goRoot, err := run.Command(ctx, "go", "env", "GOROOT", "GOVERSION").Env(goEnv...).Dir(o.Tree).Output()
 	if err != nil {
 		return nil, err
 	}
 	goRoot, goVersion, _ := strings.Cut(goRoot, "\n")
-	key, err := toolsKey(o, k, goVersion)
+	key, err := toolsKey(o, m, goVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,11 @@ func buildTools(ctx context.Context, o Options, k *kubernetes, step *progress.St
 	if _, err := os.Stat(t.dir); err == nil {
 		return t, nil
 	}
-	return t, t.build(ctx, o, k, step)
+	return t, t.build(ctx, o, m, step)
 }
 
 // build makes t.dir, beside it first and then renamed.
-func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, step *progress.Step) error {
+func (t *toolbox) build(ctx context.Context, o Options, m *minor, step *progress.Step) error {
 	step.Now("building the generators")
 	if err := os.MkdirAll(filepath.Dir(t.dir), 0o755); err != nil {
 		return err
@@ -58,14 +58,14 @@ func (t *toolbox) build(ctx context.Context, o Options, k *kubernetes, step *pro
 	}
 	defer os.RemoveAll(beside)
 	args := []string{"build", "-o", filepath.Join(beside, "bin") + "/"}
-	if k.toolsVersion != "" {
-		modFile, err := withTools(ctx, o.Tree, beside, k.toolsVersion, step)
+	if m.toolsVersion != "" {
+		modFile, err := withTools(ctx, o.Tree, beside, m.toolsVersion, step)
 		if err != nil {
-			return fmt.Errorf("getting %s %s for the generators of %s: %w", toolsModule, k.toolsVersion, o.Release, err)
+			return fmt.Errorf("getting %s %s for the generators of %s: %w", toolsModule, m.toolsVersion, o.Release, err)
 		}
 		args = append(args, "-modfile="+modFile)
 	}
-	if err := run.Command(ctx, "go", append(args, k.tools...)...).Log(step.Log()).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
+	if err := run.Command(ctx, "go", append(args, m.tools...)...).Log(step.Log()).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
 		return fmt.Errorf("building the generators of %s: %w", o.Release, err)
 	}
 	if err := os.Chmod(beside, 0o755); err != nil {
@@ -94,9 +94,9 @@ func withTools(ctx context.Context, tree, dir, version string, step *progress.St
 }
 
 // toolsKey is a hash of what the commands are built from.
-func toolsKey(o Options, k *kubernetes, goVersion string) (string, error) {
+func toolsKey(o Options, m *minor, goVersion string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, o.Release, goVersion, k.tools, k.toolsVersion)
+	fmt.Fprintln(h, o.Release, goVersion, m.tools, m.toolsVersion)
 	for _, root := range []string{"go.mod", "go.sum", "cmd/genswaggertypedocs", stagingRoot + "k8s.io/code-generator/cmd", stagingRoot + "k8s.io/code-generator/pkg"} {
 		err := filepath.WalkDir(filepath.Join(o.Tree, root), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
