@@ -128,10 +128,10 @@ func (c *change) paths() []string {
 
 // restoreStale adds the release's content of those generated files that differ from it
 // although nothing that was generated now says so.
-func (c *change) restoreStale(ctx context.Context, made outputs) error {
+func (c *change) restoreStale(ctx context.Context, out outputs) error {
 	var stale []string
 	for _, file := range c.stale {
-		if _, ok := made[file]; !ok {
+		if _, ok := out[file]; !ok {
 			stale = append(stale, file)
 		}
 	}
@@ -140,7 +140,7 @@ func (c *change) restoreStale(ctx context.Context, made outputs) error {
 		return err
 	}
 	for _, file := range stale {
-		made[file] = released[file]
+		out[file] = released[file]
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 	}
 	types = slices.DeleteFunc(types, func(pkg string) bool { return !strings.HasPrefix(pkg, "k8s.io/api/") })
 	pluralExceptions := p.pluralExceptions()
-	made := &collected{files: outputs{}, view: v}
+	results := &collector{files: outputs{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		const folder = clientGo + "/kubernetes"
@@ -50,11 +50,11 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 		for _, version := range served {
 			args = append(args, "--input="+version)
 		}
-		return made.keep(p.clientFolder(ctx, v, "client-gen", folder, clientGo, args))
+		return results.add(p.clientFolder(ctx, v, "client-gen", folder, clientGo, args))
 	})
 	group.Go(func() error {
 		const folder = clientGo + "/listers"
-		return made.keep(p.clientFolder(ctx, v, "lister-gen", folder, folder, append([]string{pluralExceptions}, p.inputs(types...)...)))
+		return results.add(p.clientFolder(ctx, v, "lister-gen", folder, folder, append([]string{pluralExceptions}, p.inputs(types...)...)))
 	})
 	group.Go(func() error {
 		const folder = clientGo + "/informers"
@@ -64,9 +64,9 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 			"--listers-package=k8s.io/client-go/listers",
 			pluralExceptions,
 		}
-		return made.keep(p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types...)...)))
+		return results.add(p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types...)...)))
 	})
-	return made.files, group.Wait()
+	return results.files, group.Wait()
 }
 
 // pluralExceptions is the argument with the kinds whose plural the generators cannot work

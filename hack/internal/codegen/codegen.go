@@ -56,20 +56,20 @@ func generate(ctx context.Context, o Options, run generators, step *progress.Ste
 	if err != nil {
 		return err
 	}
-	made := outputs{}
+	out := outputs{}
 	if c.everything || len(c.paths()) > 0 {
 		r, err := findReach(ctx, o, c)
 		if err != nil {
 			return err
 		}
-		if made, err = run(ctx, o, r, step); err != nil {
+		if out, err = run(ctx, o, r, step); err != nil {
 			return err
 		}
 	}
-	if err := c.restoreStale(ctx, made); err != nil {
+	if err := c.restoreStale(ctx, out); err != nil {
 		return err
 	}
-	return made.write(o.Tree)
+	return out.write(o.Tree)
 }
 
 // makeAbsolute makes the folders good for commands that run elsewhere.

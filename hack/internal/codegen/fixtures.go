@@ -14,7 +14,7 @@ import (
 // fixtures makes the files that upstream's round-trip tests compare serialized objects
 // with. The tests write them, in a folder of their own; a second run proves them.
 func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
-	made := outputs{}
+	out := outputs{}
 	for _, set := range fixtureSets {
 		packages := slices.Collect(maps.Keys(p.affected))
 		if !slices.ContainsFunc(packages, func(pkg string) bool { return strings.HasPrefix(pkg, set.pkg+"/") }) {
@@ -24,9 +24,9 @@ func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("generating the round-trip fixtures of %s: %w", set.pkg, err)
 		}
-		maps.Copy(made, files)
+		maps.Copy(out, files)
 	}
-	return made, nil
+	return out, nil
 }
 
 func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (outputs, error) {
@@ -49,10 +49,11 @@ func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (out
 	return readFixtures(head, filepath.Join(p.tree, set.dir, "testdata", "HEAD"), path.Join(set.dir, "testdata/HEAD"))
 }
 
-// readFixtures returns the files of made, and the names of those that only old has.
-func readFixtures(made, old, dir string) (outputs, error) {
+// readFixtures returns the files in newDir, and as deleted those that only oldDir has, as files in
+// the tree's folder dir.
+func readFixtures(newDir, oldDir, dir string) (outputs, error) {
 	files := outputs{}
-	stale, err := os.ReadDir(old)
+	stale, err := os.ReadDir(oldDir)
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +62,12 @@ func readFixtures(made, old, dir string) (outputs, error) {
 			files[file] = nil
 		}
 	}
-	entries, err := os.ReadDir(made)
+	entries, err := os.ReadDir(newDir)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(made, entry.Name()))
+		data, err := os.ReadFile(filepath.Join(newDir, entry.Name()))
 		if err != nil {
 			return nil, err
 		}

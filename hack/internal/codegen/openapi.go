@@ -79,27 +79,27 @@ func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := v.collect(names...)
+	out, err := v.collect(names...)
 	if err != nil {
 		return nil, err
 	}
-	made[file] = definitions
-	return made, nil
+	out[file] = definitions
+	return out, nil
 }
 
 // runOpenAPIGen makes the definitions of packages.
 func (p *pipeline) runOpenAPIGen(ctx context.Context, v *view, packages []*goPackage) ([]byte, error) {
-	out, report := filepath.Join(p.work, "definitions"), filepath.Join(p.work, "violations")
+	dir, report := filepath.Join(p.work, "definitions"), filepath.Join(p.work, "violations")
 	args := []string{"--report-filename=" + report}
 	if p.modelNames {
 		args = append(args, "--output-model-name-file="+modelNamesName)
 	}
-	made := filepath.Join(out, definitionsName)
+	file := filepath.Join(dir, definitionsName)
 	if target := importPath(openAPIDefinitions); p.gopath {
-		args = append(args, "--output-file-base="+strings.TrimSuffix(definitionsName, ".go"), "--output-base="+out, "--output-package="+target)
-		made = filepath.Join(out, target, definitionsName)
+		args = append(args, "--output-file-base="+strings.TrimSuffix(definitionsName, ".go"), "--output-base="+dir, "--output-package="+target)
+		file = filepath.Join(dir, target, definitionsName)
 	} else {
-		args = append(args, "--output-file="+definitionsName, "--output-dir="+out, "--output-pkg="+target)
+		args = append(args, "--output-file="+definitionsName, "--output-dir="+dir, "--output-pkg="+target)
 	}
 	var paths []string
 	for _, pkg := range packages {
@@ -111,7 +111,7 @@ func (p *pipeline) runOpenAPIGen(ctx context.Context, v *view, packages []*goPac
 	if err := p.checkViolations(report); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(made)
+	return os.ReadFile(file)
 }
 
 // checkViolations compares the breaches of the API rules with those that the release

@@ -22,13 +22,13 @@ func (p *pipeline) methods(ctx context.Context) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := p.perPackage(ctx, v, func(g packageGenerator) bool { return g.methods })
+	out, err := p.perPackage(ctx, v, func(g packageGenerator) bool { return g.methods })
 	if err != nil {
 		return nil, err
 	}
 	docs, err := p.swaggerDocs(ctx, v)
-	maps.Copy(made, docs)
-	return made, err
+	maps.Copy(out, docs)
+	return out, err
 }
 
 // functions makes the functions that take API types.
@@ -42,7 +42,7 @@ func (p *pipeline) functions(ctx context.Context) (outputs, error) {
 
 // perPackage runs those generators that are wanted and write one Go file per package.
 func (p *pipeline) perPackage(ctx context.Context, v *view, wanted func(packageGenerator) bool) (outputs, error) {
-	made := outputs{}
+	out := outputs{}
 	for _, g := range p.packageGenerators {
 		if !wanted(g) {
 			continue
@@ -51,9 +51,9 @@ func (p *pipeline) perPackage(ctx context.Context, v *view, wanted func(packageG
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(made, files)
+		maps.Copy(out, files)
 	}
-	return made, nil
+	return out, nil
 }
 
 func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGenerator) (outputs, error) {
@@ -104,7 +104,7 @@ const docsModel = stagingRoot + "k8s.io/api/core/v1"
 // have them are those that have the file, and the new ones of k8s.io/api.
 func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 	const name = "types_swagger_doc_generated.go"
-	made := outputs{}
+	out := outputs{}
 	for _, touched := range slices.Sorted(maps.Keys(p.touched)) {
 		pkg := p.packages[touched]
 		if pkg == nil {
@@ -121,11 +121,11 @@ func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 		if err != nil {
 			return nil, err
 		}
-		if made[file], err = p.swaggerDoc(ctx, v, pkg.dir, old); err != nil {
+		if out[file], err = p.swaggerDoc(ctx, v, pkg.dir, old); err != nil {
 			return nil, fmt.Errorf("generating %s: %w", file, err)
 		}
 	}
-	return made, nil
+	return out, nil
 }
 
 // isNewAPI tells whether pkg holds types of a new version of an API: the release has no

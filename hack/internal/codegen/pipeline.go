@@ -59,28 +59,28 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &collected{files: outputs{}, view: compiled}
+	results := &collector{files: outputs{}, view: compiled}
 	group, ctx := errgroup.WithContext(ctx)
 	methods := inBackground(group, func() error {
 		inner, ctx := errgroup.WithContext(ctx)
-		inner.Go(func() error { return made.add(p.protobuf(ctx)) })
-		inner.Go(func() error { return made.add(p.methods(ctx)) })
+		inner.Go(func() error { return results.addToView(p.protobuf(ctx)) })
+		inner.Go(func() error { return results.addToView(p.methods(ctx)) })
 		return inner.Wait()
 	})
-	group.Go(func() error { return made.keep(p.functions(ctx)) })
-	group.Go(func() error { return made.keep(p.clients(ctx)) })
+	group.Go(func() error { return results.add(p.functions(ctx)) })
+	group.Go(func() error { return results.add(p.clients(ctx)) })
 	defined := inBackground(group, func() error {
 		definitions, err := p.definitions(ctx)
 		if err != nil || !wait(ctx, methods) {
 			return err
 		}
-		return made.add(definitions, nil)
+		return results.addToView(definitions, nil)
 	})
 	group.Go(func() error {
 		if !wait(ctx, defined) || !p.reachesOpenAPI() {
 			return nil
 		}
-		return made.keep(p.fromSchemas(ctx, compiled))
+		return results.add(p.fromSchemas(ctx, compiled))
 	})
 	group.Go(func() error {
 		types := methods
@@ -90,12 +90,12 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 		if !wait(ctx, types) {
 			return nil
 		}
-		return made.keep(p.fixtures(ctx, compiled))
+		return results.add(p.fixtures(ctx, compiled))
 	})
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return made.files, nil
+	return results.files, nil
 }
 
 // view makes a view for the generator called name.
@@ -134,23 +134,23 @@ func wait(ctx context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// collected gathers what the generators make.
-type collected struct {
+// collector gathers the files that generators write.
+type collector struct {
 	mu    sync.Mutex
 	files outputs
 	view  *view
 }
 
-// add keeps files, and puts them into the view for the generators that follow.
-func (c *collected) add(files outputs, err error) error {
-	if err := c.keep(files, err); err != nil {
+// addToView adds files, and writes them to the view for the generators that read them.
+func (c *collector) addToView(files outputs, err error) error {
+	if err := c.add(files, err); err != nil {
 		return err
 	}
 	return files.write(c.view.dir)
 }
 
-// keep keeps files that no other generator reads.
-func (c *collected) keep(files outputs, err error) error {
+// add adds files, unless the generator that wrote them failed with err.
+func (c *collector) add(files outputs, err error) error {
 	if err != nil {
 		return err
 	}

@@ -28,13 +28,13 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the OpenAPI definitions: %w", err)
 	}
-	made, err := p.specs(ctx, v, bin+"openapispec")
+	out, err := p.specs(ctx, v, bin+"openapispec")
 	if err != nil {
 		return nil, err
 	}
 	configurations, err := p.applyConfigurations(ctx, v, bin+"models-schema")
-	maps.Copy(made, configurations)
-	return made, err
+	maps.Copy(out, configurations)
+	return out, err
 }
 
 // specs makes the published OpenAPI specs from those of the release: the tree's own may have
