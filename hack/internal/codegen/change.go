@@ -34,7 +34,7 @@ type change struct {
 	// is new or gone is in one of them only.
 	before, after map[string][]byte
 	// stale are generated files that differ from the release.
-	stale []string
+	changedOutputs []string
 	// everything is set if the generators themselves changed, or if Options.All asks for it.
 	everything bool
 }
@@ -50,7 +50,7 @@ func findChange(ctx context.Context, o Options) (*change, error) {
 	for _, file := range paths {
 		switch {
 		case IsGenerated(file):
-			c.stale = append(c.stale, file)
+			c.changedOutputs = append(c.changedOutputs, file)
 		case isGeneratorSource(file):
 			c.everything = true
 			sources = append(sources, file)
@@ -130,7 +130,7 @@ func (c *change) paths() []string {
 // although nothing that was generated now says so.
 func (c *change) restoreStale(ctx context.Context, out outputs) error {
 	var stale []string
-	for _, file := range c.stale {
+	for _, file := range c.changedOutputs {
 		if _, ok := out[file]; !ok {
 			stale = append(stale, file)
 		}

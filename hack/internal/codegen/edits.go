@@ -23,18 +23,18 @@ type edits struct {
 
 // findEdits compares a file of the package pkg before and after. Either may be nil.
 func findEdits(pkg string, before, after []byte) (*edits, error) {
-	was, err := declarationsOf(pkg, before)
+	old, err := declarationsOf(pkg, before)
 	if err != nil {
 		return nil, err
 	}
-	is, err := declarationsOf(pkg, after)
+	current, err := declarationsOf(pkg, after)
 	if err != nil {
 		return nil, err
 	}
 	found := new(edits)
-	for _, name := range sets.List(sets.KeySet(was).Union(sets.KeySet(is))) {
-		a, existed := was[name]
-		b, exists := is[name]
+	for _, name := range sets.List(sets.KeySet(old).Union(sets.KeySet(current))) {
+		a, existed := old[name]
+		b, exists := current[name]
 		if a.text == b.text {
 			continue
 		}
@@ -73,7 +73,7 @@ func declarationsOf(pkg string, source []byte) (map[string]declaration, error) {
 	text := func(from, to token.Pos) string {
 		return strings.TrimSpace(string(source[fset.Position(from).Offset:fset.Position(to).Offset]))
 	}
-	last := file.Name.End()
+	prevEnd := file.Name.End()
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
 		case *ast.FuncDecl:
@@ -91,12 +91,12 @@ func declarationsOf(pkg string, source []byte) (map[string]declaration, error) {
 				types = append(types, receiver...)
 				name = fmt.Sprint("method ", receiver, decl.Name.Name)
 			}
-			found[name] = declaration{text: text(last, to), types: types}
+			found[name] = declaration{text: text(prevEnd, to), types: types}
 		case *ast.GenDecl:
 			if decl.Tok != token.TYPE {
 				break
 			}
-			from := last
+			from := prevEnd
 			for _, s := range decl.Specs {
 				spec := s.(*ast.TypeSpec)
 				d := declaration{
@@ -112,7 +112,7 @@ func declarationsOf(pkg string, source []byte) (map[string]declaration, error) {
 				from = spec.End()
 			}
 		}
-		last = decl.End()
+		prevEnd = decl.End()
 	}
 	return found, nil
 }

@@ -13,16 +13,16 @@ type logger struct {
 	step *progress.Step
 
 	mu      sync.Mutex
-	working []string
+	running []string
 }
 
 // start shows that what is being made, until the returned function is called.
 func (l *logger) start(what string) (done func()) {
-	l.update(func() { l.working = append(l.working, what) })
+	l.update(func() { l.running = append(l.running, what) })
 	return func() {
 		l.update(func() {
-			if i := slices.Index(l.working, what); i >= 0 {
-				l.working = slices.Delete(l.working, i, i+1)
+			if i := slices.Index(l.running, what); i >= 0 {
+				l.running = slices.Delete(l.running, i, i+1)
 			}
 		})
 	}
@@ -32,7 +32,7 @@ func (l *logger) update(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
-	if len(l.working) > 0 {
-		l.step.Now("generating %s", strings.Join(l.working, ", "))
+	if len(l.running) > 0 {
+		l.step.Now("generating %s", strings.Join(l.running, ", "))
 	}
 }

@@ -56,7 +56,7 @@ func IsGenerated(file string) bool {
 	dir = strings.TrimSuffix(dir, "/")
 	switch {
 	case slices.Contains(generatedNames, name):
-		return !isForeign(file)
+		return !isExcluded(file)
 	case dir == openAPISpecs:
 		return name == "swagger.json"
 	case dir == openAPISpecs+"/v3":
@@ -74,9 +74,9 @@ func IsGenerated(file string) bool {
 	return false
 }
 
-// isForeign tells whether file belongs to test data and examples, which have generators
+// isExcluded tells whether file belongs to test data and examples, which have generators
 // of their own.
-func isForeign(file string) bool {
+func isExcluded(file string) bool {
 	for dir := range strings.SplitSeq(path.Dir(file), "/") {
 		if dir == "testdata" || dir == "_codegenignore" || dir == "vendor" || dir == "_output" {
 			return true
@@ -87,5 +87,5 @@ func isForeign(file string) bool {
 
 // isSource tells whether file is Go that a generator reads: neither a test nor generated.
 func isSource(file string) bool {
-	return path.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go") && !IsGenerated(file) && !isForeign(file)
+	return path.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go") && !IsGenerated(file) && !isExcluded(file)
 }

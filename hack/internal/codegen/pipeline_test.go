@@ -195,7 +195,7 @@ func TestPipelineErrorOfAFolderThatIsNoTree(t *testing.T) {
 
 func TestMissingProtocSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	err := needProtoc()
+	err := checkProtoc()
 	if err == nil || !strings.Contains(err.Error(), "apt-get install protobuf-compiler") {
 		t.Errorf("got %v, want the command that installs protoc", err)
 	}

@@ -22,7 +22,7 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	if len(packages) == 0 {
 		return nil, nil
 	}
-	if err := needProtoc(); err != nil {
+	if err := checkProtoc(); err != nil {
 		return nil, err
 	}
 	v, err := p.view("protobuf")
@@ -33,7 +33,7 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	var files []string
 	for _, pkg := range packages {
 		files = append(files, path.Join(pkg.dir, "generated.pb.go"), path.Join(pkg.dir, "generated.proto"))
-		if err := v.own(pkg.dir); err != nil {
+		if err := v.breakLinks(pkg.dir); err != nil {
 			return nil, err
 		}
 	}
@@ -166,8 +166,8 @@ func copyGogo(ctx context.Context, tree, dir string) error {
 	return copyFile(filepath.Join(from, file), to)
 }
 
-// needProtoc says how to get protoc if there is none.
-func needProtoc() error {
+// checkProtoc returns an error that says how to install protoc if there is none.
+func checkProtoc() error {
 	if _, err := exec.LookPath("protoc"); err != nil {
 		return fmt.Errorf("protobuf code needs protoc: %w; run `apt-get install protobuf-compiler`", err)
 	}

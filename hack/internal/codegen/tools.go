@@ -46,20 +46,20 @@ func buildTools(ctx context.Context, o Options, m *minor, step *progress.Step) (
 	return t, t.build(ctx, o, m, step)
 }
 
-// build makes t.dir, beside it first and then renamed.
+// build builds the commands in a temporary folder, and renames that to t.dir.
 func (t *toolbox) build(ctx context.Context, o Options, m *minor, step *progress.Step) error {
 	step.Now("building the generators")
 	if err := os.MkdirAll(filepath.Dir(t.dir), 0o755); err != nil {
 		return err
 	}
-	beside, err := os.MkdirTemp(filepath.Dir(t.dir), "building-")
+	tmp, err := os.MkdirTemp(filepath.Dir(t.dir), "building-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(beside)
-	args := []string{"build", "-o", filepath.Join(beside, "bin") + "/"}
+	defer os.RemoveAll(tmp)
+	args := []string{"build", "-o", filepath.Join(tmp, "bin") + "/"}
 	if m.toolsVersion != "" {
-		modFile, err := withTools(ctx, o.Tree, beside, m.toolsVersion, step)
+		modFile, err := withTools(ctx, o.Tree, tmp, m.toolsVersion, step)
 		if err != nil {
 			return fmt.Errorf("getting %s %s for the generators of %s: %w", toolsModule, m.toolsVersion, o.Release, err)
 		}
@@ -68,10 +68,10 @@ func (t *toolbox) build(ctx context.Context, o Options, m *minor, step *progress
 	if err := run.Command(ctx, "go", append(args, m.tools...)...).Log(step.Log()).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
 		return fmt.Errorf("building the generators of %s: %w", o.Release, err)
 	}
-	if err := os.Chmod(beside, 0o755); err != nil {
+	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
-	err = os.Rename(beside, t.dir)
+	err = os.Rename(tmp, t.dir)
 	if _, statErr := os.Stat(t.dir); statErr == nil {
 		return nil // ours, or that of another run that was quicker
 	}

@@ -18,8 +18,8 @@ import (
 // other's half-written files.
 type view struct{ tree, dir string }
 
-// unseen are the tree's top folders that no generator reads.
-var unseen = map[string]bool{
+// ignoredFolders are the tree's top folders that no generator reads.
+var ignoredFolders = map[string]bool{
 	".git": true, "_output": true, "vendor": true, "test": true, "docs": true, "logo": true,
 	"build": true, "cluster": true, "CHANGELOG": true, "LICENSES": true,
 }
@@ -36,19 +36,19 @@ func newView(tree, dir string) (*view, error) {
 			return err
 		}
 		if entry.IsDir() {
-			if unseen[rel] || entry.Name() == "testdata" {
+			if ignoredFolders[rel] || entry.Name() == "testdata" {
 				return filepath.SkipDir
 			}
 			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
 		}
-		if !entry.Type().IsRegular() || !isSeen(rel) {
+		if !entry.Type().IsRegular() || !isInput(rel) {
 			return nil
 		}
 		return v.link(rel)
 	})
 }
 
-func isSeen(file string) bool {
+func isInput(file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
 		return isFixtureTest(file)
 	}
@@ -77,8 +77,8 @@ func copyFile(from, to string) error {
 // path is the place of the tree's file in the view.
 func (v *view) path(file string) string { return filepath.Join(v.dir, file) }
 
-// own makes the Go files of dir the view's own, so that a generator may rewrite them.
-func (v *view) own(dir string) error {
+// breakLinks replaces the Go files of dir by copies, so that a generator may rewrite them.
+func (v *view) breakLinks(dir string) error {
 	files, err := filepath.Glob(v.path(dir + "/*.go"))
 	if err != nil {
 		return err

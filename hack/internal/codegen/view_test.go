@@ -12,7 +12,7 @@ func TestViewIsolatesTheTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.own("staging/src/k8s.io/api/core/v1"); err != nil {
+	if err := v.breakLinks("staging/src/k8s.io/api/core/v1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.remove(coreDeepCopy); err != nil {
