@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// applyConfigurations makes client-go's apply configurations from the types and the
-// schemas that the command schema prints. All are made at once: some files list them all.
-func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schema string) (outputs, error) {
-	models, err := p.command(ctx, v, schema).Log(io.Discard).Output()
+// applyConfigurations generates client-go's apply configurations from the API types and from the
+// schemas that schemaCommand prints. It generates all of them: some files list every one.
+func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schemaCommand string) (outputs, error) {
+	models, err := p.command(ctx, v, schemaCommand).Log(io.Discard).Output()
 	if err != nil {
 		return nil, fmt.Errorf("generating apply configurations: %w", err)
 	}

@@ -30,10 +30,10 @@ var generatorSources = []string{
 // change is what differs between the release and the tree.
 type change struct {
 	repo *repository
-	// before and after are the changed files that generators read, by path. A file that
-	// is new or gone is in one of them only.
+	// before and after are the changed files that generators read, by path. An added or
+	// deleted file is in only one of them.
 	before, after map[string][]byte
-	// stale are generated files that differ from the release.
+	// changedOutputs are the generated files that differ from the release.
 	changedOutputs []string
 	// everything is set if the generators themselves changed, or if Options.All asks for it.
 	everything bool
@@ -78,7 +78,7 @@ func isGeneratorSource(file string) bool {
 	return slices.ContainsFunc(generatorSources, func(source string) bool { return strings.HasPrefix(file, source) })
 }
 
-// marker asks for a generator, in a comment of its own.
+// marker matches a comment line that asks for a generator.
 var marker = regexp.MustCompile(`(?m)^// *\+k8s:([a-z0-9-]+-gen(?:-[a-z-]+)?|` + modelPackage + `)=(.*)$`)
 
 // keepInputs drops the changed files of packages that no generator reads: those without a
@@ -126,8 +126,8 @@ func (c *change) paths() []string {
 	return sets.List(sets.KeySet(c.before).Union(sets.KeySet(c.after)))
 }
 
-// restoreStale adds the release's content of those generated files that differ from it
-// although nothing that was generated now says so.
+// restoreStale adds the release's content of the generated files that differ from the release
+// and that no generator has written again.
 func (c *change) restoreStale(ctx context.Context, out outputs) error {
 	var stale []string
 	for _, file := range c.changedOutputs {
@@ -147,7 +147,7 @@ func (c *change) restoreStale(ctx context.Context, out outputs) error {
 
 var genclient = []byte("+genclient")
 
-// changesClients tells whether the change adds, removes or moves a resource that client-go
+// changesClients reports whether the change adds, removes or moves a resource that client-go
 // has a client for.
 func (c *change) changesClients() bool {
 	return c.everything || slices.ContainsFunc(c.paths(), func(file string) bool {

@@ -16,7 +16,7 @@ import (
 // order in which the clientset has them.
 const groupList = "hack/lib/init.sh"
 
-// clients makes client-go's clientset, listers and informers, of all groups at once: some
+// clients generates client-go's clientset, listers and informers, for all groups at once: some
 // files list them all.
 func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 	if !p.reach.clients {
@@ -69,8 +69,7 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 	return results.files, group.Wait()
 }
 
-// pluralExceptions is the argument with the kinds whose plural the generators cannot work
-// out.
+// pluralExceptions is the argument with the kinds whose plural the generators get wrong.
 func (m *minor) pluralExceptions() string {
 	flag := "--plural-exceptions=Endpoints:Endpoints"
 	for _, kind := range m.unpluralized {
@@ -79,7 +78,7 @@ func (m *minor) pluralExceptions() string {
 	return flag
 }
 
-// clientFolder recreates the files of folder with a tool that writes to target.
+// clientFolder generates the files of folder again, with a tool that writes to target.
 func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, target string, args []string) (outputs, error) {
 	defer p.log.start("client-go's " + path.Base(folder))()
 	before, err := listGo(v, folder)
@@ -100,7 +99,7 @@ func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, targ
 	return v.collect(append(before, after...)...)
 }
 
-// outputFolder are the arguments that have a generator write packages below folder.
+// outputFolder returns the arguments that make a generator write packages below folder.
 func (p *pipeline) outputFolder(v *view, folder string) []string {
 	if p.gopath {
 		return []string{"--output-base=" + v.sources(), "--output-package=" + importPath(folder)}
@@ -108,8 +107,8 @@ func (p *pipeline) outputFolder(v *view, folder string) []string {
 	return []string{"--output-dir=" + v.path(folder), "--output-pkg=" + importPath(folder)}
 }
 
-// servedGroups are the folders below k8s.io/api of the groups and versions that an API
-// server serves: those that groupList has, but for those that it has in a second list.
+// servedGroups lists the groups and versions that an API server serves, as folders below
+// k8s.io/api: the first list of groupList without the second.
 func servedGroups(v *view) ([]string, error) {
 	text, err := os.ReadFile(v.path(groupList))
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package codegen runs the generators of an assembled Kubernetes tree, built from that
-// tree, so that every generated file says what the API types say.
+// tree, so that every generated file agrees with the API types.
 //
-// Only what a change can reach is generated. The change is what differs from the release;
-// it reaches the packages that it touches and, from type to type, the packages whose
-// types contain the changed ones. The generators work in views of the tree, side by side,
-// and the tree gets their results at the end, all or none:
+// Only what a change can reach is generated. The change is what differs from the release. It
+// reaches the packages that it touches and, from type to type, the packages whose types
+// contain the changed ones. The generators run in parallel, each in a view of the tree. At the
+// end the tree gets all of their results, or none:
 //
 //	change ─► packages ─┬─► protobuf, deepcopy ─┬─► fixtures ─────────────────────────┬─► tree
 //	                    ├─► openapi ────────────┴─► apply configurations, OpenAPI specs ┤

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// edits are the differences of a file that generators can tell.
+// edits are the changes of a Go file that can change what generators write.
 type edits struct {
-	// types read differently before and after, comments included. A function that is
-	// new, gone, or has another signature counts for the types in its signature if it is
-	// one that generators look for: SetDefaults_X, Convert_X_To_Y, methods such as DeepCopyInto.
+	// types are the types whose declaration or comment changed. A function that was added,
+	// deleted or given another signature changes the types in its signature if generators
+	// look for it: SetDefaults_X, Convert_X_To_Y, methods such as DeepCopyInto.
 	types []typeName
-	// reshaped are those types that are of another kind, or gone.
+	// reshaped are the types that were deleted or are of another kind.
 	reshaped []typeName
 }
 
@@ -53,7 +53,7 @@ var calledByGenerated = regexp.MustCompile(`^(Convert|DeepCopy|SetDefaults)_`)
 
 // declaration is a type, or the signature of a function.
 type declaration struct {
-	text   string // with what stands before it: comments hold markers
+	text   string // with the comments before it, which hold markers
 	types  []typeName
 	isType bool
 	kind   string

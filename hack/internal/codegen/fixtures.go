@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// fixtures makes the files that upstream's round-trip tests compare serialized objects
-// with. The tests write them, in a folder of their own; a second run proves them.
+// fixtures generates the files that upstream's round-trip tests compare serialized objects
+// with. The tests write them, in a temporary folder; a second run verifies them.
 func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 	out := outputs{}
 	for _, set := range fixtureSets {
@@ -41,7 +41,7 @@ func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (out
 		return nil, err
 	}
 	args := []string{"-test.run", "^TestCompatibility$//^HEAD$"}
-	// This run fails, as the files that it compares with are not there.
+	// This run fails: the files that it compares with do not exist yet.
 	p.command(ctx, v, test, args...).Dir(dir).Env("UPDATE_COMPATIBILITY_FIXTURE_DATA=true").Run() //nolint:errcheck // see above
 	if err := p.command(ctx, v, test, args...).Dir(dir).Run(); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (out
 	return readFixtures(head, filepath.Join(p.tree, set.dir, "testdata", "HEAD"), path.Join(set.dir, "testdata/HEAD"))
 }
 
-// readFixtures returns the files in newDir, and as deleted those that only oldDir has, as files in
-// the tree's folder dir.
+// readFixtures returns the files of newDir as those of the tree's folder dir. Files that only
+// oldDir has are deleted.
 func readFixtures(newDir, oldDir, dir string) (outputs, error) {
 	files := outputs{}
 	stale, err := os.ReadDir(oldDir)

@@ -15,7 +15,7 @@ type repository struct {
 	base string // commit of the release
 }
 
-// released returns those of files that the release has, as it has them.
+// released returns the release's content of files, without those that it does not have.
 func (r *repository) released(ctx context.Context, files []string) (map[string][]byte, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -39,7 +39,7 @@ func (r *repository) released(ctx context.Context, files []string) (map[string][
 		if err != nil {
 			return nil, fmt.Errorf("reading %s of the release: git cat-file printed %q", file, header)
 		}
-		// Output takes line ends off the end, which belong to the last file.
+		// Output trims the newlines at the end, which belong to the last file.
 		if missing := size - len(batch); missing > 0 {
 			batch += strings.Repeat("\n", missing)
 		}

@@ -10,8 +10,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// gopathEnv is the environment in which a minor's generators find packages in a GOPATH.
-// They ask go/build, which needs to be told where a Go is that they were not built in.
+// gopathEnv is the environment in which generators that do not support modules find packages.
+// They use go/build, which needs GOROOT: -trimpath leaves it out of the generators.
 func (t *toolbox) gopathEnv(folders ...string) []string {
 	return []string{
 		"GO111MODULE=off", "GOFLAGS=", "GOROOT=" + t.goRoot,
@@ -19,14 +19,14 @@ func (t *toolbox) gopathEnv(folders ...string) []string {
 	}
 }
 
-// gopath is the GOPATH of v: a folder beside it whose src leads to its packages.
+// gopath is the GOPATH of v: a folder next to it, whose src folder links to v's modules.
 func (v *view) gopath() string { return v.dir + ".gopath" }
 
-// sources is where generators that know no modules find v's packages by import path, and
-// write to them.
+// sources is where generators that do not support modules find v's packages by import path,
+// and write to them.
 func (v *view) sources() string { return filepath.Join(v.gopath(), "src") }
 
-// linkGopath makes the GOPATH of v, by symbolic links to the folders of its modules.
+// linkGopath creates the GOPATH of v, with symbolic links to the folders of its modules.
 func (v *view) linkGopath() error {
 	staged, err := filepath.Glob(v.path(stagingRoot + "k8s.io/*"))
 	if err != nil {
@@ -47,7 +47,7 @@ func (v *view) linkGopath() error {
 	return nil
 }
 
-// linkVendor makes the vendor folder that leads to the staging modules.
+// linkVendor creates a vendor folder that links to the staging modules.
 func (v *view) linkVendor() error {
 	if err := os.MkdirAll(v.path("vendor"), 0o755); err != nil {
 		return err
@@ -55,8 +55,8 @@ func (v *view) linkVendor() error {
 	return os.Symlink(v.path(stagingRoot+"k8s.io"), v.path("vendor/k8s.io"))
 }
 
-// linkDependencies makes a GOPATH in dir of the packages of other modules that the tree's
-// packages that ask for generators import, at any depth.
+// linkDependencies creates a GOPATH in dir with the packages outside the tree that packages
+// import, directly or not.
 func linkDependencies(ctx context.Context, tree, dir string, packages []string) error {
 	args := append([]string{"list", "-deps", "-e", "-f", "{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, packages...)
 	out, err := run.Command(ctx, "go", args...).Env(goEnv...).Dir(tree).Output()
@@ -68,7 +68,7 @@ func linkDependencies(ctx context.Context, tree, dir string, packages []string) 
 		if from == "" || strings.HasPrefix(from, tree+string(filepath.Separator)) {
 			continue
 		}
-		// Files, not folders: a package's folder may hold those of other modules.
+		// Files, not folders: a package's folder may contain packages of other modules.
 		files, err := filepath.Glob(filepath.Join(from, "*.go"))
 		if err != nil {
 			return err

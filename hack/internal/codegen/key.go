@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// outputVersion is raised when Generate makes something else of the same inputs.
+// outputVersion must be raised when Generate writes other files for the same inputs.
 const outputVersion = "3"
 
-// InputsKey is a hash of all that Generate's output depends on: equal keys of the same
-// release mean equal generated files. It reads what changed since the release, and no
-// more: it takes well under a second.
+// InputsKey is a hash of everything that Generate's output depends on: equal keys of the same
+// release mean equal generated files. It reads only what changed since the release, and takes
+// well under a second.
 func InputsKey(ctx context.Context, o Options) (string, error) {
 	c, err := findChange(ctx, o)
 	if err != nil {

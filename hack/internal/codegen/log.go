@@ -8,7 +8,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// logger shows which generators are at work, several at once, on one step.
+// logger shows on one step which generators are running, several at once.
 type logger struct {
 	step *progress.Step
 
@@ -16,7 +16,7 @@ type logger struct {
 	running []string
 }
 
-// start shows that what is being made, until the returned function is called.
+// start shows that what is being generated, until the returned function is called.
 func (l *logger) start(what string) (done func()) {
 	l.update(func() { l.running = append(l.running, what) })
 	return func() {

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// foreignDefinitions are packages with OpenAPI definitions of their own, in
-// pkg/generated/openapi of these modules, which are not generated here.
+// foreignDefinitions are the modules that have OpenAPI definitions of their own, in their
+// pkg/generated/openapi. They are not generated here.
 var foreignDefinitions = []string{"k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/", "k8s.io/kube-aggregator/"}
 
-// checkOpenAPI refuses changes to packages whose definitions are also elsewhere.
+// checkOpenAPI refuses changes to packages of foreignDefinitions.
 func (p *pipeline) checkOpenAPI() error {
 	if len(p.touched) == len(p.packages) {
 		return nil // everything: the release itself is the reference
@@ -32,11 +32,11 @@ func (p *pipeline) checkOpenAPI() error {
 
 const (
 	openAPIMarker = "openapi-gen"
-	// modelPackage names the package of its types in OpenAPI schemas.
+	// modelPackage is the marker that names a package's types in OpenAPI schemas.
 	modelPackage = "openapi-model-package"
 )
 
-// openAPIPackages lists the packages that match and whose types openapi-gen reads.
+// openAPIPackages lists the matching packages whose types openapi-gen reads.
 func (p *pipeline) openAPIPackages(match func(*goPackage) bool) []*goPackage {
 	packages := p.marked(openAPIMarker, match)
 	if p.modelNames {
@@ -47,11 +47,11 @@ func (p *pipeline) openAPIPackages(match func(*goPackage) bool) []*goPackage {
 	return packages
 }
 
-// reachesOpenAPI tells whether the change reaches a type that has an OpenAPI definition.
+// reachesOpenAPI reports whether the change reaches a type that has an OpenAPI definition.
 func (p *pipeline) reachesOpenAPI() bool { return len(p.openAPIPackages(p.isAffected)) > 0 }
 
-// definitions makes the OpenAPI definitions of all types, which are in one file, and the
-// methods with the types' names there. They are nil if the change reaches none.
+// definitions generates the OpenAPI definitions of all types, which are in one file, and the
+// methods that return the types' schema names. It returns nil if the change reaches none.
 func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	const file = openAPIDefinitions + "/" + definitionsName
 	if !p.reachesOpenAPI() {
@@ -66,7 +66,7 @@ func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	var names []string
 	if p.modelNames {
 		for _, pkg := range packages {
-			// Some packages of releases have the file, but the marker no longer.
+			// In some releases, packages without the marker still have the file.
 			if len(pkg.markers[modelPackage]) > 0 {
 				names = append(names, path.Join(pkg.dir, modelNamesName))
 			}
@@ -87,7 +87,7 @@ func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	return out, nil
 }
 
-// runOpenAPIGen makes the definitions of packages.
+// runOpenAPIGen returns the definitions of packages.
 func (p *pipeline) runOpenAPIGen(ctx context.Context, v *view, packages []*goPackage) ([]byte, error) {
 	dir, report := filepath.Join(p.work, "definitions"), filepath.Join(p.work, "violations")
 	args := []string{"--report-filename=" + report}

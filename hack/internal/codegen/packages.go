@@ -19,7 +19,7 @@ type goPackage struct {
 	markers map[string][]string
 }
 
-// peers are the packages whose types p's generators read as if they were its own.
+// peers are the other packages whose types p's generators read.
 func (p *goPackage) peers() []string {
 	var peers []string
 	for _, name := range []string{"conversion-gen", "conversion-gen-external-types", "defaulter-gen-input", "validation-gen-input"} {

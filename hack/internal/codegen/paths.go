@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// generatedNames are the names that generated Go and proto files have, in any folder.
+// generatedNames are the names of generated Go and proto files in any folder.
 var generatedNames = []string{
 	"generated.pb.go",
 	"generated.proto",
@@ -37,8 +37,8 @@ var clientFolders = []string{
 	clientGo + "/informers",
 }
 
-// handWritten are the files of clientFolders that no generator writes. So are files called
-// X_expansion.go, but for generated_expansion.go.
+// handWritten are the files of clientFolders that no generator writes. Files named
+// X_expansion.go are hand-written too, except generated_expansion.go.
 var handWritten = []string{
 	applyConfigurations + "/doc.go",
 	applyConfigurations + "/meta/v1/unstructured.go",
@@ -49,8 +49,7 @@ var handWritten = []string{
 	clientGo + "/listers/generic_helpers.go",
 }
 
-// IsGenerated tells whether file, a path in the tree with forward slashes, is one that
-// Generate writes.
+// IsGenerated reports whether Generate writes file, a path in the tree with forward slashes.
 func IsGenerated(file string) bool {
 	dir, name := path.Split(file)
 	dir = strings.TrimSuffix(dir, "/")
@@ -74,8 +73,7 @@ func IsGenerated(file string) bool {
 	return false
 }
 
-// isExcluded tells whether file belongs to test data and examples, which have generators
-// of their own.
+// isExcluded reports whether file is test data or an example, which other generators write.
 func isExcluded(file string) bool {
 	for dir := range strings.SplitSeq(path.Dir(file), "/") {
 		if dir == "testdata" || dir == "_codegenignore" || dir == "vendor" || dir == "_output" {
@@ -85,7 +83,7 @@ func isExcluded(file string) bool {
 	return strings.HasPrefix(file, "staging/src/k8s.io/code-generator/")
 }
 
-// isSource tells whether file is Go that a generator reads: neither a test nor generated.
+// isSource reports whether file is Go that a generator reads: neither a test nor generated.
 func isSource(file string) bool {
 	return path.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go") && !IsGenerated(file) && !isExcluded(file)
 }

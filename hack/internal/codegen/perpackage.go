@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// boilerplate is the licence header of generated files.
+// boilerplate is the license header of generated files.
 const boilerplate = "hack/boilerplate/boilerplate.generatego.txt"
 
-// methods makes the methods of the API types, with which they compile.
+// methods generates the methods of the API types, which do not compile without them.
 func (p *pipeline) methods(ctx context.Context) (outputs, error) {
 	v, err := p.view("methods")
 	if err != nil {
@@ -31,7 +31,7 @@ func (p *pipeline) methods(ctx context.Context) (outputs, error) {
 	return out, err
 }
 
-// functions makes the functions that take API types.
+// functions generates the functions that take API types.
 func (p *pipeline) functions(ctx context.Context) (outputs, error) {
 	v, err := p.view("functions")
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *pipeline) functions(ctx context.Context) (outputs, error) {
 	return p.perPackage(ctx, v, func(g packageGenerator) bool { return !g.methods })
 }
 
-// perPackage runs those generators that are wanted and write one Go file per package.
+// perPackage runs the wanted ones of the generators that write one Go file per package.
 func (p *pipeline) perPackage(ctx context.Context, v *view, wanted func(packageGenerator) bool) (outputs, error) {
 	out := outputs{}
 	for _, g := range p.packageGenerators {
@@ -88,7 +88,7 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 	return v.collect(files...)
 }
 
-// outputFile are the arguments that have a generator write a file called name into each
+// outputFile returns the arguments that make a generator write a file called name into each
 // package.
 func (p *pipeline) outputFile(v *view, name string) []string {
 	if p.gopath {
@@ -97,11 +97,11 @@ func (p *pipeline) outputFile(v *view, name string) []string {
 	return []string{"--output-file=" + name}
 }
 
-// docsModel is a package with descriptions whose head a new package's take over.
+// docsModel is the package whose descriptions file gives that of a new package its header.
 const docsModel = stagingRoot + "k8s.io/api/core/v1"
 
-// swaggerDocs makes the descriptions that API types carry at run time. The packages that
-// have them are those that have the file, and the new ones of k8s.io/api.
+// swaggerDocs generates the descriptions that API types have at run time, for the touched
+// packages that have the file already and for new packages of k8s.io/api.
 func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 	const name = "types_swagger_doc_generated.go"
 	out := outputs{}
@@ -128,8 +128,8 @@ func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 	return out, nil
 }
 
-// isNewAPI tells whether pkg holds types of a new version of an API: the release has no
-// file with protobuf code of it.
+// isNewAPI reports whether pkg has the types of a new version of an API: the release has no
+// protobuf definitions of it.
 func (p *pipeline) isNewAPI(ctx context.Context, pkg *goPackage) bool {
 	if !strings.HasPrefix(pkg.path, "k8s.io/api/") || len(pkg.markers[protobufMarker]) == 0 {
 		return false
@@ -138,14 +138,14 @@ func (p *pipeline) isNewAPI(ctx context.Context, pkg *goPackage) bool {
 	return err != nil
 }
 
-// newSwaggerDocs is what stands in such a file of the package called name before the
-// descriptions, which is the same in all of them.
+// newSwaggerDocs returns the file model with name as its package. Only the part before the
+// descriptions is used, which is the same in every package.
 func newSwaggerDocs(v *view, model, name string) ([]byte, error) {
 	text, err := os.ReadFile(v.path(model))
 	return regexp.MustCompile(`(?m)^package \w+$`).ReplaceAll(text, []byte("package "+name)), err
 }
 
-// swaggerDoc recreates one such file between the comments that frame the old one.
+// swaggerDoc replaces the descriptions in old, which are between two comments.
 func (p *pipeline) swaggerDoc(ctx context.Context, v *view, dir string, old []byte) ([]byte, error) {
 	start, end := []byte("// AUTO-GENERATED FUNCTIONS START HERE"), []byte("// AUTO-GENERATED FUNCTIONS END HERE")
 	head, rest, found := bytes.Cut(old, start)

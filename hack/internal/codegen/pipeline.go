@@ -23,10 +23,10 @@ type pipeline struct {
 	tools *toolbox
 	log   *logger
 	tree  string
-	work  string // of this run
+	work  string // folder of this run
 }
 
-// generate runs the generators side by side, each as soon as what it reads is there.
+// generate runs the generators in parallel, each as soon as its inputs are generated.
 func (m *minor) generate(ctx context.Context, o Options, r *reach, step *progress.Step) (outputs, error) {
 	tools, err := buildTools(ctx, o, m, step)
 	if err != nil {
@@ -47,14 +47,14 @@ func (m *minor) generate(ctx context.Context, o Options, r *reach, step *progres
 	return p.run(ctx)
 }
 
-// dependencies is the GOPATH of other modules' packages, for a minor that needs one.
+// dependencies is the GOPATH of the packages outside the tree, for a minor that needs one.
 func (p *pipeline) dependencies() string { return filepath.Join(p.work, "dependencies") }
 
 func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	if err := p.checkOpenAPI(); err != nil {
 		return nil, err
 	}
-	// What is compiled below sees the tree with what is generated before.
+	// The programs that are compiled below see the tree with the files generated before.
 	compiled, err := p.view("compiled")
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	group.Go(func() error {
 		types := methods
 		if p.modelNames {
-			types = defined // with the definitions come methods of the types
+			types = defined // openapi-gen also writes methods of the types
 		}
 		if !wait(ctx, types) {
 			return nil
@@ -98,7 +98,7 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	return results.files, nil
 }
 
-// view makes a view for the generator called name.
+// view creates a view for the generator called name.
 func (p *pipeline) view(name string) (*view, error) {
 	v, err := newView(p.tree, filepath.Join(p.work, name))
 	if err == nil && p.gopath {
@@ -123,8 +123,8 @@ func inBackground(group *errgroup.Group, f func() error) <-chan struct{} {
 	return done
 }
 
-// wait waits until done is closed. It returns false if ctx ended first, for which whoever
-// ended it has the error.
+// wait waits until done is closed. It returns false if ctx ended first. Whoever ended ctx
+// reports the error.
 func wait(ctx context.Context, done <-chan struct{}) bool {
 	select {
 	case <-done:
@@ -160,7 +160,7 @@ func (c *collector) add(files outputs, err error) error {
 	return nil
 }
 
-// generator runs one of the tools, which looks for packages in v.
+// generator prepares one of the tools, which looks for packages in v.
 func (p *pipeline) generator(ctx context.Context, v *view, name string, args ...string) *run.Cmd {
 	c := p.command(ctx, v, name, append([]string{"--go-header-file=" + v.path(boilerplate)}, args...)...)
 	if p.gopath {
@@ -169,7 +169,7 @@ func (p *pipeline) generator(ctx context.Context, v *view, name string, args ...
 	return c
 }
 
-// inputs are the arguments that give a generator packages.
+// inputs returns the arguments that pass packages to a generator.
 func (p *pipeline) inputs(packages ...string) []string {
 	if p.gopath {
 		return []string{"--input-dirs=" + strings.Join(packages, ",")}

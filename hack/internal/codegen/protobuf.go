@@ -16,7 +16,7 @@ import (
 // protobufMarker asks for protobuf definitions.
 const protobufMarker = "protobuf-gen"
 
-// protobuf makes the protobuf definitions of the touched packages, and their code.
+// protobuf generates the protobuf definitions of the touched packages, and their code.
 func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	packages := p.marked(protobufMarker, func(pkg *goPackage) bool { return p.touched[pkg.path] || p.reshaped[pkg.path] })
 	if len(packages) == 0 {
@@ -81,8 +81,8 @@ func (p *pipeline) goToProtobuf(ctx context.Context, v *view, args ...string) (*
 	return p.generator(ctx, v, tool, args...).Dir(main).Env("PWD=" + main), nil
 }
 
-// protobufPackages are go-to-protobuf's two lists. A leading "-" marks packages that
-// others refer to and that are not generated.
+// protobufPackages returns go-to-protobuf's two lists of packages. A leading "-" marks packages
+// that others refer to and that are not generated.
 func (p *pipeline) protobufPackages(packages []*goPackage) (apimachinery, others []string) {
 	wanted := map[string]bool{}
 	for _, pkg := range packages {
@@ -108,8 +108,8 @@ func (p *pipeline) protobufPackages(packages []*goPackage) (apimachinery, others
 	return apimachinery, others
 }
 
-// checkTags fails if the generator wrote protobuf tags into the types: they are part of
-// the API, chosen by a person, and belong into the patch that adds the field.
+// checkTags fails if the generator wrote protobuf tags into the types. Tags are part of the
+// API: a person chooses them, and they belong in the patch that adds the field.
 func (v *view) checkTags(packages []*goPackage) error {
 	for _, pkg := range packages {
 		sources, err := filepath.Glob(filepath.Join(v.tree, pkg.dir, "*.go"))
@@ -137,8 +137,8 @@ func (v *view) checkTags(packages []*goPackage) error {
 	return nil
 }
 
-// firstDifference is the first line, from 1, that b has otherwise than a, and its text;
-// 0 if there is none.
+// firstDifference returns the number, from 1, and the text of the first line of b that differs
+// from a; 0 if there is none.
 func firstDifference(a, b []byte) (int, string) {
 	if bytes.Equal(a, b) {
 		return 0, ""
@@ -152,7 +152,7 @@ func firstDifference(a, b []byte) (int, string) {
 	return len(is), ""
 }
 
-// copyGogo puts gogo.proto, which generated.proto files import, where protoc finds it.
+// copyGogo copies gogo.proto, which generated.proto files import, to where protoc finds it.
 func copyGogo(ctx context.Context, tree, dir string) error {
 	const module, file = "github.com/gogo/protobuf", "gogoproto/gogo.proto"
 	from, err := run.Command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Env(goEnv...).Dir(tree).Output()

@@ -7,22 +7,21 @@ import (
 	"slices"
 )
 
-// reach says which packages a change can make generators write something else for.
+// reach says for which packages a change can change what generators write.
 type reach struct {
 	repo     *repository
-	packages map[string]*goPackage // all that ask for generators, by import path
+	packages map[string]*goPackage // all packages that ask for generators, by import path
 	// touched are the packages that the change edits.
 	touched map[string]bool
-	// affected are those and the packages whose types contain, at any depth, a type
-	// that the change edits.
+	// affected are the touched packages, and those whose types contain, at any depth, a
+	// type that the change edits.
 	affected map[string]bool
-	// reshaped are the packages whose types contain a type that the change gives
-	// another kind, say a struct that was a string, or takes away.
+	// reshaped are the packages whose types contain a type that the change deletes or gives
+	// another kind, such as a struct that was a string.
 	reshaped map[string]bool
-	// clients says that the change adds or removes resources that client-go has clients for.
+	// clients is set if the change adds or removes resources that client-go has clients for.
 	clients bool
-	// types tells which packages a type's fields come from.
-	types *typeGraph
+	types   *typeGraph
 }
 
 func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
@@ -71,7 +70,7 @@ func (r *reach) marked(name string, match func(*goPackage) bool) []*goPackage {
 	return found
 }
 
-// isAffected tells whether p, or a package whose types it generates code for, is.
+// isAffected reports whether the change affects p, or a package whose types p's generators read.
 func (r *reach) isAffected(p *goPackage) bool {
 	return r.affected[p.path] || slices.ContainsFunc(p.peers(), func(peer string) bool { return r.affected[peer] })
 }

@@ -9,46 +9,45 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// kubernetes says how the generators of one Kubernetes minor are run. What differs
-// between minors is data here; the order of things is in pipeline.go.
+// minor says how the generators of one Kubernetes minor are run. The differences between
+// minors are data here. The order of the generators is in pipeline.go.
 type minor struct {
-	// tools are the packages of the commands, built in the tree.
+	// tools are the packages of the generators, which are built in the tree.
 	tools []string
-	// toolsVersion is the version of golang.org/x/tools to build them with, where that of the
-	// release does not compile with Go 1.25 and later, or where the release's go.sum is not
-	// enough to build goimports; empty for what the release has.
+	// toolsVersion is the version of golang.org/x/tools to build them with, if that of the
+	// release does not compile with Go 1.25 and later, or if the release's go.sum is not
+	// enough to build goimports. It is empty for the version of the release.
 	toolsVersion string
-	// gopath says that the generators' library is gengo before v2, which knows no modules:
-	// they look for packages in a GOPATH, and all that they are given is flags.
+	// gopath is set if the generators use gengo before v2, which does not support modules:
+	// they look for packages in a GOPATH, and take them as flags.
 	gopath bool
 	// packageGenerators write one file per package.
 	packageGenerators []packageGenerator
-	// unpluralized are the kinds, beside Endpoints, whose plural is their own name:
+	// unpluralized are the kinds, besides Endpoints, whose plural is the kind itself:
 	// PLURAL_EXCEPTIONS of hack/update-codegen.sh.
 	unpluralized []string
-	// clientFlags are those of client-gen that not every minor has.
+	// clientFlags are flags of client-gen that not every minor has.
 	clientFlags []string
-	// modelNames says that openapi-gen writes modelNamesName into packages that have the
-	// modelPackage marker, and takes those packages too.
+	// modelNames is set if openapi-gen also reads packages with the modelPackage marker, and
+	// writes modelNamesName into them.
 	modelNames bool
 	// specGates are the feature gates of the API server that publishes
 	// api/openapi-spec.
 	specGates string
 }
 
-// packageGenerator is a command that is given packages and writes file into each.
+// packageGenerator is a command that writes file into each of the packages that it is given.
 type packageGenerator struct {
 	tool   string
 	file   string
 	flags  []string
-	marker string // asks for it
-	// methods says that it writes methods of the types, which must be there when the
-	// types are compiled.
+	marker string // the marker of packages that ask for it
+	// methods is set if it writes methods of the types, which do not compile without them.
 	methods bool
-	// allFlags are given all packages that have the marker, reached or not.
+	// allFlags are the flags that take all packages with the marker, reached or not.
 	allFlags []string
-	// allPackages says that it runs for all packages that have the marker as soon as one
-	// is reached.
+	// allPackages is set if it runs for all packages with the marker as soon as one is
+	// reached.
 	allPackages bool
 }
 
@@ -68,8 +67,8 @@ func isFixtureTest(file string) bool {
 	})
 }
 
-// minors are the minors whose generators are known: what each one's hack/update-codegen.sh,
-// hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh run.
+// minors are the known minors, with what hack/update-codegen.sh,
+// hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh of each run.
 var minors = map[string]*minor{
 	"v1.29": {
 		tools:             oldTools,
@@ -104,7 +103,7 @@ var minors = map[string]*minor{
 	"v1.37": withModelNames(lintedGenerators()),
 }
 
-// v133 is v1.33, and v1.34, whose scripts run the same.
+// v133 is v1.33 and v1.34: their scripts run the same commands.
 var v133 = &minor{
 	tools:             tools("k8s.io/code-generator/cmd/validation-gen"),
 	packageGenerators: append(slices.Clone(packageGenerators), validationGen),
@@ -112,14 +111,14 @@ var v133 = &minor{
 	specGates:         "AllAlpha=true,AllBeta=true,OpenAPIEnums=false",
 }
 
-// withModelNames is a minor from v1.35 on: it runs what v1.33 does, and openapi-gen names models.
+// withModelNames returns v1.33 with other generators and with model names, which v1.35 added.
 func withModelNames(generators []packageGenerator) *minor {
 	m := *v133
 	m.toolsVersion, m.modelNames, m.packageGenerators = "v0.47.0", true, generators
 	return &m
 }
 
-// tools are the commands that every minor has, and more.
+// tools returns the packages of the generators that every minor has, and more.
 func tools(more ...string) []string {
 	return append([]string{
 		"golang.org/x/tools/cmd/goimports",
@@ -138,12 +137,12 @@ func tools(more ...string) []string {
 	}, more...)
 }
 
-// oldTools are those of v1.29, where openapi-gen is in another module.
+// oldTools are the tools of v1.29, where openapi-gen is in another module.
 var oldTools = slices.Insert(slices.DeleteFunc(tools(), func(tool string) bool {
 	return tool == "k8s.io/kube-openapi/cmd/openapi-gen"
 }), 0, "k8s.io/code-generator/cmd/openapi-gen")
 
-// withAllFlags gives the generators, by tool, these allFlags too.
+// withAllFlags returns generators with more allFlags, which are by tool.
 func withAllFlags(generators []packageGenerator, allFlags map[string][]string) []packageGenerator {
 	generators = slices.Clone(generators)
 	for i, g := range generators {
@@ -152,7 +151,7 @@ func withAllFlags(generators []packageGenerator, allFlags map[string][]string) [
 	return generators
 }
 
-// packageGenerators are those that every minor has.
+// packageGenerators are the generators that every minor has.
 var packageGenerators = []packageGenerator{
 	{
 		tool: "deepcopy-gen", marker: "deepcopy-gen", file: "zz_generated.deepcopy.go", methods: true,
@@ -163,7 +162,7 @@ var packageGenerators = []packageGenerator{
 		flags: []string{"--extra-peer-dirs=k8s.io/kubernetes/pkg/apis/core,k8s.io/kubernetes/pkg/apis/core/v1,k8s.io/api/core/v1"},
 	},
 	{
-		// The defaults of a type call those of its fields, whose package may not be reached.
+		// The defaults of a type call those of its fields, which may be of an unreached package.
 		tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go", allFlags: []string{"--extra-peer-dirs"},
 	},
 	{tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go", methods: true},
@@ -182,7 +181,7 @@ var validationGen = packageGenerator{
 	}, ",")},
 }
 
-// unboundedGenerators are those of v1.36: deepcopy-gen needs no bounds.
+// unboundedGenerators are those of v1.36: deepcopy-gen runs without --bounding-dirs.
 func unboundedGenerators() []packageGenerator {
 	generators := slices.Clone(v133.packageGenerators)
 	for i := range generators {
@@ -193,10 +192,10 @@ func unboundedGenerators() []packageGenerator {
 	return generators
 }
 
-// lintedGenerators are those of v1.37: they refuse tags that none of them knows, and
-// validation-gen compares the tags of all packages with the functions that it finds. The
-// tests that validation-gen writes into test/declarative_validation are not made: they count
-// which rules upstream's tests reach.
+// lintedGenerators are those of v1.37: they refuse unknown tags, and validation-gen compares
+// the tags of all packages with the functions that it finds. The tests that validation-gen can
+// write into test/declarative_validation are not generated: they only count which rules
+// upstream's tests reach.
 func lintedGenerators() []packageGenerator {
 	generators := unboundedGenerators()
 	for i := range generators {
@@ -210,8 +209,8 @@ func lintedGenerators() []packageGenerator {
 	return generators
 }
 
-// apimachineryPackages are the packages that every protobuf definition may refer to, as
-// go-to-protobuf's --apimachinery-packages names them.
+// apimachineryPackages are the packages that every protobuf definition may refer to, in the
+// form of go-to-protobuf's --apimachinery-packages.
 var apimachineryPackages = []string{
 	"+k8s.io/apimachinery/pkg/util/intstr",
 	"+k8s.io/apimachinery/pkg/api/resource",
@@ -222,7 +221,7 @@ var apimachineryPackages = []string{
 	"k8s.io/apimachinery/pkg/apis/testapigroup/v1",
 }
 
-// minorOf returns the generators of release's minor.
+// minorOf returns the minor of release.
 func minorOf(release string) (*minor, error) {
 	if m, ok := minors[semver.MajorMinor(release)]; ok {
 		return m, nil

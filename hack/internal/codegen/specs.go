@@ -10,13 +10,13 @@ import (
 	"slices"
 )
 
-// openAPISpec is the command that brings api/openapi-spec up to date. It is compiled in
+// openAPISpec is the source of the command that updates api/openapi-spec. It is compiled in
 // the tree.
 //
 //go:embed openapispec/main.go openapispec/schemas.go openapispec/spec.go
 var openAPISpec embed.FS
 
-// fromSchemas makes what follows from the OpenAPI definitions, which v has.
+// fromSchemas generates what depends on the OpenAPI definitions in v.
 func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 	if err := os.CopyFS(v.path("cmd"), openAPISpec); err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 	return out, err
 }
 
-// specs makes the published OpenAPI specs from those of the release: the tree's own may have
-// been made from other types before.
+// specs generates the published OpenAPI specs from those of the release: the tree's may have
+// been generated from earlier types.
 func (p *pipeline) specs(ctx context.Context, v *view, command string) (outputs, error) {
 	defer p.log.start("OpenAPI specs")()
 	listed, err := p.repo.Fields(ctx, "ls-tree", "-r", "-z", "--name-only", p.repo.base, "--", openAPISpecs)

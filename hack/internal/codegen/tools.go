@@ -21,8 +21,8 @@ type toolbox struct {
 	goRoot string
 }
 
-// goEnv is how the go command is used in a tree: its go.mod rules, not its workspace,
-// and objects are shared in the build cache with every other tree.
+// goEnv is the environment of the go command in a tree: the tree's go.mod applies, not its
+// workspace, and all trees share objects in the build cache.
 var goEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0", "LC_ALL=C"}
 
 // buildTools builds the commands of m in o.Tree, once per content of their sources.
@@ -73,15 +73,15 @@ func (t *toolbox) build(ctx context.Context, o Options, m *minor, step *progress
 	}
 	err = os.Rename(tmp, t.dir)
 	if _, statErr := os.Stat(t.dir); statErr == nil {
-		return nil // ours, or that of another run that was quicker
+		return nil // from this run, or from another one that was faster
 	}
 	return err
 }
 
 const toolsModule = "golang.org/x/tools"
 
-// withTools makes, in dir, a go.mod that is tree's with version of toolsModule, and a go.sum
-// with what goimports needs.
+// withTools writes to dir the tree's go.mod with version of toolsModule, and its go.sum with
+// what goimports needs.
 func withTools(ctx context.Context, tree, dir, version string, step *progress.Step) (modFile string, err error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		if err := copyFile(filepath.Join(tree, name), filepath.Join(dir, name)); err != nil {
@@ -93,7 +93,7 @@ func withTools(ctx context.Context, tree, dir, version string, step *progress.St
 		Log(step.Log()).Env(goEnv...).Env("GOFLAGS=").Dir(tree).Run()
 }
 
-// toolsKey is a hash of what the commands are built from.
+// toolsKey is a hash of everything that the commands are built from.
 func toolsKey(o Options, m *minor, goVersion string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, o.Release, goVersion, m.tools, m.toolsVersion)

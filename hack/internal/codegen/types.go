@@ -18,12 +18,12 @@ import (
 // typeName is a named type of a package, by import path.
 type typeName struct{ pkg, name string }
 
-// typeGraph knows which types mention which, by syntax alone: a type that does not
-// compile yet, for want of generated code, is no obstacle.
+// typeGraph records which types mention which others. It reads only syntax: the types may not
+// compile until their code is generated.
 type typeGraph struct {
 	mu      sync.Mutex
-	users   map[typeName][]typeName
-	imports map[string]map[string]bool
+	users   map[typeName][]typeName    // the types that mention a type
+	imports map[string]map[string]bool // by package
 }
 
 // readTypes reads the types of packages.
@@ -84,8 +84,8 @@ func (g *typeGraph) add(pkg string, file *ast.File) {
 	}
 }
 
-// importNames maps the names that file has for packages to their import paths. An import
-// without a name is taken to have the last element of its path, as API packages do.
+// importNames maps the package names of file's imports to their import paths. It assumes that
+// the name of a package is the last element of its path, as it is for API packages.
 func importNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {

@@ -12,10 +12,10 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// view is a private copy of the tree's sources for one generator. Its files are hard
-// links, so that it takes a fraction of a second; what a generator may write is made the
-// view's own first. Generators that run side by side in one folder would see each
-// other's half-written files.
+// view is a private copy of the tree's sources for one generator: generators that run in
+// parallel in one folder would see each other's half-written files. Its files are hard links,
+// so that it takes a fraction of a second. Those that a generator may write are copied or
+// removed first.
 type view struct{ tree, dir string }
 
 // ignoredFolders are the tree's top folders that no generator reads.
@@ -24,7 +24,7 @@ var ignoredFolders = map[string]bool{
 	"build": true, "cluster": true, "CHANGELOG": true, "LICENSES": true,
 }
 
-// newView makes a view of tree in the new folder dir.
+// newView creates a view of tree in the new folder dir.
 func newView(tree, dir string) (*view, error) {
 	v := &view{tree: tree, dir: dir}
 	return v, filepath.WalkDir(tree, func(name string, entry fs.DirEntry, err error) error {
@@ -57,7 +57,7 @@ func isInput(file string) bool {
 
 func (v *view) link(file string) error {
 	from, to := filepath.Join(v.tree, file), filepath.Join(v.dir, file)
-	// The go command rewrites these in place.
+	// The go command rewrites go.mod and go.sum in place.
 	if base := path.Base(file); base != "go.mod" && base != "go.sum" {
 		if err := os.Link(from, to); err == nil {
 			return nil
@@ -74,7 +74,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o644)
 }
 
-// path is the place of the tree's file in the view.
+// path is the path of the tree's file in the view.
 func (v *view) path(file string) string { return filepath.Join(v.dir, file) }
 
 // breakLinks replaces the Go files of dir by copies, so that a generator may rewrite them.
@@ -95,7 +95,7 @@ func (v *view) breakLinks(dir string) error {
 	return nil
 }
 
-// remove takes files away that a generator is to make again.
+// remove deletes files that a generator will write again.
 func (v *view) remove(files ...string) error {
 	for _, file := range files {
 		if err := removeIfExists(v.path(file)); err != nil {
@@ -105,7 +105,7 @@ func (v *view) remove(files ...string) error {
 	return nil
 }
 
-// collect returns files as the view has them.
+// collect returns the view's content of files. Those that do not exist are nil.
 func (v *view) collect(files ...string) (outputs, error) {
 	out := outputs{}
 	for _, file := range files {
@@ -118,7 +118,7 @@ func (v *view) collect(files ...string) (outputs, error) {
 	return out, nil
 }
 
-// writeIfChanged makes file contain data, or be gone if data is nil.
+// writeIfChanged writes data to file, or deletes file if data is nil.
 func writeIfChanged(file string, data []byte) error {
 	if data == nil {
 		return removeIfExists(file)
