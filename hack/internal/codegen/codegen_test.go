@@ -30,13 +30,18 @@ func (f *fakeSet) generate(_ context.Context, _ Options, r *reach, _ *progress.S
 	return made, f.err
 }
 
+func mustGenerate(t *testing.T, o Options, set *fakeSet) {
+	t.Helper()
+	if err := generate(t.Context(), o, set.generate, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestGenerateWritesTheFilesOfAffectedPackages(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
 	editPodSpec(t, tree)
-	if err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir()}, set.generate, nil); err != nil {
-		t.Fatal(err)
-	}
+	mustGenerate(t, Options{Tree: tree, Base: released, Work: t.TempDir()}, set)
 	want := []string{
 		"staging/src/k8s.io/api/apps/v1/zz_generated.deepcopy.go",
 		coreTypes,
@@ -51,9 +56,7 @@ func TestGenerateRunsNothingWithoutAChangeOfAPITypes(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
 	write(t, tree, map[string]string{kubelet: "package kubelet\n"})
-	if err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir()}, set.generate, nil); err != nil {
-		t.Fatal(err)
-	}
+	mustGenerate(t, Options{Tree: tree, Base: released, Work: t.TempDir()}, set)
 	if set.runs != 0 {
 		t.Errorf("generators ran %d times, want 0", set.runs)
 	}
@@ -77,9 +80,7 @@ func TestGenerateOfAnUnknownMinorFailsWhereAPITypesChange(t *testing.T) {
 func TestGenerateOfAllRunsWithoutAChange(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	set := &fakeSet{}
-	if err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir(), All: true}, set.generate, nil); err != nil {
-		t.Fatal(err)
-	}
+	mustGenerate(t, Options{Tree: tree, Base: released, Work: t.TempDir(), All: true}, set)
 	if got := strings.Fields(git(t, tree, "diff", "--name-only")); set.runs != 1 || len(got) != 3 {
 		t.Errorf("generators ran %d times and changed %q, want the files of all three packages", set.runs, got)
 	}
@@ -91,13 +92,9 @@ func TestGenerateGivesStaleFilesBackToTheRelease(t *testing.T) {
 	set := &fakeSet{}
 	editPodSpec(t, tree)
 	write(t, tree, map[string]string{"staging/src/k8s.io/api/rbac/v1/zz_generated.defaults.go": "package v1\n"})
-	if err := generate(context.Background(), o, set.generate, nil); err != nil {
-		t.Fatal(err)
-	}
+	mustGenerate(t, o, set)
 	git(t, tree, "checkout", "--quiet", "--", coreTypes)
-	if err := generate(context.Background(), o, set.generate, nil); err != nil {
-		t.Fatal(err)
-	}
+	mustGenerate(t, o, set)
 	if got := git(t, tree, "status", "--porcelain"); got != "" {
 		t.Errorf("once the edit is undone, the tree differs from the release:\n%s", got)
 	}
@@ -107,17 +104,13 @@ func TestGenerateLeavesFilesAloneThatAreTheSame(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	o := Options{Tree: tree, Base: released, Work: t.TempDir()}
 	editPodSpec(t, tree)
-	if err := generate(context.Background(), o, (&fakeSet{}).generate, nil); err != nil {
-		t.Fatal(err)
-	}
+	mustGenerate(t, o, &fakeSet{})
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
 	file := filepath.Join(tree, coreDeepCopy)
 	if err := os.Chtimes(file, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := generate(context.Background(), o, (&fakeSet{}).generate, nil); err != nil {
-		t.Fatal(err)
-	}
+	mustGenerate(t, o, &fakeSet{})
 	info, err := os.Stat(file)
 	if err != nil || !info.ModTime().Equal(old) {
 		t.Errorf("the file was written again: %v, %v", info.ModTime(), err)
@@ -128,7 +121,7 @@ func TestGenerateLeavesTheTreeAloneAfterAnError(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	editPodSpec(t, tree)
 	failure := errors.New("no generator today")
-	err := generate(context.Background(), Options{Tree: tree, Base: released, Work: t.TempDir()}, (&fakeSet{err: failure}).generate, nil)
+	err := generate(t.Context(), Options{Tree: tree, Base: released, Work: t.TempDir()}, (&fakeSet{err: failure}).generate, nil)
 	if !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
 	}

@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,7 +25,7 @@ func fakeTree(t *testing.T, files map[string]string) string {
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	identity := []string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@podenv.dev", "-c", "commit.gpgsign=false"}
-	out, err := run.Command(context.Background(), "git", append(identity, args...)...).Output()
+	out, err := run.Command(t.Context(), "git", append(identity, args...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"context"
 	"strings"
 	"testing"
 )
@@ -81,7 +80,7 @@ func TestInputsKeyInAHookOfAnotherRepository(t *testing.T) {
 
 func mustKey(t *testing.T, o Options) string {
 	t.Helper()
-	key, err := InputsKey(context.Background(), o)
+	key, err := InputsKey(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func mustKey(t *testing.T, o Options) string {
 }
 
 func TestInputsKeyOfAFolderThatIsNoTree(t *testing.T) {
-	_, err := InputsKey(context.Background(), Options{Tree: t.TempDir(), Base: released})
+	_, err := InputsKey(t.Context(), Options{Tree: t.TempDir(), Base: released})
 	if err == nil || !strings.Contains(err.Error(), "podenv tree") {
 		t.Errorf("got %v, want an error that says to run `podenv tree`", err)
 	}

@@ -1,8 +1,8 @@
 package codegen
 
 import (
-	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +52,7 @@ func main() {
 func pipelineTree(t *testing.T) string {
 	t.Helper()
 	files := fakeRelease()
-	for name, content := range map[string]string{
+	maps.Copy(files, map[string]string{
 		"go.mod":                         "module k8s.io/kubernetes\n\ngo 1.24\n",
 		"go.sum":                         "\n",
 		boilerplate:                      "// header\n\n",
@@ -60,9 +60,7 @@ func pipelineTree(t *testing.T) string {
 		"cmd/genswaggertypedocs/main.go": "package main\n",
 		"staging/src/k8s.io/code-generator/cmd/a/main.go": "package main\n",
 		"staging/src/k8s.io/code-generator/pkg/a/a.go":    "package a\n",
-	} {
-		files[name] = content
-	}
+	})
 	// Without these groups no fixtures are to be made.
 	for name := range files {
 		if group, ok := strings.CutPrefix(name, "staging/src/k8s.io/api/"); ok {
@@ -86,7 +84,7 @@ func TestPipelineRunsTheTreesOwnGenerators(t *testing.T) {
 	tree := pipelineTree(t)
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
-	if err := generate(context.Background(), o, fakeMinor().generate, nil); err != nil {
+	if err := generate(t.Context(), o, fakeMinor().generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	const made = "staging/src/k8s.io/fake/core/v1/zz_generated.deepcopy.go"
@@ -107,7 +105,7 @@ func TestAGeneratorOfAllPackagesRunsForThoseThatAChangeDoesNotReach(t *testing.T
 	write(t, tree, map[string]string{fakeTypes: "package v1\n\ntype Pod struct{ Name string }\n"})
 	m := fakeMinor()
 	m.packageGenerators[0].allPackages = true
-	if err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.37.1", Work: t.TempDir()}, m.generate, nil); err != nil {
+	if err := generate(t.Context(), Options{Tree: tree, Base: released, Release: "v1.37.1", Work: t.TempDir()}, m.generate, nil); err != nil {
 		t.Fatal(err)
 	}
 	const unreached = "staging/src/k8s.io/fake/rbac/v1/zz_generated.deepcopy.go"
@@ -121,7 +119,7 @@ func TestPipelineBuildsTheGeneratorsOnce(t *testing.T) {
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
 	build := func() *toolbox {
 		t.Helper()
-		tools, err := buildTools(context.Background(), o, fakeMinor(), nil)
+		tools, err := buildTools(t.Context(), o, fakeMinor(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +148,7 @@ func TestPipelineErrorHasTheGeneratorsOutputAndTheLog(t *testing.T) {
 	logs := t.TempDir()
 	step := progress.New(&strings.Builder{}, false, 0, logs).Step("generate")
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
-	err := step.End(generate(context.Background(), o, fakeMinor("--fail=no such type").generate, step))
+	err := step.End(generate(t.Context(), o, fakeMinor("--fail=no such type").generate, step))
 	var failed *run.Error
 	if !errors.As(err, &failed) {
 		t.Fatalf("got %v, want the error of the command", err)
@@ -175,7 +173,7 @@ func TestPipelineErrorOfAGeneratorThatDoesNotCompile(t *testing.T) {
 		"cmd/fake-gen/main.go": "package main\n\nfunc main() { undefined() }\n",
 	})
 	o := Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}
-	err := generate(context.Background(), o, fakeMinor().generate, nil)
+	err := generate(t.Context(), o, fakeMinor().generate, nil)
 	if err == nil || !strings.Contains(err.Error(), "building the generators of v1.33.13") || !strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("got %v, want the compiler's error", err)
 	}
@@ -187,7 +185,7 @@ func TestPipelineErrorOfAGeneratorThatDoesNotCompile(t *testing.T) {
 func TestPipelineErrorOfAFolderThatIsNoTree(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	editPodSpec(t, tree)
-	err := generate(context.Background(), Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}, fakeMinor().generate, nil)
+	err := generate(t.Context(), Options{Tree: tree, Base: released, Release: "v1.33.13", Work: t.TempDir()}, fakeMinor().generate, nil)
 	if err == nil || !strings.Contains(err.Error(), "an assembled tree") {
 		t.Errorf("got %v, want an error that asks for an assembled tree", err)
 	}

@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -11,16 +10,14 @@ import (
 func conversionTree(t *testing.T) string {
 	t.Helper()
 	files := fakeRelease()
-	for name, content := range map[string]string{
+	maps.Copy(files, map[string]string{
 		"pkg/apis/core/doc.go":      "// +k8s:deepcopy-gen=package\n\npackage core\n",
 		"pkg/apis/core/types.go":    "package core\n\ntype PodSpec struct{ Name string }\n\ntype Secret struct{}\n",
 		"pkg/apis/core/v1/doc.go":   "// +k8s:conversion-gen=k8s.io/kubernetes/pkg/apis/core\n// +k8s:conversion-gen-external-types=k8s.io/api/core/v1\n\npackage v1\n",
 		"pkg/apis/apps/v1/doc.go":   "// +k8s:defaulter-gen=TypeMeta\n// +k8s:defaulter-gen-input=k8s.io/api/apps/v1\n\npackage v1\n",
 		"pkg/apis/rbac/v1/doc.go":   "// +k8s:conversion-gen=k8s.io/kubernetes/pkg/apis/rbac\n// +k8s:conversion-gen-external-types=k8s.io/api/rbac/v1\n\npackage v1\n",
 		"pkg/kubelet/testdata/a.go": "// +k8s:deepcopy-gen=package\n\npackage a\n",
-	} {
-		files[name] = content
-	}
+	})
 	return fakeTree(t, files)
 }
 
@@ -60,10 +57,7 @@ func TestReach(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tree := conversionTree(t)
 			write(t, tree, tt.edit)
-			r, err := reachOf(t, Options{Tree: tree, Base: released})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := reachOf(t, Options{Tree: tree, Base: released})
 			for marker, want := range map[string][]string{"deepcopy-gen": tt.deepcopy, "conversion-gen": tt.conversion, "defaulter-gen": tt.defaults} {
 				var got []string
 				for _, p := range r.marked(marker, r.isAffected) {
@@ -80,10 +74,7 @@ func TestReach(t *testing.T) {
 func TestReachOfAGeneratorIsEverything(t *testing.T) {
 	tree := conversionTree(t)
 	write(t, tree, map[string]string{boilerplate: "// new\n"})
-	r, err := reachOf(t, Options{Tree: tree, Base: released})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := reachOf(t, Options{Tree: tree, Base: released})
 	if !maps.Equal(r.affected, r.touched) || len(r.affected) != 7 {
 		t.Errorf("affected: %v, want all 7 packages that have markers", slices.Sorted(maps.Keys(r.affected)))
 	}
@@ -102,10 +93,7 @@ func TestReachOfClients(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tree := conversionTree(t)
 			write(t, tree, map[string]string{rbacTypes: tt.types})
-			r, err := reachOf(t, Options{Tree: tree, Base: released})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := reachOf(t, Options{Tree: tree, Base: released})
 			if r.clients != tt.want {
 				t.Errorf("clients are generated: %t, want %t", r.clients, tt.want)
 			}
@@ -113,11 +101,15 @@ func TestReachOfClients(t *testing.T) {
 	}
 }
 
-func reachOf(t *testing.T, o Options) (*reach, error) {
+func reachOf(t *testing.T, o Options) *reach {
 	t.Helper()
-	c, err := findChange(context.Background(), o)
+	c, err := findChange(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return findReach(context.Background(), o, c)
+	r, err := findReach(t.Context(), o, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +32,7 @@ func realTree(t *testing.T) Options {
 func TestAllGeneratorsLeaveTheReleaseAsItIs(t *testing.T) {
 	o := realTree(t)
 	o.All = true
-	if err := Generate(context.Background(), o, nil); err != nil {
+	if err := Generate(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := git(t, o.Tree, "status", "--porcelain"); got != "" {
@@ -44,7 +43,7 @@ func TestAllGeneratorsLeaveTheReleaseAsItIs(t *testing.T) {
 func TestReachedPackagesAreAllThatChange(t *testing.T) {
 	o := realTree(t)
 	addField(t, o.Tree)
-	if err := Generate(context.Background(), o, nil); err != nil {
+	if err := Generate(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
 	written := []string{
@@ -67,7 +66,7 @@ func TestReachedPackagesAreAllThatChange(t *testing.T) {
 		}
 	}
 	commit(t, o.Tree, "what the change reaches")
-	if err := Generate(context.Background(), o, nil); err != nil {
+	if err := Generate(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := git(t, o.Tree, "status", "--porcelain"); got != "" {
@@ -78,7 +77,7 @@ func TestReachedPackagesAreAllThatChange(t *testing.T) {
 			t.Skip("-short: this runs every generator for every package")
 		}
 		o.All = true
-		if err := Generate(context.Background(), o, nil); err != nil {
+		if err := Generate(t.Context(), o, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := git(t, o.Tree, "status", "--porcelain"); got != "" {
