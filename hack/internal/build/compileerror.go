@@ -71,8 +71,8 @@ func newCompileError(ctx context.Context, t *source.Tree, messages []string) *Co
 	e.More = lines - len(e.Lines)
 	subjects := patchSubjects(t)
 	for _, file := range files[:min(len(files), 5)] {
-		if by := touchedBy(ctx, t, file, subjects); by != "" {
-			e.Touched = append(e.Touched, file+" was touched by "+by)
+		if changes := touchedBy(ctx, t, file, subjects); changes != "" {
+			e.Touched = append(e.Touched, file+" was touched by "+changes)
 		}
 	}
 	return e
@@ -104,23 +104,23 @@ func patchSubjects(t *source.Tree) map[string]string {
 // touchedBy lists the patches, other commits and edits that changed file since the release.
 // It is empty if there are none, or if git fails.
 func touchedBy(ctx context.Context, t *source.Tree, file string, subjects map[string]string) string {
-	var by []string
+	var changes []string
 	repo := gitrepo.Repo{Dir: t.Dir}
 	if dirty, err := repo.Quiet(ctx, "status", "--porcelain", "--", file); err == nil && dirty != "" {
-		by = append(by, "your uncommitted edit")
+		changes = append(changes, "your uncommitted edit")
 	}
 	// The release is the first commit, and the only one without a parent.
 	log, err := repo.Lines(ctx, "log", "--min-parents=1", "--format=%h %s", "--", file)
 	if err != nil {
-		return strings.Join(by, " and ")
+		return strings.Join(changes, " and ")
 	}
 	for _, line := range log {
 		id, subject, _ := strings.Cut(line, " ")
 		if patch, known := subjects[subject]; known {
-			by = append(by, "patch "+patch)
+			changes = append(changes, "patch "+patch)
 		} else {
-			by = append(by, fmt.Sprintf("commit %s (%s)", id, subject))
+			changes = append(changes, fmt.Sprintf("commit %s (%s)", id, subject))
 		}
 	}
-	return strings.Join(by, " and ")
+	return strings.Join(changes, " and ")
 }

@@ -24,21 +24,21 @@ var importPath = regexp.MustCompile(`^[\w.~-]+(/[\w.~+-]+)*$`)
 type compileOutput struct {
 	bin        string // where the binaries are written
 	components []string
-	before     map[string]time.Time // when each component in bin was written
+	oldTimes   map[string]time.Time // modification times of the components in bin at the start
 	step       *progress.Step
 
 	mu       sync.Mutex
 	messages []string // all but the packages: compiler errors, mostly
 	compiled int
 	current  string
-	of       int      // packages that may need compiling; 0 if unknown
+	total    int      // packages that may need compiling; 0 if unknown
 	mains    []string // components whose main package was compiled: they are linked next
 }
 
 func newCompileOutput(components []string, bin string, step *progress.Step) *compileOutput {
-	o := &compileOutput{bin: bin, components: components, before: map[string]time.Time{}, step: step}
+	o := &compileOutput{bin: bin, components: components, oldTimes: map[string]time.Time{}, step: step}
 	for _, c := range components {
-		o.before[c] = o.written(c)
+		o.oldTimes[c] = o.modTime(c)
 	}
 	return o
 }
@@ -51,7 +51,7 @@ func (o *compileOutput) report() (stop func()) {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
-			o.step.Now("%s", o.now())
+			o.step.Now("%s", o.status())
 			select {
 			case <-done:
 				return
@@ -82,7 +82,7 @@ func (o *compileOutput) line(line string) {
 func (o *compileOutput) setTotal(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.of = n
+	o.total = n
 }
 
 // lines returns the messages, without the packages.
@@ -93,7 +93,7 @@ func (o *compileOutput) lines() []string {
 }
 
 // now says what the go command is doing, as far as it shows.
-func (o *compileOutput) now() string {
+func (o *compileOutput) status() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var linked, linking []string
@@ -111,8 +111,8 @@ func (o *compileOutput) now() string {
 		return "looking for what has changed"
 	case o.compiled == 0:
 		text = "linking"
-	case o.of > 0:
-		text = fmt.Sprintf("%d of up to %d packages", o.compiled, o.of)
+	case o.total > 0:
+		text = fmt.Sprintf("%d of up to %d packages", o.compiled, o.total)
 	default:
 		text = fmt.Sprintf("%d packages compiled", o.compiled)
 	}
@@ -131,10 +131,10 @@ func (o *compileOutput) now() string {
 // linked reports whether component was linked, or found up to date, since the start: the go
 // command sets the time of both.
 func (o *compileOutput) linked(component string) bool {
-	return !o.written(component).Equal(o.before[component])
+	return !o.modTime(component).Equal(o.oldTimes[component])
 }
 
-func (o *compileOutput) written(component string) time.Time {
+func (o *compileOutput) modTime(component string) time.Time {
 	info, err := os.Stat(filepath.Join(o.bin, component))
 	if err != nil {
 		return time.Time{}

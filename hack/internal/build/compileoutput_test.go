@@ -13,8 +13,8 @@ func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
 	says := func(want string) {
 		t.Helper()
-		if got := o.now(); got != want {
-			t.Errorf("now = %q, want %q", got, want)
+		if got := o.status(); got != want {
+			t.Errorf("status = %q, want %q", got, want)
 		}
 	}
 	lines := run.Lines(o.line)
@@ -49,7 +49,7 @@ func TestCompileOutputSeesLinkingWithoutCompiling(t *testing.T) {
 	bin := t.TempDir()
 	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
 	write(t, filepath.Join(bin, "kubectl"), "linked")
-	if got, want := o.now(), "linking (1 of 2 done)"; got != want {
-		t.Errorf("now = %q, want %q", got, want)
+	if got, want := o.status(), "linking (1 of 2 done)"; got != want {
+		t.Errorf("status = %q, want %q", got, want)
 	}
 }

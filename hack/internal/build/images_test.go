@@ -237,9 +237,9 @@ func TestKubeProxyHasProgramsLibrariesAndTerms(t *testing.T) {
 		{"/usr/lib/x86_64-linux-gnu/gconv/EUC-JP.so", false},
 		{"/usr/lib/systemd/system/nftables.service", false},
 	} {
-		got := withoutUnneeded([]image.File{{Path: tc.path, Mode: 0o644}})
+		got := runtimeFiles([]image.File{{Path: tc.path, Mode: 0o644}})
 		if (len(got) == 1) != tc.kept {
-			t.Errorf("withoutUnneeded(%s) = %v, want it kept: %v", tc.path, got, tc.kept)
+			t.Errorf("runtimeFiles(%s) = %v, want it kept: %v", tc.path, got, tc.kept)
 		}
 	}
 }

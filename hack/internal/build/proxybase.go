@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/debian"
@@ -45,7 +46,7 @@ func proxyBase(ctx context.Context, l layout.Layout, step *progress.Step) (key s
 			return nil, err
 		}
 		files := append(proxyFiles(), image.File{Path: wrapper, Mode: 0o755, Source: program})
-		return append(files, withoutUnneeded(packaged)...), nil
+		return append(files, runtimeFiles(packaged)...), nil
 	}, err
 }
 
@@ -63,12 +64,12 @@ func proxyFiles() []image.File {
 	return append(files, image.File{Path: "/run", Mode: fs.ModeDir | 0o755})
 }
 
-// withoutUnneeded returns those of Debian's files that a container can need, and the
+// runtimeFiles returns those of Debian's files that a container can need, and the
 // terms under which they are passed on.
-func withoutUnneeded(files []image.File) []image.File {
+func runtimeFiles(files []image.File) []image.File {
 	var kept []image.File
 	for _, f := range files {
-		if needed(f.Path) {
+		if isNeeded(f.Path) {
 			f.Mode = f.Mode.Perm()
 			kept = append(kept, f)
 		}
@@ -76,14 +77,11 @@ func withoutUnneeded(files []image.File) []image.File {
 	return kept
 }
 
-func needed(p string) bool {
-	if strings.HasPrefix(p, "/usr/share/") {
-		return path.Base(p) == "copyright"
+func isNeeded(file string) bool {
+	if strings.HasPrefix(file, "/usr/share/") {
+		return path.Base(file) == "copyright"
 	}
-	for _, part := range []string{"/gconv/", "/systemd/", "/audit/", "/init.d/"} {
-		if strings.Contains(p, part) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"/gconv/", "/systemd/", "/audit/", "/init.d/"}, func(part string) bool {
+		return strings.Contains(file, part)
+	})
 }

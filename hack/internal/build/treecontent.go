@@ -16,16 +16,16 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return "", err
 	}
-	beside, err := os.MkdirTemp(scratch, "index-")
+	tmp, err := os.MkdirTemp(scratch, "index-")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(beside)
-	repo, index := gitrepo.Repo{Dir: dir}, filepath.Join(beside, "index")
+	defer os.RemoveAll(tmp)
+	repo, index := gitrepo.Repo{Dir: dir}, filepath.Join(tmp, "index")
 	if err := copyFile(repo.Path("index"), index); err != nil {
 		return "", fmt.Errorf("reading the tree %s; run `podenv tree` to put it together: %w", dir, err)
 	}
-	objects := filepath.Join(beside, "objects")
+	objects := filepath.Join(tmp, "objects")
 	if err := os.Mkdir(objects, 0o755); err != nil {
 		return "", err
 	}
