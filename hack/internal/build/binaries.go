@@ -17,19 +17,19 @@ import (
 type Result struct {
 	// Dir is the build's folder; bin/ and images/ are in it.
 	Dir string
-	// Version is what the components print: v1.33.13+podenv.5, v1.33.13 for stock, and with
-	// ".dirty" or "+dirty" behind it for a tree with edits.
+	// Version is what the components print: v1.33.13+podenv.5, or v1.33.13 for stock, with the
+	// suffix ".dirty" or "+dirty" for a tree with edits.
 	Version string
 	Tree    *source.Tree
-	// Binaries has the absolute path of each component that was asked for.
+	// Binaries has the absolute path of each requested component.
 	Binaries map[string]string
-	// Images has the absolute path of each image's docker-archive. Images fills it.
+	// Images has the absolute path of each image's docker-archive, after a call of Images.
 	Images map[string]string
 }
 
-// Binaries compiles components of the tree t as it is, edits included; all of them if
-// components is empty. What is up to date is kept: with nothing changed the go command is
-// not called. Code that does not compile is a *CompileError.
+// Binaries compiles components of the tree t as it is, edits included, or all Components if
+// components is empty. It keeps binaries that are up to date, and does not run `go build` if
+// nothing changed. The error for code that does not compile is a *CompileError.
 func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components []string, step *progress.Step) (*Result, error) {
 	components, err := selected(components)
 	if err != nil {
@@ -85,8 +85,8 @@ func lock(ctx context.Context, dir string, step *progress.Step) (unlock func(), 
 	return lockfile.Lock(ctx, filepath.Join(dir, ".lock"), "that builds in "+dir, step)
 }
 
-// binariesKey hashes all that the binaries of t are made from: the tree's content, the
-// flags, and the Go toolchain with its settings.
+// binariesKey hashes all inputs of the binaries of t: the tree's content, the flags, and the Go
+// toolchain with its settings.
 func binariesKey(ctx context.Context, t *source.Tree, content string, s stamp) (string, error) {
 	toolchain, err := run.Command(ctx, "go", "env", "GOVERSION", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT").
 		Dir(t.Dir).Env(goEnv...).Output()

@@ -14,28 +14,28 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// goEnv and goFlags are the same for every tree, stock or patched, so that they share
-// what the Go cache has. -mod=mod: the published staging modules name each other by
-// version, which the tree's replace lines override. -buildvcs=false: the stamp says
-// what was built, and git's state would relink all at each commit.
+// goEnv and goFlags are the same for every tree, stock or patched, so that all trees share the
+// Go build cache. -mod=mod: the published staging modules require each other by version, which
+// the tree's replace directives override. -buildvcs=false: the stamp says what was built, and
+// git's state would relink everything after each commit.
 var (
 	goEnv   = []string{"GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0", "GOOS=linux"}
 	goFlags = []string{"-mod=mod", "-trimpath", "-buildvcs=false"}
 )
 
-// compilation is a call of `go build` in a tree.
+// compilation is a run of `go build` in a tree.
 type compilation struct {
 	tree        *source.Tree
 	dir         string // the build's folder
 	linkerFlags string
-	first       bool // nothing was built here before: count the packages for the progress
+	first       bool // no earlier build in dir: count the packages for the progress
 }
 
-// run brings components in the folder bin up to date, in one call. The go command links
+// run brings components in the folder bin up to date with one `go build`. The go command links
 // only what is out of date, and replaces a binary by renaming the new one.
 func (c *compilation) run(ctx context.Context, components []string, step *progress.Step) error {
-	// An interrupted go command leaves its folder behind, a gigabyte at times. A folder on
-	// the same file system as bin also lets it rename, where copying could be cut short.
+	// An interrupted go command leaves its temporary folder behind, sometimes a gigabyte. In a
+	// folder on the file system of bin it can also rename binaries. A copy could be cut short.
 	bin, tmp := filepath.Join(c.dir, "bin"), filepath.Join(c.dir, "work", "tmp")
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -65,14 +65,14 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 	return c.explain(ctx, err, output.lines())
 }
 
-// explain turns a failed build's output into what a person can act on.
+// explain turns a failed build's output into an error that says what to do.
 func (c *compilation) explain(ctx context.Context, err error, lines []string) error {
 	if e := newCompileError(ctx, c.tree, lines); e != nil {
 		return e
 	}
 	var failed *run.Error
 	if errors.As(err, &failed) {
-		// The packages that were compiled say nothing about the failure.
+		// Without the compiled packages, which say nothing about the failure.
 		failed.Tail = strings.Join(lines[max(0, len(lines)-10):], "\n")
 	}
 	switch output := strings.Join(lines, "\n"); {
@@ -88,7 +88,7 @@ func (c *compilation) explain(ctx context.Context, err error, lines []string) er
 func (c *compilation) countPackages(ctx context.Context, components []string, output *compileOutput) {
 	args := append(append([]string{"list", "-deps"}, goFlags...), mainPackages(components)...)
 	out, err := run.Command(ctx, "go", args...).Dir(c.tree.Dir).Env(goEnv...).Output()
-	if err == nil { // without the number the progress is only less exact
+	if err == nil { // without the number the progress is less exact
 		output.setTotal(strings.Count(out, "\n") + 1)
 	}
 }

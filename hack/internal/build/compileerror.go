@@ -18,16 +18,16 @@ import (
 // shownLines is how many of the compiler's lines a CompileError keeps.
 const shownLines = 20
 
-// position matches the compiler's messages about a line of a file.
+// position matches the start of a compiler message about a line of a file.
 var position = regexp.MustCompile(`^(\S+\.(?:go|s)):\d+(?::\d+)?: `)
 
-// CompileError is a tree that does not compile.
+// CompileError reports that a tree does not compile.
 type CompileError struct {
 	Dir   string   // the tree
 	Lines []string // the compiler's first lines, packages included
 	More  int      // how many lines were left out
-	// Touched has a sentence for each file in Lines that was changed since the release: by
-	// which patches, commits and edits.
+	// Touched says, for each file in Lines that was changed since the release, which patches,
+	// commits and edits changed it.
 	Touched []string
 }
 
@@ -47,8 +47,8 @@ func (e *CompileError) Error() string {
 	return b.String()
 }
 
-// newCompileError returns the error that messages are about, or nil if they name no line of
-// a file of the tree t.
+// newCompileError returns the error in the go command's messages, or nil if they name no line
+// of a file of the tree t.
 func newCompileError(ctx context.Context, t *source.Tree, messages []string) *CompileError {
 	e := &CompileError{Dir: t.Dir}
 	var files []string

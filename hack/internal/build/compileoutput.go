@@ -20,7 +20,7 @@ const maxMessages = 500
 // importPath matches a line of `go build -v`: a package that is being compiled.
 var importPath = regexp.MustCompile(`^[\w.~-]+(/[\w.~+-]+)*$`)
 
-// compileOutput reads the lines of `go build -v` and shows in a step how far it is.
+// compileOutput reads the output of `go build -v` and shows the progress in a step.
 type compileOutput struct {
 	bin        string // where the binaries are written
 	components []string
@@ -28,7 +28,7 @@ type compileOutput struct {
 	step       *progress.Step
 
 	mu       sync.Mutex
-	messages []string // all but the packages: compiler errors, mostly
+	messages []string // all lines except packages: mostly compiler errors
 	compiled int
 	current  string
 	total    int      // packages that may need compiling; 0 if unknown
@@ -66,7 +66,7 @@ func (o *compileOutput) line(line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !importPath.MatchString(line) {
-		// The first line is run's own: the command.
+		// The first line is the command, which package run writes.
 		if len(o.messages) < maxMessages && !strings.HasPrefix(line, "+ ") {
 			o.messages = append(o.messages, line)
 		}
@@ -92,7 +92,7 @@ func (o *compileOutput) lines() []string {
 	return slices.Clone(o.messages)
 }
 
-// now says what the go command is doing, as far as it shows.
+// status says what the go command is doing, as far as that is known.
 func (o *compileOutput) status() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,8 +128,8 @@ func (o *compileOutput) status() string {
 	return text
 }
 
-// linked reports whether component was linked, or found up to date, since the start: the go
-// command sets the time of both.
+// linked reports whether component was linked, or found up to date, since the start: in both
+// cases the go command sets the modification time.
 func (o *compileOutput) linked(component string) bool {
 	return !o.modTime(component).Equal(o.oldTimes[component])
 }

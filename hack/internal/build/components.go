@@ -12,11 +12,11 @@ var Components = []string{
 	"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubeadm", "kubectl",
 }
 
-// ImageComponents are the Components that run as containers, so that Images packs them.
+// ImageComponents are the Components that run as containers. Images packs them.
 var ImageComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 
-// selected returns components in the order of Components, without repetition; all of
-// them if none is given.
+// selected returns components in the order of Components, without duplicates, or all
+// Components if none is given.
 func selected(components []string) ([]string, error) {
 	if len(components) == 0 {
 		return Components, nil

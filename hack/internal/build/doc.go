@@ -3,6 +3,6 @@
 //
 //	source.Tree -> Binaries -> Images -> ServerTarball
 //
-// Each result is kept under _output/build/<tree> and keyed by all that went into it,
-// so that a second call with nothing changed costs a look and no more.
+// Each result is cached under _output/build/<tree>, keyed by all of its inputs. If nothing
+// changed, a second call only checks the key.
 package build

@@ -16,11 +16,11 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// registry is where kubeadm expects the images of the control plane to come from.
-// Nothing is pulled from there: the images are loaded into the nodes.
+// registry is where kubeadm expects the images of the control plane. Nothing is pulled from
+// there: the images are loaded into the nodes.
 const registry = "registry.k8s.io"
 
-// imageFormat is part of every image's key. Count it up when the packing changes.
+// imageFormat is part of every image's key. Increment it when the packing changes.
 const imageFormat = "2"
 
 // ImageName is the reference of component's image at version.
@@ -29,7 +29,7 @@ func ImageName(component, version string) string {
 }
 
 // Images packs the binaries of r that run as containers into images, as docker-archives,
-// and enters them in r.Images. Those whose binary has not changed are kept.
+// and sets r.Images. It keeps images whose binary has not changed.
 func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step) error {
 	unlock, err := lock(ctx, r.Dir, step)
 	if err != nil {
@@ -60,8 +60,8 @@ func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step
 	return nil
 }
 
-// ComponentImage packs an executable of version, wherever it was built, into the image of
-// a component, and returns the path of the docker-archive. The last one is kept.
+// ComponentImage packs an executable of version, built anywhere, into the image of a component,
+// and returns the path of the docker-archive. It keeps the last archive of each component.
 func ComponentImage(ctx context.Context, l layout.Layout, component, version, binary string, step *progress.Step) (string, error) {
 	if !slices.Contains(ImageComponents, component) {
 		return "", fmt.Errorf("%s does not run as a container", component)
@@ -74,8 +74,8 @@ func ComponentImage(ctx context.Context, l layout.Layout, component, version, bi
 }
 
 // packComponent returns the archive, in the folder dir, of component's image with binary,
-// and whether it was written. Go programs without cgo need next to nothing beside them,
-// kube-proxy needs iptables and its like.
+// and whether it was written. Go programs without cgo need almost no other files. kube-proxy
+// needs iptables and similar tools.
 func packComponent(ctx context.Context, l layout.Layout, dir, component, version, binary string, step *progress.Step) (file string, written bool, err error) {
 	ref := ImageName(component, version)
 	baseKey, base := "minimal", func() ([]image.File, error) { return image.MinimalFiles(), nil }
@@ -99,7 +99,7 @@ func packComponent(ctx context.Context, l layout.Layout, dir, component, version
 			Name:  ref,
 			Base:  files,
 			Files: []image.File{{Path: path, Mode: 0o755, Source: binary}},
-			// kubeadm's manifests name the command; the entrypoint serves who runs the image alone.
+			// kubeadm's manifests set the command. The entrypoint is for running the image directly.
 			Config: v1.Config{Entrypoint: []string{path}},
 		}, nil
 	})

@@ -11,21 +11,21 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// manifest lists the binaries of a build by component. A file that it does not list, or
-// that is not as listed, counts as absent.
+// manifest lists the binaries of a build by component. A file that it does not list, or that
+// differs from the entry, counts as missing.
 type manifest map[string]binary
 
 // binary is one finished executable.
 type binary struct {
-	Key      string    `json:"key"`  // digest of all that it was made from
+	Key      string    `json:"key"`  // digest of all inputs
 	Size     int64     `json:"size"` // bytes
 	Modified time.Time `json:"modified"`
 }
 
 func manifestPath(dir string) string { return filepath.Join(dir, "manifest.json") }
 
-// readManifest reads the manifest of the build in dir. One that is missing or broken is
-// an empty one: then everything is made again.
+// readManifest reads the manifest of the build in dir. A missing or broken manifest counts as
+// empty: then everything is built again.
 func readManifest(dir string) manifest {
 	m := manifest{}
 	if data, err := os.ReadFile(manifestPath(dir)); err != nil || json.Unmarshal(data, &m) != nil {
@@ -34,7 +34,7 @@ func readManifest(dir string) manifest {
 	return m
 }
 
-// add lists components of r, made from what key stands for, and writes the manifest.
+// add adds components of r, built from the inputs with digest key, and writes the manifest.
 func (m manifest) add(r *Result, key string, components []string) error {
 	for _, c := range components {
 		info, err := os.Stat(r.Binaries[c])
@@ -50,16 +50,16 @@ func (m manifest) add(r *Result, key string, components []string) error {
 	return renameio.WriteFile(manifestPath(r.Dir), append(data, '\n'), 0o644)
 }
 
-// isUpToDate reports whether file is b, made from what key stands for. It goes by size and
-// time: to read 500 MB would cost more than all the rest.
+// isUpToDate reports whether file is b, built from the inputs with digest key. It compares size
+// and time: reading 500 MB would take longer than everything else.
 func (b binary) isUpToDate(file, key string) bool {
 	info, err := os.Stat(file)
 	return err == nil && b.Key == key && info.Size() == b.Size && info.ModTime().Equal(b.Modified)
 }
 
-// removeDamaged removes file if it is not as long as b. The go command looks only at the
-// build ID in it, and would not link it again; it also sets the time of what is up to date,
-// so that the time alone says little.
+// removeDamaged removes file if it does not have the size of b. The go command checks only the
+// build ID in the file, and would not link it again. It also updates the time of files that are
+// up to date, so a different time does not mean damage.
 func (b binary) removeDamaged(file string) error {
 	info, err := os.Stat(file)
 	switch {

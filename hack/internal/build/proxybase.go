@@ -16,8 +16,8 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// proxyPackages are the Debian packages that kube-proxy's modes run, iptables, ipvs and
-// nftables, and all that they depend on.
+// proxyPackages are the Debian packages that kube-proxy's modes (iptables, ipvs and nftables)
+// need, with all dependencies.
 var proxyPackages = []string{
 	"conntrack", "ipset", "iptables", "kmod", "nftables",
 	"gcc-12-base", "libbsd0", "libc6", "libedit2", "libgcc-s1", "libgmp10", "libip4tc2", "libip6tc2",
@@ -25,11 +25,11 @@ var proxyPackages = []string{
 	"libnfnetlink0", "libnftables1", "libnftnl11", "libssl3", "libtinfo6", "libxtables12", "libzstd1", "netbase",
 }
 
-// wrapper stands for iptables in the image, and picks the rules that the node uses.
+// wrapper replaces iptables in the image, and chooses the rule set that the node uses.
 const wrapper = "/usr/sbin/iptables-wrapper"
 
-// proxyBase returns the files of kube-proxy's image besides the component, which are
-// Debian's tools without Debian around them, and a digest of what they are made from.
+// proxyBase returns the files of kube-proxy's image besides the component, which are some of
+// Debian's tools without a Debian system, and a digest of their inputs.
 func proxyBase(ctx context.Context, l layout.Layout, step *progress.Step) (key string, files func() ([]image.File, error), err error) {
 	pinned, err := debian.Pinned(l, proxyPackages...)
 	if err != nil {
@@ -50,7 +50,7 @@ func proxyBase(ctx context.Context, l layout.Layout, step *progress.Step) (key s
 	}, err
 }
 
-// proxyFiles are what the packages' own installation would make.
+// proxyFiles are the files that installing the packages would create.
 func proxyFiles() []image.File {
 	files := image.MinimalFiles()
 	for _, dir := range []string{"bin", "sbin", "lib", "lib64"} {
@@ -64,8 +64,8 @@ func proxyFiles() []image.File {
 	return append(files, image.File{Path: "/run", Mode: fs.ModeDir | 0o755})
 }
 
-// runtimeFiles returns those of Debian's files that a container can need, and the
-// terms under which they are passed on.
+// runtimeFiles returns those of Debian's files that a container can need, and their copyright
+// files, which have the terms of redistribution.
 func runtimeFiles(files []image.File) []image.File {
 	var kept []image.File
 	for _, f := range files {

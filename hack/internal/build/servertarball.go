@@ -15,8 +15,8 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// ServerTarball writes r as the server tarball of a Kubernetes release, with its name, into
-// r.Dir: what `kind build node-image --type file` takes, for one. r must have every
+// ServerTarball writes r into r.Dir as the server tarball of a Kubernetes release, under its
+// usual name. `kind build node-image --type file` takes it, for example. r must have every
 // component and image.
 func ServerTarball(r *Result, step *progress.Step) (file string, err error) {
 	if err := os.MkdirAll(filepath.Join(r.Dir, "work"), 0o755); err != nil {
@@ -56,7 +56,7 @@ func ServerTarball(r *Result, step *progress.Step) (file string, err error) {
 	return file, pending.CloseAtomicallyReplace()
 }
 
-// serverFiles lists what the tarball holds. The images' archives go to scratch.
+// serverFiles lists the tarball's files. It writes the images' archives to scratch.
 func serverFiles(r *Result, scratch string) ([]image.File, error) {
 	const bin = "/kubernetes/server/bin/"
 	files := []image.File{{Path: "/kubernetes/version", Mode: 0o644, Data: []byte(r.Version + "\n")}}
@@ -74,7 +74,7 @@ func serverFiles(r *Result, scratch string) ([]image.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", r.Images[c], err)
 		}
-		// A release's archives name the architecture in the repository; kind takes it off.
+		// A release's archives have the architecture in the repository name; kind removes it.
 		archive := filepath.Join(scratch, c+".tar")
 		if err := image.WriteFile(archive, ImageName(c+"-"+runtime.GOARCH, r.Version), img); err != nil {
 			return nil, err

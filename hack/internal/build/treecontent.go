@@ -9,9 +9,9 @@ import (
 	"podenv.dev/hack/internal/gitrepo"
 )
 
-// TreeContent returns git's hash of the files of the tree in dir as they are now,
-// uncommitted edits and new files included. It writes nothing into the tree: the index
-// is a copy, and the objects of edited files go to the folder scratch.
+// TreeContent returns git's tree hash of the files in dir as they are now, including
+// uncommitted edits and new files. It writes nothing into the tree: it uses a copy of the
+// index, and writes the objects of edited files to the folder scratch.
 func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return "", err
@@ -40,7 +40,7 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	return repo.Cmd(ctx, "write-tree").Env(env...).Output()
 }
 
-// copyFile copies from to to and keeps its time, by which git knows which files were
+// copyFile copies a file with its modification time, from which git knows which files were
 // changed since the index was written.
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)

@@ -10,18 +10,18 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// stamp is what --version of a component prints. It depends on the release, on the number
-// of patches and on whether the tree has edits, but not on which: if it changed with every
-// edit, every edit would relink all components.
+// stamp is the version that a component prints with --version. It depends on the release, on
+// the number of patches and on whether the tree has edits, but not on the edits: otherwise
+// every edit would relink all components.
 type stamp struct {
 	version   string // v1.33.13+podenv.5, or v1.33.13+podenv.5.dirty
 	commit    string // the tree's commit of the release
-	treeState string // "clean" for exactly the release, else "dirty"
+	treeState string // "clean" for the unmodified release, else "dirty"
 	date      string // the release commit's, RFC 3339
 }
 
-// Version is what the components built from t say they are if nobody has edited it: the
-// release, and for a patched tree the number of patches as build metadata.
+// Version is the version of components built from t without edits: the release, and for a
+// patched tree the number of patches as build metadata.
 func Version(t *source.Tree) (string, error) {
 	if t.Stock {
 		return t.Series.Release, nil
@@ -33,10 +33,10 @@ func Version(t *source.Tree) (string, error) {
 	return fmt.Sprintf("%s+podenv.%d", t.Series.Release, len(patches)), nil
 }
 
-// ImageTag is version as an image's tag, which cannot hold a plus sign.
+// ImageTag is version as an image tag, which cannot contain a plus sign.
 func ImageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
-// newStamp is the stamp of the tree t with the content that git has the hash of.
+// newStamp returns the stamp of the tree t, whose files have git's tree hash content.
 func newStamp(ctx context.Context, t *source.Tree, content string) (stamp, error) {
 	version, err := Version(t)
 	if err != nil {
@@ -64,8 +64,8 @@ func newStamp(ctx context.Context, t *source.Tree, content string) (stamp, error
 	return stamp{version: version, commit: commit, treeState: state, date: date.Format(time.RFC3339)}, nil
 }
 
-// linkerFlags strips the binaries and stamps them as Kubernetes' own build does, in
-// both packages that keep a version.
+// linkerFlags strips the binaries and stamps them as Kubernetes' own build does, in both
+// packages that have a version.
 func (s stamp) linkerFlags() string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(s.version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
