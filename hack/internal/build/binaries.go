@@ -36,7 +36,7 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 		return nil, err
 	}
 	dir := l.Build(t.Name())
-	unlock, err := lock(ctx, dir, step)
+	unlock, err := Lock(ctx, dir, step)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 	return r, m.add(r, key, stale)
 }
 
-// lock keeps a second podenv out of the build's folder dir.
-func lock(ctx context.Context, dir string, step *progress.Step) (unlock func(), err error) {
+// Lock keeps other podenv processes out of the build folder dir.
+func Lock(ctx context.Context, dir string, step *progress.Step) (unlock func(), err error) {
 	return lockfile.Lock(ctx, filepath.Join(dir, ".lock"), "that builds in "+dir, step)
 }
 

@@ -31,7 +31,7 @@ func ImageName(component, version string) string {
 // Images packs the binaries of r that run as containers into images, as docker-archives,
 // and sets r.Images. It keeps images whose binary has not changed.
 func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step) error {
-	unlock, err := lock(ctx, r.Dir, step)
+	unlock, err := Lock(ctx, r.Dir, step)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
-	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
@@ -39,7 +38,7 @@ type Release struct {
 // content of the tree, so that a Deployment of another build starts other pods.
 func Build(ctx context.Context, l layout.Layout, t *source.Tree, step *progress.Step) (*Release, error) {
 	dir := l.Build(t.Name())
-	unlock, err := lockfile.Lock(ctx, filepath.Join(dir, ".lock"), "that builds in "+dir, step)
+	unlock, err := build.Lock(ctx, dir, step)
 	if err != nil {
 		return nil, err
 	}
