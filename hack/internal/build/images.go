@@ -88,7 +88,7 @@ func packComponent(ctx context.Context, l layout.Layout, dir, component, version
 	if err != nil {
 		return "", false, err
 	}
-	return image.Keep(dir, component, digest.Of(imageFormat, ref, sum, baseKey), func() (image.Spec, error) {
+	return image.Cached(dir, component, digest.Of(imageFormat, ref, sum, baseKey), func() (image.Spec, error) {
 		step.Now("packing %s", ref)
 		files, err := base()
 		if err != nil {

@@ -106,10 +106,10 @@ func WriteFile(out, ref string, img v1.Image) error {
 // keyLength is how many digits of a key a file's name has.
 const keyLength = 16
 
-// Keep writes the image of spec to dir/<name>-<key>.tar, unless that is there, and then
+// Cached writes the image of spec to dir/<name>-<key>.tar, unless that is there, and then
 // removes what an earlier key of that name left. key is a digest of all that the image is
 // made from. It returns the file, and whether it was written.
-func Keep(dir, name, key string, spec func() (Spec, error)) (archive string, written bool, err error) {
+func Cached(dir, name, key string, spec func() (Spec, error)) (archive string, written bool, err error) {
 	archive = filepath.Join(dir, name+"-"+key[:keyLength]+".tar")
 	if _, err := os.Stat(archive); err == nil {
 		return archive, false, nil

@@ -129,13 +129,13 @@ func TestSpecRefusesABadSpec(t *testing.T) {
 	}
 }
 
-func TestKeepWritesAnImageOncePerKey(t *testing.T) {
+func TestCachedWritesAnImageOncePerKey(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, "thing-else-0123456789abcdef.tar")
 	write(t, other, "an image whose name starts alike")
 	keep := func(content string) (archive string, written bool) {
 		t.Helper()
-		archive, written, err := Keep(dir, "thing", digest.Of(content), func() (Spec, error) {
+		archive, written, err := Cached(dir, "thing", digest.Of(content), func() (Spec, error) {
 			return Spec{Name: "podenv.dev/thing:1", Files: []File{{Path: "/x", Data: []byte(content)}}}, nil
 		})
 		if err != nil {

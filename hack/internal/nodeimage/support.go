@@ -98,7 +98,7 @@ func (s support) build(ctx context.Context, l layout.Layout, step *progress.Step
 		return "", err
 	}
 	key := digest.Of(s.ref, s.binary, runtime.GOARCH, fmt.Sprint(s.config), sum)
-	archive, _, err := image.Keep(l.Cache("support"), name, key, func() (image.Spec, error) {
+	archive, _, err := image.Cached(l.Cache("support"), name, key, func() (image.Spec, error) {
 		return image.Spec{Name: s.ref, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config}, nil
 	})
 	return archive, err

@@ -54,7 +54,7 @@ func Build(ctx context.Context, l layout.Layout, t *source.Tree, step *progress.
 	compiled := false
 	for _, program := range Programs {
 		ref := fmt.Sprintf("podenv.dev/tekton-%s:%s-%s", program, build.ImageTag(r.Version), content[:12])
-		archive, _, err := image.Keep(filepath.Join(dir, "images"), program, digest.Of(imageFormat, ref), func() (image.Spec, error) {
+		archive, _, err := image.Cached(filepath.Join(dir, "images"), program, digest.Of(imageFormat, ref), func() (image.Spec, error) {
 			if !compiled {
 				if err := compile(ctx, t.Dir, filepath.Join(dir, "bin"), step); err != nil {
 					return image.Spec{}, err
