@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// Epoch is the time of everything in an image, so that equal content makes equal images.
+// Epoch is the time of everything in an image, so that equal content gives equal images.
 var Epoch = time.Unix(0, 0)
 
 // File is one entry of an image: a directory (Mode has fs.ModeDir), a symbolic link
-// (Link is set), or a regular file, whose content is Data or, if Source is set, that of
-// a file on this machine. Everything belongs to root.
+// (Link is set), or a regular file. The content of a regular file is that of the local file
+// Source, or Data if Source is empty. Everything belongs to root.
 type File struct {
 	Path   string      // absolute path inside the image
 	Mode   fs.FileMode // permissions, with fs.ModeSetuid, fs.ModeSetgid and fs.ModeSticky; those of a link are ignored
@@ -27,10 +27,10 @@ type File struct {
 	Link   string // target of a symbolic link
 }
 
-// WriteFiles writes files to tw, sorted by path, after the parent directories that they
-// need. Directories in have, by their path without a leading slash, are left out.
-func WriteFiles(tw *tar.Writer, files []File, have map[string]bool) error {
-	entries, err := withParents(files, have)
+// WriteFiles writes files and their parent directories to tw, sorted by path. It leaves out
+// parent directories in existing, which has paths without a leading slash.
+func WriteFiles(tw *tar.Writer, files []File, existing map[string]bool) error {
+	entries, err := withParents(files, existing)
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,9 @@ func WriteFiles(tw *tar.Writer, files []File, have map[string]bool) error {
 	return nil
 }
 
-// withParents returns files by their path in the tar, which has no leading slash.
-func withParents(files []File, have map[string]bool) (map[string]File, error) {
+// withParents returns files and their parent directories by path in the tar, without a leading
+// slash.
+func withParents(files []File, existing map[string]bool) (map[string]File, error) {
 	entries := make(map[string]File, len(files))
 	for _, f := range files {
 		if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
@@ -58,7 +59,7 @@ func withParents(files []File, have map[string]bool) (map[string]File, error) {
 		for dir := path.Dir(f.Path[1:]); dir != "."; dir = path.Dir(dir) {
 			if parent, ok := entries[dir]; ok && !parent.Mode.IsDir() {
 				return nil, fmt.Errorf("image file %s: its parent /%s is not a directory", f.Path, dir)
-			} else if !ok && !have[dir] {
+			} else if !ok && !existing[dir] {
 				entries[dir] = File{Mode: fs.ModeDir | 0o755}
 			}
 		}
@@ -107,8 +108,8 @@ func chmodBits(mode fs.FileMode) int64 {
 	return bits
 }
 
-// MinimalFiles are what a static program may expect of a system: users, name service
-// and /tmp.
+// MinimalFiles are the files that a static program may expect: users, name service
+// configuration and /tmp.
 func MinimalFiles() []File {
 	text := func(path, content string) File { return File{Path: path, Mode: 0o644, Data: []byte(content)} }
 	return []File{

@@ -22,19 +22,19 @@ import (
 // SearchPath is PATH in every image that does not set its own.
 const SearchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Spec says what an image holds and how its containers start.
+// Spec says what an image contains and how its containers start.
 type Spec struct {
 	// Name is the full reference: "registry.k8s.io/pause:3.10".
 	Name string
-	// Base is a layer below Files, if there are any.
+	// Base is the layer below Files, if not empty.
 	Base  []File
 	Files []File
-	// Config is the image's configuration. PATH is added to its Env where that is empty.
+	// Config is the image's configuration. If its Env is empty, it gets SearchPath.
 	Config v1.Config
 }
 
-// Write writes the image to the file out. Equal specs make equal bytes; out is complete
-// or as it was before.
+// Write writes the image to the file out, which it replaces atomically. Equal specs give equal
+// bytes.
 func (s Spec) Write(out string) error {
 	if _, err := name.NewTag(s.Name, name.StrictValidation); err != nil {
 		return fmt.Errorf("image %s: %w", s.Name, err)
@@ -75,7 +75,7 @@ func New(config v1.Config, layers ...v1.Layer) (v1.Image, error) {
 	return mutate.AppendLayers(img, layers...)
 }
 
-// Write writes img to w as a docker-archive, under the reference ref.
+// Write writes img to w as a docker-archive, with the reference ref.
 func Write(w io.Writer, ref string, img v1.Image) error {
 	tag, err := name.NewTag(ref)
 	if err != nil {
@@ -87,7 +87,7 @@ func Write(w io.Writer, ref string, img v1.Image) error {
 	return nil
 }
 
-// WriteFile is Write to the file out, which is complete or as it was before.
+// WriteFile is Write to the file out, which it replaces atomically.
 func WriteFile(out, ref string, img v1.Image) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
@@ -103,18 +103,18 @@ func WriteFile(out, ref string, img v1.Image) error {
 	return pending.CloseAtomicallyReplace()
 }
 
-// keyLength is how many digits of a key a file's name has.
+// keyLength is how many digits of a key are in a file name.
 const keyLength = 16
 
-// Cached writes the image of spec to dir/<name>-<key>.tar, unless that is there, and then
-// removes what an earlier key of that name left. key is a digest of all that the image is
-// made from. It returns the file, and whether it was written.
+// Cached writes the image of spec to dir/<name>-<key>.tar, unless that file exists, and then
+// removes the files of other keys of that name. key is a digest of all inputs of the image.
+// Cached returns the file, and whether it was written.
 func Cached(dir, name, key string, spec func() (Spec, error)) (archive string, written bool, err error) {
 	archive = filepath.Join(dir, name+"-"+key[:keyLength]+".tar")
 	if _, err := os.Stat(archive); err == nil {
 		return archive, false, nil
 	}
-	// A key, and not the end of another image's name.
+	// The pattern of a key does not match the end of another image's name.
 	old, err := filepath.Glob(filepath.Join(dir, name+"-"+strings.Repeat("[0-9a-f]", keyLength)+".tar"))
 	if err != nil {
 		return "", false, err

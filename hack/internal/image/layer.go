@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// layer is a tar that is rewritten each time that it is read. It is not compressed: it
-// goes no further than the container engine of this machine.
+// layer is a tar that is written again each time it is read. It is not compressed, because it
+// only goes to the container engine of this machine.
 type layer struct {
 	write func(io.Writer) error
 	hash  v1.Hash
 	size  int64 // bytes
 }
 
-// NewLayer returns a layer with the tar that write writes, which must be the same each time.
+// NewLayer returns a layer with the tar that write writes. write must write the same each time.
 func NewLayer(write func(io.Writer) error) (v1.Layer, error) {
 	l := &layer{write: write}
 	r, err := l.Uncompressed()

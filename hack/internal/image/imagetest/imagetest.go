@@ -1,4 +1,4 @@
-// Package imagetest looks into docker-archives, for tests.
+// Package imagetest reads docker-archives for tests.
 package imagetest
 
 import (
@@ -18,7 +18,7 @@ type File struct {
 	Data []byte
 }
 
-// Tar reads the tar r, by name. A name that is there twice fails the test.
+// Tar returns the files in the tar r by name. A name that occurs twice fails the test.
 func Tar(t testing.TB, r io.Reader) map[string]File {
 	t.Helper()
 	files := map[string]File{}
@@ -50,7 +50,7 @@ func Archive(t testing.TB, archive string) (map[string]File, v1.Image) {
 		t.Fatal(err)
 	}
 	if err := validate.Image(img); err != nil {
-		t.Fatalf("the image does not hold together: %v", err)
+		t.Fatalf("the image is not valid: %v", err)
 	}
 	layers, err := img.Layers()
 	if err != nil {
