@@ -71,7 +71,7 @@ func (a *app) tekton(ctx context.Context, f tektonFlags) error {
 	if err != nil {
 		return err
 	}
-	on, err := tekton.On(config)
+	on, err := tekton.NewInstallation(config)
 	if err != nil {
 		return err
 	}

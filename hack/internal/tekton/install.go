@@ -50,7 +50,7 @@ type Installation struct {
 
 // On returns what is, or will be, the installation on the cluster of config, which should not
 // limit the rate of requests.
-func On(config *rest.Config) (*Installation, error) {
+func NewInstallation(config *rest.Config) (*Installation, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (i *Installation) Check(ctx context.Context, r *Release) (installed bool, e
 	if !strings.Contains(fmt.Sprint(controller.Object["spec"]), r.Images["controller"]) {
 		return false, nil
 	}
-	return i.serves(ctx) == nil, nil
+	return i.checkServing(ctx) == nil, nil
 }
 
 func checkVersion(server, oldest, release string) error {
@@ -121,13 +121,13 @@ func (i *Installation) Install(ctx context.Context, r *Release, step *progress.S
 	if err != nil {
 		return err
 	}
-	var later []*unstructured.Unstructured
+	var retry []*unstructured.Unstructured
 	for n, o := range all {
 		step.Now("applying %s (%d of %d)", title(o), n+1, len(all))
 		err := i.apply(ctx, o)
 		if err != nil && strings.Contains(err.Error(), "failed calling webhook") {
 			// The webhook of an earlier installation is down. It comes with a manifest further on.
-			later = append(later, o)
+			retry = append(retry, o)
 			continue
 		}
 		if err != nil {
@@ -137,7 +137,7 @@ func (i *Installation) Install(ctx context.Context, r *Release, step *progress.S
 	if err := i.wait(ctx, step); err != nil {
 		return err
 	}
-	for _, o := range later {
+	for _, o := range retry {
 		if err := i.apply(ctx, o); err != nil {
 			return fmt.Errorf("applying %s: %w", title(o), err)
 		}
@@ -172,7 +172,7 @@ func (i *Installation) apply(ctx context.Context, o *unstructured.Unstructured) 
 // webhook's log.
 func (i *Installation) wait(ctx context.Context, step *progress.Step) error {
 	err := poll.Until(ctx, i.Timeout, func(ctx context.Context) error {
-		err := i.serves(ctx)
+		err := i.checkServing(ctx)
 		if err != nil {
 			step.Now("waiting: %v", err)
 		}
@@ -182,12 +182,12 @@ func (i *Installation) wait(ctx context.Context, step *progress.Step) error {
 		return err
 	}
 	return fmt.Errorf("the webhook and the controller of Tekton do not serve: %w\n%s\nsee more with `kubectl --namespace %s describe pods`, or start over with `podenv tekton --delete`",
-		err, i.why(ctx), Namespace)
+		err, i.diagnose(ctx), Namespace)
 }
 
-// serves returns nil where both Deployments have all their pods and the webhook admits a TaskRun,
-// through its defaults, validation and conversion.
-func (i *Installation) serves(ctx context.Context) error {
+// checkServing returns nil if both Deployments have all their pods and the webhook admits a
+// TaskRun, with its defaults, validation and conversion.
+func (i *Installation) checkServing(ctx context.Context) error {
 	for _, name := range []string{"tekton-pipelines-webhook", "tekton-pipelines-controller"} {
 		d, err := i.client.AppsV1().Deployments(Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -211,8 +211,8 @@ func (i *Installation) serves(ctx context.Context) error {
 	return nil
 }
 
-// why says what the pods of Tekton are waiting for, and shows the end of the webhook's log.
-func (i *Installation) why(ctx context.Context) string {
+// diagnose says what the pods of Tekton are waiting for, and shows the end of the webhook's log.
+func (i *Installation) diagnose(ctx context.Context) string {
 	pods, err := i.client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err.Error()

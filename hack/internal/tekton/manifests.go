@@ -38,7 +38,7 @@ var (
 
 // objects reads the manifests of the release, with its images. It also returns the oldest
 // Kubernetes that they ask for, as in "1.28.0".
-func objects(r *Release) (all []*unstructured.Unstructured, kubernetes string, err error) {
+func objects(r *Release) (all []*unstructured.Unstructured, minKubernetes string, err error) {
 	config := filepath.Join(r.Tree.Dir, "config")
 	for _, pattern := range manifests {
 		files, err := filepath.Glob(filepath.Join(config, filepath.FromSlash(pattern)))
@@ -55,7 +55,7 @@ func objects(r *Release) (all []*unstructured.Unstructured, kubernetes string, e
 				return nil, "", err
 			}
 			if m := minVersion.FindSubmatch(text); m != nil {
-				kubernetes = string(m[1])
+				minKubernetes = string(m[1])
 			}
 			found, err := parse(text, r.Images)
 			if err != nil {
@@ -64,7 +64,7 @@ func objects(r *Release) (all []*unstructured.Unstructured, kubernetes string, e
 			all = append(all, found...)
 		}
 	}
-	return all, kubernetes, nil
+	return all, minKubernetes, nil
 }
 
 // parse reads the objects of a manifest. Images are named by the program that is in them.
