@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"podenv.dev/hack/internal/testimages"
@@ -90,12 +91,7 @@ func parse(text []byte, images map[string]string) (all []*unstructured.Unstructu
 		case len(o.Object) == 0: // comments between two documents
 			continue
 		}
-		labels := o.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[managedBy] = podenv
-		o.SetLabels(labels)
+		o.SetLabels(labels.Merge(o.GetLabels(), labels.Set{managedBy: podenv}))
 		all = append(all, o)
 	}
 }
