@@ -20,12 +20,12 @@ import (
 // Programs are the programs of Tekton that TaskRuns and PipelineRuns need.
 var Programs = []string{"controller", "entrypoint", "nop", "sidecarlogresults", "webhook", "workingdirinit"}
 
-// imageFormat is part of every image's key. Count it up when the packing changes.
+// imageFormat is part of every image's key. Increment it when the packing changes.
 const imageFormat = "1"
 
-// Release is a Tekton that is built.
+// Release is a built release of Tekton.
 type Release struct {
-	// Version is the release, with the number of patches behind it: v1.10.0+podenv.9.
+	// Version is the release with the number of patches: v1.10.0+podenv.9.
 	Version string
 	// Tree has the manifests.
 	Tree *source.Tree
@@ -34,8 +34,8 @@ type Release struct {
 }
 
 // Build compiles the programs of the tree t as it is, edits included, and packs each into an image.
-// With nothing changed the go command is not called. The references of the images name the
-// content of the tree, so that a Deployment of another build starts other pods.
+// It does not run the go command if nothing changed. The images' tags have the hash of the tree's
+// content, so that a Deployment of another build starts other pods.
 func Build(ctx context.Context, l layout.Layout, t *source.Tree, step *progress.Step) (*Release, error) {
 	dir := l.Build(t.Name())
 	unlock, err := build.Lock(ctx, dir, step)
@@ -93,7 +93,7 @@ func compile(ctx context.Context, tree, bin string, step *progress.Step) error {
 	return nil
 }
 
-// spec is laid out as Tekton's own images are, because the controller names the program's path.
+// spec has the layout of Tekton's own images, because the controller sets the program's path.
 func spec(ref, program, binary string) image.Spec {
 	path := "/ko-app/" + program
 	return image.Spec{

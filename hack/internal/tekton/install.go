@@ -35,12 +35,13 @@ var (
 	taskRuns    = schema.GroupVersionResource{Group: "tekton.dev", Version: "v1beta1", Resource: "taskruns"}
 )
 
-// ErrUnsuitable is returned for a cluster on which Tekton cannot be installed. Nothing was applied.
+// ErrUnsuitable is returned for a cluster on which Tekton cannot be installed, before anything is
+// applied.
 var ErrUnsuitable = errors.New("the cluster cannot have Tekton")
 
 // Installation is Tekton on a cluster.
 type Installation struct {
-	// Timeout is how long the webhook may take until it serves.
+	// Timeout is how long the webhook may take to serve.
 	Timeout time.Duration
 
 	client  kubernetes.Interface
@@ -48,8 +49,8 @@ type Installation struct {
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// On returns what is, or will be, the installation on the cluster of config, which should not
-// limit the rate of requests.
+// NewInstallation returns the installation on the cluster of config, which may not exist yet.
+// config should not limit the rate of requests.
 func NewInstallation(config *rest.Config) (*Installation, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -63,8 +64,8 @@ func NewInstallation(config *rest.Config) (*Installation, error) {
 	return &Installation{Timeout: 2 * time.Minute, client: client, dynamic: dyn, mapper: mapper}, nil
 }
 
-// Check looks whether the release can be installed, and reports whether it is. ErrUnsuitable is in
-// the chain of the error where it cannot.
+// Check reports whether the release is installed. If it cannot be installed, the error wraps
+// ErrUnsuitable.
 func (i *Installation) Check(ctx context.Context, r *Release) (installed bool, err error) {
 	_, oldest, err := objects(r)
 	if err != nil {
@@ -115,7 +116,7 @@ func checkVersion(server, oldest, release string) error {
 }
 
 // Install applies the manifests of r and waits until the webhook serves. The images must be on the
-// nodes. What users have set in Tekton's ConfigMaps stays.
+// nodes. Install keeps what users have set in Tekton's ConfigMaps.
 func (i *Installation) Install(ctx context.Context, r *Release, step *progress.Step) error {
 	all, _, err := objects(r)
 	if err != nil {
@@ -126,7 +127,7 @@ func (i *Installation) Install(ctx context.Context, r *Release, step *progress.S
 		step.Now("applying %s (%d of %d)", title(o), n+1, len(all))
 		err := i.apply(ctx, o)
 		if err != nil && strings.Contains(err.Error(), "failed calling webhook") {
-			// The webhook of an earlier installation is down. It comes with a manifest further on.
+			// The webhook of an earlier installation is down. A later manifest starts it.
 			retry = append(retry, o)
 			continue
 		}
@@ -145,7 +146,8 @@ func (i *Installation) Install(ctx context.Context, r *Release, step *progress.S
 	return nil
 }
 
-// resource is the client of o's kind. A kind that a CRD before it has made is found after a moment.
+// resource returns the client of o's kind. The mapper asks the server again for an unknown kind,
+// such as that of a new CRD.
 func (i *Installation) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := o.GroupVersionKind()
 	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -158,7 +160,7 @@ func (i *Installation) resource(o *unstructured.Unstructured) (dynamic.ResourceI
 	return i.dynamic.Resource(mapping.Resource).Namespace(o.GetNamespace()), nil
 }
 
-// apply applies o on the server: CRDs are too large for the annotation of a client's.
+// apply uses server-side apply: CRDs are too large for the annotation of client-side apply.
 func (i *Installation) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	client, err := i.resource(o)
 	if err != nil {
@@ -168,7 +170,7 @@ func (i *Installation) apply(ctx context.Context, o *unstructured.Unstructured) 
 	return err
 }
 
-// wait waits until Tekton takes runs. Where it does not, the error has the last lines of the
+// wait waits until Tekton accepts runs. The error after a timeout has the last lines of the
 // webhook's log.
 func (i *Installation) wait(ctx context.Context, step *progress.Step) error {
 	err := poll.Until(ctx, i.Timeout, func(ctx context.Context) error {
@@ -211,7 +213,7 @@ func (i *Installation) checkServing(ctx context.Context) error {
 	return nil
 }
 
-// diagnose says what the pods of Tekton are waiting for, and shows the end of the webhook's log.
+// diagnose returns what the pods of Tekton are waiting for, and the end of the webhook's log.
 func (i *Installation) diagnose(ctx context.Context) string {
 	pods, err := i.client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -221,7 +223,7 @@ func (i *Installation) diagnose(ctx context.Context) string {
 	if deployments, err := i.client.AppsV1().Deployments(Namespace).List(ctx, metav1.ListOptions{}); err == nil {
 		for _, d := range deployments.Items {
 			for _, c := range d.Status.Conditions {
-				if c.Type == appsv1.DeploymentReplicaFailure { // no pod at all, for want of quota for example
+				if c.Type == appsv1.DeploymentReplicaFailure { // no pods, for example because of a quota
 					fmt.Fprintf(&b, "%s: %s\n", d.Name, c.Message)
 				}
 			}
@@ -246,13 +248,13 @@ func (i *Installation) diagnose(ctx context.Context) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Delete removes Tekton with all that its resources hold, and waits until it is gone.
+// Delete removes Tekton with all objects of its resources, and waits until it is gone.
 func (i *Installation) Delete(ctx context.Context, r *Release, step *progress.Step) error {
 	all, _, err := objects(r)
 	if err != nil {
 		return err
 	}
-	// The webhooks go first: without its pod, one refuses what is deleted after it.
+	// Webhooks first: a webhook without a pod refuses later deletions.
 	for _, webhooks := range []bool{true, false} {
 		for _, o := range slices.Backward(all) {
 			if strings.HasSuffix(o.GetKind(), "WebhookConfiguration") != webhooks {

@@ -18,14 +18,14 @@ import (
 	"podenv.dev/hack/internal/testimages"
 )
 
-// manifests are the files of the release's folder config/ that TaskRuns and PipelineRuns need, in
-// the order in which they are applied. Events, resolvers and the webhook's autoscaler are left out.
+// manifests are the files in the release's config/ that TaskRuns and PipelineRuns need, in the
+// order in which they are applied. Events, resolvers and the webhook's autoscaler are left out.
 var manifests = []string{
 	"100-namespace/*.yaml", "200-*.yaml", "201-*.yaml", "300-crds/*.yaml", "clusterrole-aggregate-*.yaml",
 	"config-*.yaml", "500-webhooks.yaml", "controller.yaml", "webhook.yaml",
 }
 
-// managedBy marks the objects that podenv has applied: they are not another Tekton's.
+// managedBy marks the objects that podenv has applied, as opposed to those of another Tekton.
 const (
 	managedBy = "app.kubernetes.io/managed-by"
 	podenv    = "podenv"
@@ -37,8 +37,8 @@ var (
 	minVersion = regexp.MustCompile(`KUBERNETES_MIN_VERSION\s+value:\s*"?v?([0-9.]+)`)
 )
 
-// objects reads the manifests of the release, with its images. It also returns the oldest
-// Kubernetes that they ask for, as in "1.28.0".
+// objects reads the manifests of the release, with its images. It also returns the minimum
+// version of Kubernetes that they set, as in "1.28.0".
 func objects(r *Release) (all []*unstructured.Unstructured, minKubernetes string, err error) {
 	config := filepath.Join(r.Tree.Dir, "config")
 	for _, pattern := range manifests {
@@ -68,7 +68,7 @@ func objects(r *Release) (all []*unstructured.Unstructured, minKubernetes string
 	return all, minKubernetes, nil
 }
 
-// parse reads the objects of a manifest. Images are named by the program that is in them.
+// parse reads the objects of a manifest. images has the image of each program.
 func parse(text []byte, images map[string]string) (all []*unstructured.Unstructured, err error) {
 	text = koImage.ReplaceAllFunc(text, func(name []byte) []byte {
 		program := string(koImage.FindSubmatch(name)[1])
