@@ -16,15 +16,15 @@ import (
 //go:embed printenv.awk
 var printenv []byte
 
-// busybox is the image with a shell, of the files of Debian's busybox-static.
+// busybox returns the image with a shell, from the files of Debian's busybox-static.
 func busybox(packaged []image.File) (image.Spec, error) {
-	var program, terms []byte
+	var program, copyright []byte
 	for _, f := range packaged {
 		switch f.Path {
 		case "/usr/bin/busybox":
 			program = f.Data
 		case "/usr/share/doc/busybox-static/copyright":
-			terms = f.Data
+			copyright = f.Data
 		}
 	}
 	if program == nil {
@@ -36,7 +36,7 @@ func busybox(packaged []image.File) (image.Spec, error) {
 	}
 	files := append(image.MinimalFiles(),
 		image.File{Path: "/bin/busybox", Mode: 0o755, Data: program},
-		image.File{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: terms},
+		image.File{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: copyright},
 		image.File{Path: "/usr/bin/env", Link: "/bin/busybox"},
 		image.File{Path: "/root", Mode: fs.ModeDir | 0o700},
 	)
@@ -52,12 +52,12 @@ func busybox(packaged []image.File) (image.Spec, error) {
 }
 
 // appletsOf returns the names under which program, a busybox, can be called. It reads the
-// program's own table of them: sorted, each name ends with a NUL byte, the list with another.
+// program's table of names: they are sorted, each ends with a NUL byte, and so does the table.
 // `busybox --list` prints the same, but a file that this process has just written cannot
 // be executed ("text file busy") while another goroutine starts a command.
 func appletsOf(program []byte) ([]string, error) {
-	const first = "\x00[\x00[[\x00"
-	if at := bytes.Index(program, []byte(first)); at >= 0 {
+	const start = "\x00[\x00[[\x00"
+	if at := bytes.Index(program, []byte(start)); at >= 0 {
 		table, _, ended := bytes.Cut(program[at+1:], []byte("\x00\x00"))
 		applets := strings.Split(string(table), "\x00")
 		if ended && slices.Contains(applets, "sh") {

@@ -1,3 +1,3 @@
 // Package testimages packs the images that test pods run: a shell with the usual
-// tools, and a program that prints its environment, without anything beside it.
+// tools, and a program that prints its environment, with no other files.
 package testimages

@@ -20,8 +20,8 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// References of the images, as pods name them. Nothing serves them: they are loaded
-// into the nodes.
+// References of the images, for pods. No registry serves them: they are loaded into the
+// nodes.
 const (
 	// Busybox has a shell and the usual tools, from Debian's busybox-static. It runs as
 	// root unless told otherwise.
@@ -29,20 +29,20 @@ const (
 	// Envdump has one static program and nothing else, no shell in particular.
 	// It prints its environment as JSON; `envdump serve` then waits for SIGTERM.
 	Envdump = "podenv.dev/envdump:1"
-	// EnvdumpNonroot is Envdump run by user 65532, which the image gives as a number.
+	// EnvdumpNonroot is Envdump run as user 65532, which the image sets as a number.
 	EnvdumpNonroot = "podenv.dev/envdump-nonroot:1"
-	// EnvdumpGroup is Envdump run by user 1000 and group 2000, both numbers.
+	// EnvdumpGroup is Envdump run as user 1000 and group 2000, both set as numbers.
 	EnvdumpGroup = "podenv.dev/envdump-group:1"
-	// EnvdumpNamed is Envdump run by the user nobody, 65534, whom only the image's
-	// /etc/passwd knows.
+	// EnvdumpNamed is Envdump run as the user nobody, 65534, which only the image's
+	// /etc/passwd defines.
 	EnvdumpNamed = "podenv.dev/envdump-named:1"
 )
 
-// format is part of every image's key. Count it up when the packing changes.
+// format is part of every image's key. Increment it when the packing changes.
 const format = "2"
 
 // Build returns the docker-archives of the images, Busybox first. It packs those whose
-// parts have changed.
+// inputs have changed.
 func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
 	packaged, err := debian.Files(ctx, l, step, "busybox-static")
 	if err != nil {
@@ -51,7 +51,7 @@ func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []st
 	return pack(ctx, l, packaged, step)
 }
 
-// pack is Build with the files of busybox-static.
+// pack is Build with the files of the package busybox-static.
 func pack(ctx context.Context, l layout.Layout, packaged []image.File, step *progress.Step) (tars []string, err error) {
 	shell, err := busybox(packaged)
 	if err != nil {
@@ -89,7 +89,7 @@ func pack(ctx context.Context, l layout.Layout, packaged []image.File, step *pro
 	return tars, nil
 }
 
-// envdump is an image with program, that of test/images/envdump, which its user runs.
+// envdump returns an image that runs program, built from test/images/envdump, as user.
 func envdump(name, program, user string) image.Spec {
 	return image.Spec{
 		Name:   name,
@@ -98,7 +98,7 @@ func envdump(name, program, user string) image.Spec {
 	}
 }
 
-// specKey hashes spec and the files that it takes from this machine.
+// specKey hashes spec and the local files that it packs.
 func specKey(spec image.Spec) (string, error) {
 	spec.Files = slices.Clone(spec.Files)
 	for i, f := range spec.Files {
