@@ -15,20 +15,20 @@ import (
 // Program is a main package.
 type Program struct {
 	Package string // as the go command takes it: "./hack/images/pause"
-	Dir     string // the folder of its module, below the repository; empty for podenv's own
-	ModFile string // takes the place of the module's go.mod, if not empty
+	Dir     string // the folder of its module in the repository; empty for podenv's module
+	ModFile string // replaces the module's go.mod, if not empty
 	Tags    string // build tags, separated by commas
-	// Cgo has C code compiled with the host's compiler, and linked with its libraries, statically.
+	// Cgo compiles C code with the host's compiler, and links the host's libraries statically.
 	Cgo bool
 }
 
 // Static compiles p into the file out, for Linux, without symbols. The go command decides
-// what is up to date.
+// whether out is up to date.
 func Static(ctx context.Context, l layout.Layout, p Program, out string, step *progress.Step) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	// Beside out, so that the go command can rename what it linked.
+	// Next to out, so that the go command can rename the linked file.
 	tmp, err := os.MkdirTemp(filepath.Dir(out), ".go-")
 	if err != nil {
 		return err
