@@ -1,5 +1,5 @@
-// Package compare sets the results of specs on a release without patches beside those on
-// the same release with them.
+// Package compare compares the results of specs on a release without patches and on the same
+// release with them.
 package compare
 
 import (
@@ -31,14 +31,14 @@ type Row struct {
 	Spec    string `json:"spec"`
 	Stock   State  `json:"stock"`
 	Patched State  `json:"patched"`
-	// Why is the beginning of what the spec said where it failed or was skipped without patches.
+	// Why is the start of the message with which the spec failed or was skipped without patches.
 	Why string `json:"why,omitempty"`
 }
 
-// tags are what the framework puts into the name of a spec.
+// tags are the labels that the framework adds to the name of a spec.
 var tags = regexp.MustCompile(`\[(sig-[a-z]+|Feature:\w+|FeatureGate:\w+|Serial|Disruptive|Slow)\] ?`)
 
-// Rows joins the results of a suite on both clusters by the names of its specs, and sorts them.
+// Rows joins the results of a suite on both clusters by spec name, and sorts them.
 func Rows(suite string, stock, patched []junit.Case) []Row {
 	rows := map[string]*Row{}
 	row := func(name string) *Row {
@@ -73,8 +73,8 @@ func result(test junit.Case) (State, string) {
 	return Passed, ""
 }
 
-// Limit is how long a spec may take without patches: twice as long as the slowest of those
-// that passed with them, and a minute at least. A spec that waits for what never comes
+// Limit is how long a spec may take without patches: twice as long as the slowest spec that
+// passed with them, and at least a minute. A spec that waits for something that never happens
 // would take several times as long.
 func Limit(patched []junit.Case) time.Duration {
 	slowest := 30 * time.Second
@@ -100,21 +100,21 @@ func FailedPatched(rows []Row) (specs []string) {
 // the patches, and counts the others.
 func WriteMarkdown(release string) func(io.Writer, []Row) error {
 	return func(w io.Writer, rows []Row) error {
-		of := map[State]int{}
+		counts := map[State]int{}
 		var table strings.Builder
 		for _, r := range rows {
 			if r.Patched != Passed {
 				continue
 			}
-			of[r.Stock]++
+			counts[r.Stock]++
 			if r.Stock == Failed {
 				fmt.Fprintf(&table, "| %s | %s |\n", r.Suite, strings.ReplaceAll(r.Spec, "|", `\|`))
 			}
 		}
-		pass := of[Passed] + of[Failed] + of[Skipped] + of[NotRun]
+		total := counts[Passed] + counts[Failed] + counts[Skipped] + counts[NotRun]
 		_, err := fmt.Fprintf(w, "With the patches %d specs pass on %s. Without them %d of these pass, %d fail, %d are skipped because\n"+
 			"the release lacks what they need, and %d did not run. Those that fail:\n\n| suite | spec |\n|---|---|\n%s",
-			pass, release, of[Passed], of[Failed], of[Skipped], of[NotRun], table.String())
+			total, release, counts[Passed], counts[Failed], counts[Skipped], counts[NotRun], table.String())
 		return err
 	}
 }
