@@ -71,11 +71,13 @@ func isFixtureTest(file string) bool {
 // hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh of each run.
 var minors = map[string]*minor{
 	"v1.29": {
-		tools:             oldTools,
-		toolsVersion:      "v0.26.0",
-		gopath:            true,
-		packageGenerators: withAllFlags(packageGenerators, map[string][]string{"conversion-gen": {"--extra-dirs"}}),
-		specGates:         "AllAlpha=true,OpenAPIEnums=false",
+		tools:        oldTools,
+		toolsVersion: "v0.26.0",
+		gopath:       true,
+		packageGenerators: edited(packageGenerators, "conversion-gen", func(g *packageGenerator) {
+			g.allFlags = []string{"--extra-dirs"}
+		}),
+		specGates: "AllAlpha=true,OpenAPIEnums=false",
 	},
 	"v1.30": {
 		tools:             tools(),
@@ -99,8 +101,8 @@ var minors = map[string]*minor{
 	"v1.33": v133,
 	"v1.34": v133,
 	"v1.35": withModelNames(v133.packageGenerators),
-	"v1.36": withModelNames(unboundedGenerators()),
-	"v1.37": withModelNames(lintedGenerators()),
+	"v1.36": withModelNames(v136Generators()),
+	"v1.37": withModelNames(v137Generators()),
 }
 
 // v133 is v1.33 and v1.34: their scripts run the same commands.
@@ -142,12 +144,10 @@ var oldTools = slices.Insert(slices.DeleteFunc(tools(), func(tool string) bool {
 	return tool == "k8s.io/kube-openapi/cmd/openapi-gen"
 }), 0, "k8s.io/code-generator/cmd/openapi-gen")
 
-// withAllFlags returns generators with more allFlags, which are by tool.
-func withAllFlags(generators []packageGenerator, allFlags map[string][]string) []packageGenerator {
+// edited returns a copy of generators in which the one called tool is edited.
+func edited(generators []packageGenerator, tool string, edit func(*packageGenerator)) []packageGenerator {
 	generators = slices.Clone(generators)
-	for i, g := range generators {
-		generators[i].allFlags = append(slices.Clone(g.allFlags), allFlags[g.tool]...)
-	}
+	edit(&generators[slices.IndexFunc(generators, func(g packageGenerator) bool { return g.tool == tool })])
 	return generators
 }
 
@@ -181,30 +181,22 @@ var validationGen = packageGenerator{
 	}, ",")},
 }
 
-// unboundedGenerators are those of v1.36: deepcopy-gen runs without --bounding-dirs.
-func unboundedGenerators() []packageGenerator {
-	generators := slices.Clone(v133.packageGenerators)
-	for i := range generators {
-		if generators[i].tool == "deepcopy-gen" {
-			generators[i].flags = nil
-		}
-	}
-	return generators
+// v136Generators run deepcopy-gen without --bounding-dirs.
+func v136Generators() []packageGenerator {
+	return edited(v133.packageGenerators, "deepcopy-gen", func(g *packageGenerator) { g.flags = nil })
 }
 
-// lintedGenerators are those of v1.37: they refuse unknown tags, and validation-gen compares
-// the tags of all packages with the functions that it finds. The tests that validation-gen can
-// write into test/declarative_validation are not generated: they only count which rules
-// upstream's tests reach.
-func lintedGenerators() []packageGenerator {
-	generators := unboundedGenerators()
-	for i := range generators {
-		g := &generators[i]
-		if g.tool == "validation-gen" {
-			g.allPackages = true
-			g.flags = []string{strings.Replace(g.flags[0], "k8s.io/apimachinery/pkg/apis/meta/v1,", "", 1)}
-		}
-		g.flags = append(slices.Clone(g.flags), "--lint-rules=known-tags-only,require-explicit-disablement")
+// v137Generators refuse unknown tags, and validation-gen compares the tags of all packages with
+// the functions that it finds. The tests that validation-gen can write into
+// test/declarative_validation are not generated: they only count which rules upstream's tests
+// reach.
+func v137Generators() []packageGenerator {
+	generators := edited(v136Generators(), "validation-gen", func(g *packageGenerator) {
+		g.allPackages = true
+		g.flags = []string{strings.Replace(g.flags[0], "k8s.io/apimachinery/pkg/apis/meta/v1,", "", 1)}
+	})
+	for i, g := range generators {
+		generators[i].flags = append(slices.Clone(g.flags), "--lint-rules=known-tags-only,require-explicit-disablement")
 	}
 	return generators
 }
