@@ -25,7 +25,7 @@ func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schemaComma
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"--openapi-schema=" + schemaFile}, p.inputs(types...)...)
+	args := append([]string{"--openapi-schema=" + schemaFile}, p.inputs(types)...)
 	return p.clientFolder(ctx, v, "applyconfiguration-gen", applyConfigurations, applyConfigurations, args)
 }
 

@@ -54,7 +54,7 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 	})
 	group.Go(func() error {
 		const folder = clientGo + "/listers"
-		return results.add(p.clientFolder(ctx, v, "lister-gen", folder, folder, append([]string{pluralExceptions}, p.inputs(types...)...)))
+		return results.add(p.clientFolder(ctx, v, "lister-gen", folder, folder, append([]string{pluralExceptions}, p.inputs(types)...)))
 	})
 	group.Go(func() error {
 		const folder = clientGo + "/informers"
@@ -64,7 +64,7 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 			"--listers-package=k8s.io/client-go/listers",
 			pluralExceptions,
 		}
-		return results.add(p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types...)...)))
+		return results.add(p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types)...)))
 	})
 	return results.files, group.Wait()
 }

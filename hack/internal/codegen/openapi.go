@@ -101,11 +101,7 @@ func (p *pipeline) runOpenAPIGen(ctx context.Context, v *view, packages []*goPac
 	} else {
 		args = append(args, "--output-file="+definitionsName, "--output-dir="+dir, "--output-pkg="+target)
 	}
-	var paths []string
-	for _, pkg := range packages {
-		paths = append(paths, pkg.path)
-	}
-	if err := p.generator(ctx, v, "openapi-gen", append(args, p.inputs(paths...)...)...).Run(); err != nil {
+	if err := p.generator(ctx, v, "openapi-gen", append(args, p.inputs(importPaths(packages))...)...).Run(); err != nil {
 		return nil, fmt.Errorf("generating OpenAPI definitions: %w", err)
 	}
 	if err := p.checkViolations(report); err != nil {

@@ -23,11 +23,7 @@ func TestOpenAPIPackages(t *testing.T) {
 		true:  {"k8s.io/api/core/v1", "k8s.io/logs/v1"},
 	} {
 		p := &pipeline{minor: &minor{modelNames: modelNames}, reach: r}
-		var got []string
-		for _, pkg := range p.openAPIPackages(p.isAffected) {
-			got = append(got, pkg.path)
-		}
-		if !slices.Equal(got, want) {
+		if got := importPaths(p.openAPIPackages(p.isAffected)); !slices.Equal(got, want) {
 			t.Errorf("with modelNames %t openapi-gen reads %q, want %q", modelNames, got, want)
 		}
 	}

@@ -32,6 +32,15 @@ func (p *goPackage) peers() []string {
 	return peers
 }
 
+// importPaths lists the import paths of packages.
+func importPaths(packages []*goPackage) []string {
+	var paths []string
+	for _, p := range packages {
+		paths = append(paths, p.path)
+	}
+	return paths
+}
+
 // importPath is the import path of a folder of the tree.
 func importPath(dir string) string { return series.ImportPath(dir) }
 

@@ -66,23 +66,18 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 		packages = all
 	}
 	defer p.log.start(g.file)()
-	var files, paths []string
+	var files []string
 	for _, pkg := range packages {
 		files = append(files, path.Join(pkg.dir, g.file))
-		paths = append(paths, pkg.path)
 	}
 	if err := v.remove(files...); err != nil {
 		return nil, err
 	}
 	args := append(p.outputFile(v, g.file), g.flags...)
 	for _, flag := range g.allFlags {
-		var marked []string
-		for _, pkg := range all {
-			marked = append(marked, pkg.path)
-		}
-		args = append(args, flag+"="+strings.Join(marked, ","))
+		args = append(args, flag+"="+strings.Join(importPaths(all), ","))
 	}
-	if err := p.generator(ctx, v, g.tool, append(args, p.inputs(paths...)...)...).Run(); err != nil {
+	if err := p.generator(ctx, v, g.tool, append(args, p.inputs(importPaths(packages))...)...).Run(); err != nil {
 		return nil, fmt.Errorf("generating %s: %w", g.file, err)
 	}
 	return v.collect(files...)

@@ -170,7 +170,7 @@ func (p *pipeline) generator(ctx context.Context, v *view, name string, args ...
 }
 
 // inputs returns the arguments that pass packages to a generator.
-func (p *pipeline) inputs(packages ...string) []string {
+func (p *pipeline) inputs(packages []string) []string {
 	if p.gopath {
 		return []string{"--input-dirs=" + strings.Join(packages, ",")}
 	}

@@ -59,11 +59,7 @@ func TestReach(t *testing.T) {
 			write(t, tree, tt.edit)
 			r := reachOf(t, Options{Tree: tree, Base: released})
 			for marker, want := range map[string][]string{"deepcopy-gen": tt.deepcopy, "conversion-gen": tt.conversion, "defaulter-gen": tt.defaults} {
-				var got []string
-				for _, p := range r.marked(marker, r.isAffected) {
-					got = append(got, p.path)
-				}
-				if !slices.Equal(got, want) {
+				if got := importPaths(r.marked(marker, r.isAffected)); !slices.Equal(got, want) {
 					t.Errorf("%s runs for %q, want %q", marker, got, want)
 				}
 			}
