@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -48,16 +50,7 @@ func (o *compileOutput) report() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			o.step.Now("%s", o.status())
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-		}
+		wait.Until(func() { o.step.Now("%s", o.status()) }, time.Second, done)
 	})
 	return func() { close(done); running.Wait() }
 }
