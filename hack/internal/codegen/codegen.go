@@ -10,7 +10,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Options says what is generated, and where.
+// Options says what is generated, and where. The folders are absolute paths.
 type Options struct {
 	// Tree is the folder of the assembled tree, a git repository.
 	Tree string
@@ -48,9 +48,6 @@ func Generate(ctx context.Context, o Options, step *progress.Step) error {
 type generators func(ctx context.Context, o Options, r *reach, step *progress.Step) (outputs, error)
 
 func generate(ctx context.Context, o Options, run generators, step *progress.Step) error {
-	if err := o.makeAbsolute(); err != nil {
-		return err
-	}
 	step.Now("looking for changed API types")
 	c, err := findChange(ctx, o)
 	if err != nil {
@@ -70,15 +67,6 @@ func generate(ctx context.Context, o Options, run generators, step *progress.Ste
 		return err
 	}
 	return out.write(o.Tree)
-}
-
-// makeAbsolute resolves the folders, for commands that run in other folders.
-func (o *Options) makeAbsolute() (err error) {
-	if o.Tree, err = filepath.Abs(o.Tree); err != nil {
-		return err
-	}
-	o.Work, err = filepath.Abs(o.Work)
-	return err
 }
 
 // outputs are the contents of generated files, by path in the tree. A nil value deletes
