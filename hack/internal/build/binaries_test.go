@@ -42,8 +42,8 @@ func TestBinariesAreStampedWithReleaseAndNumberOfPatches(t *testing.T) {
 				t.Errorf("built %v, want all of %v", got, Components)
 			}
 			for c, file := range r.Binaries {
-				if !strings.HasPrefix(says(t, file), tc.want) {
-					t.Errorf("%s says %q, want %q", c, says(t, file), tc.want)
+				if !strings.HasPrefix(outputOf(t, file), tc.want) {
+					t.Errorf("%s says %q, want %q", c, outputOf(t, file), tc.want)
 				}
 			}
 			if want, _, _ := strings.Cut(tc.want, " "); r.Version != want {
@@ -53,7 +53,7 @@ func TestBinariesAreStampedWithReleaseAndNumberOfPatches(t *testing.T) {
 	}
 }
 
-// edit edits a file of the tree that no component is made from.
+// edit edits a file of the tree that is not an input of any component.
 func edit(t *testing.T, tree *source.Tree) {
 	t.Helper()
 	write(t, filepath.Join(tree.Dir, "README.md"), "hello")
@@ -79,8 +79,8 @@ func TestTheVersionSaysThatTheTreeWasEdited(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if says := says(t, r.Binaries["kubelet"]); !strings.HasPrefix(says, tc.want+" ") || !strings.HasPrefix(tc.want, r.Version+" ") {
-				t.Errorf("Version = %s, the kubelet says %q, want %q", r.Version, says, tc.want)
+			if got := outputOf(t, r.Binaries["kubelet"]); !strings.HasPrefix(got, tc.want+" ") || !strings.HasPrefix(tc.want, r.Version+" ") {
+				t.Errorf("Version = %s, the kubelet says %q, want %q", r.Version, got, tc.want)
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestBinariesAreBuiltAgainOnlyIfSomethingChanged(t *testing.T) {
 			if got := count() - before; got != tc.builds {
 				t.Errorf("go build ran %d times, want %d", got, tc.builds)
 			}
-			if got := says(t, bin("kubelet")); !strings.Contains(got, tc.kubelet) {
+			if got := outputOf(t, bin("kubelet")); !strings.Contains(got, tc.kubelet) {
 				t.Errorf("the kubelet says %q, want %q in it", got, tc.kubelet)
 			}
 		})
@@ -200,8 +200,8 @@ func TestBinariesOfOneComponentLeavesTheOthersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one.Binaries) != 1 || !strings.Contains(says(t, one.Binaries["kubectl"]), "edited") {
-		t.Errorf("Binaries = %v, kubectl says %q", one.Binaries, says(t, one.Binaries["kubectl"]))
+	if len(one.Binaries) != 1 || !strings.Contains(outputOf(t, one.Binaries["kubectl"]), "edited") {
+		t.Errorf("Binaries = %v, kubectl says %q", one.Binaries, outputOf(t, one.Binaries["kubectl"]))
 	}
 	after, err := os.Stat(all.Binaries["kube-proxy"])
 	if err != nil {
@@ -253,7 +253,7 @@ func TestBinariesRefusesWhatItCannotBuild(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(tree.Dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	// The checkout around the tree has a repository, which is not the tree's.
+	// The tree is inside another repository: that of the checkout.
 	gitIn(t, l.Root, "init", "--quiet")
 	commit(t, l.Root, "podenv")
 	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil || !strings.Contains(err.Error(), "run `podenv tree") {
@@ -298,7 +298,7 @@ func TestInterruptedBuildGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := says(t, r.Binaries["kubelet"]); !strings.Contains(got, "node") {
+	if got := outputOf(t, r.Binaries["kubelet"]); !strings.Contains(got, "node") {
 		t.Errorf("the kubelet says %q", got)
 	}
 }

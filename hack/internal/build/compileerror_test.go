@@ -44,7 +44,7 @@ func TestCompileErrorNamesThePatch(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after the mend: %v", err)
 	}
-	if got := says(t, r.Binaries["kubelet"]); !strings.Contains(got, "mended") {
+	if got := outputOf(t, r.Binaries["kubelet"]); !strings.Contains(got, "mended") {
 		t.Errorf("the kubelet says %q", got)
 	}
 }

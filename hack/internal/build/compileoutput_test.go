@@ -11,7 +11,7 @@ import (
 func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 	bin := t.TempDir()
 	o := newCompileOutput([]string{"kubelet", "kubectl"}, bin, nil)
-	says := func(want string) {
+	wantStatus := func(want string) {
 		t.Helper()
 		if got := o.status(); got != want {
 			t.Errorf("status = %q, want %q", got, want)
@@ -25,19 +25,19 @@ func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 		}
 	}
 
-	says("looking for what has changed")
+	wantStatus("looking for what has changed")
 	out("+ go build -v\nk8s.io/kubernetes/pkg/kub")
-	says("looking for what has changed")
+	wantStatus("looking for what has changed")
 	out("elet\ngolang.org/x/sys/unix\n")
-	says("2 packages compiled, now golang.org/x/sys/unix")
+	wantStatus("2 packages compiled, now golang.org/x/sys/unix")
 	o.setTotal(900)
-	says("2 of up to 900 packages, now golang.org/x/sys/unix")
+	wantStatus("2 of up to 900 packages, now golang.org/x/sys/unix")
 	out("k8s.io/kubernetes/cmd/kubelet\n")
-	says("3 of up to 900 packages, linking kubelet")
+	wantStatus("3 of up to 900 packages, linking kubelet")
 	write(t, filepath.Join(bin, "kubelet"), "linked")
-	says("3 of up to 900 packages (1 of 2 done)")
+	wantStatus("3 of up to 900 packages (1 of 2 done)")
 	out("k8s.io/kubernetes/cmd/kubectl\n")
-	says("4 of up to 900 packages, linking kubectl (1 of 2 done)")
+	wantStatus("4 of up to 900 packages, linking kubectl (1 of 2 done)")
 
 	out("# k8s.io/kubernetes/pkg/x\npkg/x/x.go:1:1: wrong\n")
 	if lines := o.lines(); len(lines) != 2 || lines[1] != "pkg/x/x.go:1:1: wrong" {

@@ -13,8 +13,8 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// fakeRelease is Kubernetes in miniature: seven programs that print the version they
-// were stamped with and a word from a package that they share.
+// fakeRelease is a tiny Kubernetes: seven programs that print the version that they are stamped
+// with and a word from a shared package.
 func fakeRelease() map[string]string {
 	files := map[string]string{
 		"go.mod": `module k8s.io/kubernetes
@@ -30,7 +30,7 @@ replace k8s.io/component-base => ./staging/src/k8s.io/component-base
 
 var gitVersion, gitCommit, gitTreeState, buildDate, gitMajor, gitMinor string
 
-// Print prints what the linker was told.
+// Print prints the linker's values.
 func Print() {
 	println(gitVersion, gitMajor, gitMinor, gitTreeState, buildDate, len(gitCommit))
 }
@@ -85,7 +85,7 @@ func newTree(t *testing.T, patches ...func(dir string)) (layout.Layout, *source.
 	return l, tree
 }
 
-// assembled has the tree in dir remember its last commit as one of assembly.
+// assembled records the last commit of the tree in dir as one of assembly.
 func assembled(t *testing.T, dir string) {
 	t.Helper()
 	head, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
@@ -135,7 +135,7 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// fakeGo puts a go before the real one in PATH that runs script first.
+// fakeGo puts a go command first in PATH that runs script and then the real go.
 func fakeGo(t *testing.T, script string) {
 	t.Helper()
 	real, err := exec.LookPath("go")
@@ -165,8 +165,8 @@ func countBuilds(t *testing.T) (count func() int) {
 	}
 }
 
-// says runs a built program and returns what it prints.
-func says(t *testing.T, program string) string {
+// outputOf runs a built program and returns its output.
+func outputOf(t *testing.T, program string) string {
 	t.Helper()
 	out, err := exec.Command(program).CombinedOutput()
 	if err != nil {

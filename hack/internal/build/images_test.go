@@ -19,7 +19,7 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// withoutProxy are the images that need nothing from Debian.
+// withoutProxy are the images without files from Debian.
 var withoutProxy = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 func TestImagesHoldTheBinaryThatKubeadmStarts(t *testing.T) {
@@ -124,8 +124,8 @@ func TestImagesAreTheSameFromTwoBuilds(t *testing.T) {
 	}
 }
 
-// readServer reads a server tarball as kind v0.33.0 does: every file, whatever its mode,
-// below one folder.
+// readServer reads a server tarball as kind v0.33.0 does: every file below one folder, whatever
+// its mode.
 func readServer(t *testing.T, file string) map[string]imagetest.File {
 	t.Helper()
 	f, err := os.Open(file)
@@ -182,7 +182,7 @@ func TestServerTarballIsWhatKindReads(t *testing.T) {
 		if err != nil || len(tags) != 1 {
 			t.Fatalf("%s.tar has the names %v, %v, want one", c, tags, err)
 		}
-		// kind takes the architecture off the repository; kubeadm asks for what is left.
+		// kind removes the architecture from the repository name. kubeadm uses the rest.
 		repository, tag, _ := strings.Cut(tags[0], ":")
 		if got := strings.TrimSuffix(repository, "-"+runtime.GOARCH) + ":" + tag; got != ImageName(c, r.Version) || !strings.HasSuffix(repository, "-"+runtime.GOARCH) {
 			t.Errorf("%s.tar has the name %s", c, tags[0])

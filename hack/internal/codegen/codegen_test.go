@@ -15,7 +15,7 @@ import (
 
 const coreDeepCopy = "staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go"
 
-// fakeSet makes one file for each affected package, and counts how often it runs.
+// fakeSet writes one file for each affected package, and counts its runs.
 type fakeSet struct {
 	runs int
 	err  error
@@ -62,7 +62,7 @@ func TestGenerateRunsNothingWithoutAChangeOfAPITypes(t *testing.T) {
 	}
 }
 
-// A series of a minor whose generators are not known can have patches that need none.
+// A series of an unknown minor can have patches that need no generators.
 func TestGenerateOfAnUnknownMinorFailsWhereAPITypesChange(t *testing.T) {
 	tree := fakeTree(t, fakeRelease())
 	o := Options{Tree: tree, Base: released, Work: t.TempDir(), Release: "v1.99.1"}

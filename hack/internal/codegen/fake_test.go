@@ -11,7 +11,7 @@ import (
 // released is the commit of the release in a fakeTree.
 const released = "released"
 
-// fakeTree makes a git repository with files and commits them as the release.
+// fakeTree creates a git repository with files and commits them as the release.
 func fakeTree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func commit(t *testing.T, dir, message string) {
 	git(t, dir, "commit", "--quiet", "--message", message)
 }
 
-// write writes files below dir; an empty content takes the file away.
+// write writes files below dir. Empty content deletes the file.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -74,8 +74,8 @@ const (
 	kubelet   = "pkg/kubelet/kubelet.go"
 )
 
-// fakeRelease is a tree of three API packages, of which apps uses core, and a package
-// that no generator reads.
+// fakeRelease is a tree of three API packages, of which apps imports core, and a package that
+// no generator reads.
 func fakeRelease() map[string]string {
 	return map[string]string{
 		"staging/src/k8s.io/api/core/v1/doc.go": "// +k8s:deepcopy-gen=package\n\npackage v1\n",

@@ -61,7 +61,7 @@ func pipelineTree(t *testing.T) string {
 		"staging/src/k8s.io/code-generator/cmd/a/main.go": "package main\n",
 		"staging/src/k8s.io/code-generator/pkg/a/a.go":    "package a\n",
 	})
-	// Without these groups no fixtures are to be made.
+	// Without these groups there are no fixtures to generate.
 	for name := range files {
 		if group, ok := strings.CutPrefix(name, "staging/src/k8s.io/api/"); ok {
 			files["staging/src/k8s.io/fake/"+group] = files[name]
@@ -91,7 +91,7 @@ func TestPipelineRunsTheTreesOwnGenerators(t *testing.T) {
 	if got, want := git(t, tree, "status", "--porcelain"), " M "+fakeTypes+"\n M "+made; got != want {
 		t.Errorf("the tree differs in\n%s\nwant\n%s", got, want)
 	}
-	// Two files: what the generator is to make again is not there while it runs.
+	// Two files: the generator's old output is deleted before it runs.
 	if got, want := read(t, tree, made), "// header\n\npackage v1\n\n// of 2 files\n"; got != want {
 		t.Errorf("%s is %q, want %q", made, got, want)
 	}

@@ -16,8 +16,8 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// packaged stands in for Debian's busybox-static, with a busybox that is a shell script and has
-// the table of applets.
+// packaged is a fake of Debian's busybox-static. Its busybox is a shell script with a table of
+// applets.
 var packaged = []image.File{
 	{Path: "/usr/bin/busybox", Mode: 0o755, Data: []byte("#!/bin/sh\nprintf 'cat\\nsh\\n'; exit\n\x00[\x00[[\x00busybox\x00cat\x00sh\x00\x00")},
 	{Path: "/usr/share/doc/busybox-static/copyright", Mode: 0o644, Data: []byte("terms")},
@@ -122,7 +122,7 @@ func TestAppletsOf(t *testing.T) {
 }
 
 func TestAppletsOfAreThoseThatDebiansBusyboxLists(t *testing.T) {
-	archives, _ := filepath.Glob(filepath.Join(layout.MustFind().Cache("testimages"), "busybox-*.tar")) // the only error is that of a pattern
+	archives, _ := filepath.Glob(filepath.Join(layout.MustFind().Cache("testimages"), "busybox-*.tar")) // the pattern is valid
 	if len(archives) == 0 {
 		t.Skip("no image of busybox in _output/cache: `podenv up` packs it")
 	}
