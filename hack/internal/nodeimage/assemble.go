@@ -17,18 +17,18 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// store is where containerd keeps images while the node image is made: a volume,
-// because its overlayfs snapshots cannot lie on the container's own overlayfs.
+// store is containerd's root directory while the node image is built. It is a volume,
+// because overlayfs snapshots do not work on the container's own overlayfs.
 const store = "/run/podenv-store"
 
-// parallelImports is how many images containerd takes in at once.
+// parallelImports is how many images containerd imports at once.
 const parallelImports = 2
 
-// cleanUpTime is how long a container may take to go away after Ctrl-C.
+// cleanUpTime limits how long it takes to remove the container after Ctrl-C.
 const cleanUpTime = 30 * time.Second
 
-// assemble makes the image ref from base in a container: files, and the images of
-// archives in containerd's store, unpacked, so that a node starts them at once.
+// assemble builds the image ref in a container of the image base. It adds files, and imports
+// and unpacks the images of archives, so that a node can start them at once.
 func assemble(ctx context.Context, e *engine.Engine, base, ref, version string, files []image.File, archives []string, step *progress.Step) error {
 	_, hash, _ := strings.Cut(ref, ":")
 	name := "podenv-node-image-" + hash
@@ -56,7 +56,7 @@ func assemble(ctx context.Context, e *engine.Engine, base, ref, version string, 
 	return c.commit(ctx, ref, version)
 }
 
-// container is one in which a node image is made.
+// container is a container in which a node image is built.
 type container struct {
 	engine *engine.Engine
 	name   string
@@ -84,8 +84,8 @@ func (c container) copy(ctx context.Context, files []image.File) error {
 	return c.engine.Docker(ctx, "cp", "-", c.name+":/").Stdin(pr).Log(c.step.Log()).Run()
 }
 
-// importImages puts the images of archives into containerd's store, unpacked, and
-// leaves out the packed layers, as containerd does itself with discard_unpacked_layers.
+// importImages imports and unpacks the images of archives into containerd's store. It removes
+// the packed layers, as containerd itself does with discard_unpacked_layers.
 func (c container) importImages(ctx context.Context, archives []string) error {
 	if err := c.exec(ctx, strings.NewReader(startContainerd), "sh", "-eu"); err != nil {
 		return fmt.Errorf("starting containerd: %w", err)
@@ -136,8 +136,8 @@ until [ -S /run/containerd/containerd.sock ] && ctr version >/dev/null 2>&1; do
 done
 `
 
-// keepImages removes the packed layers, ends containerd and moves its store to where
-// a node's containerd looks for it.
+// keepImages removes the packed layers, stops containerd and moves its store to where a
+// node's containerd looks for it.
 const keepImages = `
 ctr="ctr --namespace=k8s.io"
 $ctr images ls | awk 'NR > 1 { print $3 }' | sort -u |
@@ -165,7 +165,7 @@ rm -rf /var/lib/containerd/tmpmounts /run/containerd /run/containerd.* /run/impo
 
 // commit saves the container as the image ref.
 func (c container) commit(ctx context.Context, ref, version string) error {
-	// Nothing changes in a container that has ended, and pausing one needs a freezer.
+	// docker commit pauses a running container, which needs the freezer cgroup.
 	if err := c.engine.Docker(ctx, "kill", c.name).Log(c.step.Log()).Run(); err != nil {
 		return err
 	}

@@ -19,12 +19,12 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// defaultPause is the sandbox image that the base image names. Build writes the
-// release's own over it; `kind build node-image --base-image` takes it as it is.
+// defaultPause is the sandbox image in the base image's containerd configuration. Build
+// replaces it with the release's own; `kind build node-image --base-image` uses it as it is.
 const defaultPause = "registry.k8s.io/pause:3.10"
 
-// nodeConfig is what kind's own images say of themselves: systemd learns that it is
-// in a container, and the engine how to stop it (systemd's CONTAINER_INTERFACE).
+// nodeConfig is the configuration of kind's own images. It tells systemd that it runs in a
+// container, and the engine how to stop it (systemd's CONTAINER_INTERFACE).
 var nodeConfig = v1.Config{
 	Env:        []string{image.SearchPath, "container=docker"},
 	Entrypoint: []string{"/usr/local/bin/entrypoint", "/sbin/init"},
@@ -36,11 +36,10 @@ var nodeConfig = v1.Config{
 //go:embed files
 var ownFiles embed.FS
 
-// Base returns the reference of the root file system image: Debian, containerd and
-// kind's base files, without anything of Kubernetes, so that it can be
-// made while Kubernetes compiles. It is named by its content, and made once.
-// debian.ErrPackagesMoved is in the chain of the error when the mirrors no longer have the
-// pinned packages.
+// Base builds the base image and returns its reference, which has a hash of its content. An
+// image that exists is not built again. It has Debian, containerd and kind's base files, but
+// nothing of Kubernetes, so that it can be built while Kubernetes compiles. The error wraps
+// debian.ErrPackagesMoved when the mirrors no longer have the pinned packages.
 func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) (string, error) {
 	var tar string
 	var runtime []image.File
@@ -95,7 +94,7 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 	return ref, nil
 }
 
-// baseFiles are the files that every base image has on top of Debian's.
+// baseFiles returns the files that the base image has in addition to Debian's.
 func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	files, err := kindFiles(ctx, l)
 	if err != nil {
@@ -113,15 +112,15 @@ func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	return slices.Concat(files, added, []image.File{config}, services()), nil
 }
 
-// services enables what a node runs, as `systemctl enable` would, and gives kind's
-// units the paths that they name.
+// services returns the links that enable a node's services, as `systemctl enable` makes them,
+// and the paths that kind's units refer to.
 func services() []image.File {
 	const system = "/etc/systemd/system/"
 	files := []image.File{
 		{Path: "/usr/sbin/init", Link: "/usr/lib/systemd/systemd"},
 		{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
 		{Path: "/" + cniBin, Mode: fs.ModeDir | 0o755},
-		// systemd-binfmt would change the machine's kernel, not the node's
+		// systemd-binfmt would change the host's kernel
 		{Path: system + "systemd-binfmt.service", Link: "/dev/null"},
 	}
 	for _, unit := range []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"} {

@@ -11,8 +11,8 @@ import (
 	"podenv.dev/hack/internal/image"
 )
 
-// cniPlugins are the plugins that nodes keep, where kubeadm and CNI plugins that a
-// person installs expect them.
+// cniPlugins are the plugins that nodes keep. They move to cniBin, where kubeadm and other
+// CNI plugins expect them.
 var cniPlugins = []string{"bridge", "host-local", "loopback", "portmap", "ptp"}
 
 const (
@@ -20,8 +20,8 @@ const (
 	cniBin    = "opt/cni/bin"
 )
 
-// dropped are what a node does not need from Debian's packages, as path.Match
-// patterns. A pattern that names a directory drops all below it.
+// dropped are path.Match patterns of what a node does not need from Debian's packages. A
+// pattern that matches a directory drops everything below it.
 var dropped = []string{
 	// device nodes: the container engine makes its own
 	"dev/*",
@@ -35,7 +35,7 @@ var dropped = []string{
 	"usr/share/perl", "usr/lib/*/perl", "usr/lib/*/libperl.so*", debianCNI,
 	// the shell of test images
 	"usr/bin/busybox",
-	// services that have no place in a container, as kind's own base image has it
+	// services that do not belong in a container; kind's own base image drops them too
 	"etc/systemd/system/*.wants/*",
 	"usr/lib/systemd/system/basic.target.wants/*",
 	"usr/lib/systemd/system/local-fs.target.wants/*",
@@ -45,7 +45,7 @@ var dropped = []string{
 	"usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
 }
 
-// isDropped says whether name, or a directory that it is in, is one of dropped.
+// isDropped reports whether name or one of its parent directories matches dropped.
 func isDropped(name string) bool {
 	for ; name != "."; name = path.Dir(name) {
 		for _, pattern := range dropped {
@@ -57,8 +57,8 @@ func isDropped(name string) bool {
 	return false
 }
 
-// writeBase writes the tar of the base image to w: the root file system in raw without
-// what a node does not need, and files, which win over it. Equal input makes equal bytes.
+// writeBase writes the tar of the base image to w: the root file system in raw without what a
+// node does not need, and files, which replace those in raw. Equal input gives equal bytes.
 func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 	overlay := map[string]bool{}
 	for _, f := range files {
@@ -95,10 +95,10 @@ func writeBase(w io.Writer, raw io.Reader, files []image.File) error {
 	return tw.Close()
 }
 
-// clean is the name of a tar's entry without ./ before or / behind.
+// clean returns the name of a tar entry without a leading ./ or a trailing /.
 func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// copyEntry copies an entry to tw, dated as everything in the image.
+// copyEntry copies an entry to tw, with the modification time that all files of an image have.
 func copyEntry(tw *tar.Writer, tr io.Reader, hdr *tar.Header, name string) error {
 	out := &tar.Header{
 		Typeflag: hdr.Typeflag, Name: name, Linkname: hdr.Linkname, Size: hdr.Size, Mode: hdr.Mode,
@@ -108,7 +108,7 @@ func copyEntry(tw *tar.Writer, tr io.Reader, hdr *tar.Header, name string) error
 	if hdr.Typeflag == tar.TypeDir {
 		out.Name += "/"
 	}
-	// The records that the header has fields for would override them.
+	// These records would override the fields of the header.
 	for _, key := range []string{"mtime", "atime", "ctime", "path", "linkpath", "size", "uid", "gid"} {
 		delete(out.PAXRecords, key)
 	}

@@ -18,11 +18,11 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// MaxSize is the most bytes that a node image may take unpacked.
+// MaxSize is the maximum size of an unpacked node image, in bytes.
 const MaxSize = 1_000_000_000
 
-// keptImages is how many node images of one version stay: going back and forth
-// between two states of a tree need not build again.
+// keptImages is how many node images of one version prune keeps, so that switching between
+// two states of a tree does not build them again.
 const keptImages = 3
 
 // VersionLabel is the label of a node image that holds its Kubernetes version.
@@ -31,9 +31,9 @@ const VersionLabel = "dev.podenv.kubernetes-version"
 // nodeBinaries are the components that a node runs outside of containers.
 var nodeBinaries = []string{"kubeadm", "kubectl", "kubelet"}
 
-// Build returns the reference, podenv/node:<tag>-<hash>, of the kind node image of the
-// binaries and images in r, which must be all Components. It is named by its content, and
-// made once.
+// Build builds a kind node image from the binaries and images in r, which must be all
+// Components. It returns the reference, podenv/node:<tag>-<hash>, which has a hash of the
+// content. An image that exists is not built again.
 func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Result, step *progress.Step) (string, error) {
 	base, err := Base(ctx, l, e, nil)
 	if err != nil {
@@ -72,10 +72,10 @@ func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Resu
 	return ref, nil
 }
 
-// prune removes the oldest node images of version: each takes most of a gigabyte, and
-// can be made again. One that a cluster runs on cannot be removed, and stays.
+// prune removes the oldest node images of version: each takes most of a gigabyte, and can be
+// built again. Docker does not remove an image that a cluster uses.
 func prune(ctx context.Context, e *engine.Engine, version string) {
-	// Newest first.
+	// Docker lists the newest first.
 	out, err := e.Docker(ctx, "image", "ls", "--filter", "label="+VersionLabel+"="+version, "--format", "{{.Repository}}:{{.Tag}}", "podenv/node").Output()
 	if err != nil {
 		return
@@ -86,7 +86,7 @@ func prune(ctx context.Context, e *engine.Engine, version string) {
 	}
 }
 
-// nodeFiles are what the node image adds to the base image, besides container images.
+// nodeFiles returns the files that the node image adds to the base image.
 func nodeFiles(r *build.Result) ([]image.File, error) {
 	v, err := readVersions(r.Tree.Dir)
 	if err != nil {
@@ -107,8 +107,8 @@ func nodeFiles(r *build.Result) ([]image.File, error) {
 	return files, nil
 }
 
-// checkImages asks the built kubeadm which images it will run and looks for each of
-// them in archives, before a cluster does.
+// checkImages returns an error unless archives have all the images that the built kubeadm
+// will run: a cluster would fail on a missing one much later.
 func checkImages(ctx context.Context, r *build.Result, archives []string) error {
 	out, err := run.Command(ctx, r.Binaries["kubeadm"], "config", "images", "list", "--kubernetes-version", r.Version).Output()
 	if err != nil {
@@ -137,7 +137,7 @@ func checkImages(ctx context.Context, r *build.Result, archives []string) error 
 	return nil
 }
 
-// reference names the image by all that goes into it, and how.
+// reference returns the image's name, with a hash of its content and of the scripts that build it.
 func reference(base, version string, files []image.File, archives []string) (string, error) {
 	parts := []string{startContainerd, keepImages, base, version}
 	sources := slices.Clone(archives)

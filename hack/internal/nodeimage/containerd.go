@@ -16,15 +16,14 @@ const containerdConfigFile = "/etc/containerd/config.toml"
 //go:embed containerd.toml.tmpl
 var containerdTemplate string
 
-// containerdConfig is containerd's configuration, with the release's pause image as the
-// sandbox of pods.
+// containerdConfig returns containerd's configuration, with pause as the sandbox image.
 func containerdConfig(pause string) []byte {
 	return []byte(strings.NewReplacer("PAUSE_IMAGE", pause, "BASE_SPEC", criBase).Replace(containerdTemplate))
 }
 
-// containerdSpec adds to the container runtime's default spec what kind's base image
-// does: a hook that hides the machine's product name and UUID, and no resource limits
-// of its own, so that containers inherit those of the node.
+// containerdSpec changes the container runtime's default spec as kind's base image does. It
+// adds a hook that hides the machine's product name and UUID, and removes the resource
+// limits, so that containers inherit those of the node.
 func containerdSpec(spec []byte) ([]byte, error) {
 	var s map[string]any
 	if err := json.Unmarshal(spec, &s); err != nil {

@@ -18,8 +18,8 @@ import (
 // kindModule has the files of kind's base image; go.mod pins its version.
 const kindModule = "sigs.k8s.io/kind"
 
-// kindSkipped are the files of kind's base image that ours has no use for: it
-// configures another containerd, has no fuse-overlayfs, and nothing is installed in it.
+// kindSkipped are the files of kind's base image that ours does not need: it has its own
+// configuration of containerd, no fuse-overlayfs, and no script that installs packages.
 var kindSkipped = map[string]bool{
 	"etc/containerd/config.toml":                           true,
 	"etc/systemd/system/containerd-fuse-overlayfs.service": true,
@@ -39,8 +39,8 @@ func kindFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	return files, nil
 }
 
-// moduleDir is the folder of a module at the version that go.mod has, downloaded if
-// the module cache does not have it.
+// moduleDir returns the directory of a module at the version in go.mod. It downloads a module
+// that the module cache does not have.
 func moduleDir(ctx context.Context, l layout.Layout, module string) (string, error) {
 	out, err := run.Command(ctx, "go", "mod", "download", "-json", module).Dir(l.Root).Output()
 	if err != nil {
@@ -53,8 +53,8 @@ func moduleDir(ctx context.Context, l layout.Layout, module string) (string, err
 	return found.Dir, nil
 }
 
-// kindFilesIn reads the files below fsys as the node has them: scripts may be run, and
-// nothing else.
+// kindFilesIn reads the files below fsys. Scripts are executable on the node, other files
+// are not.
 func kindFilesIn(fsys fs.FS) ([]image.File, error) {
 	var files []image.File
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

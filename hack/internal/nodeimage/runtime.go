@@ -15,9 +15,9 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// runtimePrograms are containerd and runc, by their path on a node, which is kind's.
-// containerd goes without the snapshotters that need block devices or ZFS. runc is C in
-// part, and has libseccomp for the seccomp profiles of pods.
+// runtimePrograms are containerd and runc, by their path on a node, which is the one of kind.
+// containerd lacks the snapshotters that need block devices or ZFS. runc is partly C, and
+// links libseccomp for the seccomp profiles of pods.
 var runtimePrograms = map[string]gobuild.Program{
 	"/usr/local/bin/containerd":              containerdProgram("containerd", containerdTags),
 	"/usr/local/bin/containerd-shim-runc-v2": containerdProgram("containerd-shim-runc-v2", containerdTags+",no_grpc"),
@@ -37,8 +37,8 @@ func containerdProgram(name, tags string) gobuild.Program {
 // BuildPackages are the Debian packages that compile runtimePrograms.
 var BuildPackages = []string{"gcc", "libc6-dev", "libseccomp-dev", "pkg-config"}
 
-// containerRuntime compiles runtimePrograms. The runtime spec that containers start from is
-// the one that this containerd has.
+// containerRuntime compiles runtimePrograms, and takes the runtime spec of containers from
+// this containerd.
 func containerRuntime(ctx context.Context, l layout.Layout, step *progress.Step) ([]image.File, error) {
 	var files []image.File
 	bin := func(file string) string { return filepath.Join(l.Cache("programs"), path.Base(file)) }

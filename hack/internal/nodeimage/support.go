@@ -27,14 +27,14 @@ const podnetImage = "podenv.dev/podnet:1"
 type support struct {
 	ref     string
 	program gobuild.Program
-	binary  string // where the image has it
+	binary  string // its path in the image
 	config  v1.Config
 }
 
-// SupportImages returns the archives of the images that a cluster of the release in
-// treeDir runs beside Kubernetes' own: etcd, CoreDNS, pause and podnet, at the
-// versions that its kubeadm asks for, each compiled from Go modules and kept by
-// content. It needs the tree's source, not its binaries.
+// SupportImages returns the archives of the images that a cluster of the release in treeDir
+// runs besides Kubernetes' own: etcd, CoreDNS and pause, at the versions that its kubeadm
+// asks for, and podnet. They are compiled from Go modules and cached. SupportImages needs
+// the source in the tree, not its binaries.
 func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDir string, step *progress.Step) ([]string, error) {
 	v, err := readVersions(treeDir)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// kubeadmConstants is where a release says which support images its control plane runs.
+// kubeadmConstants is the file with the versions of a release's support images.
 const kubeadmConstants = "cmd/kubeadm/app/constants/constants.go"
 
 // registry is where kubeadm takes images from by default.
 const registry = "registry.k8s.io"
 
-// versions are the tags of the images that a control plane runs beside Kubernetes' own.
+// versions are the tags of the images that a control plane runs besides Kubernetes' own.
 type versions struct {
 	etcd, coreDNS, pause string
 }
 
 var versionConstant = regexp.MustCompile(`(?m)^\s*(?:const )?(DefaultEtcdVersion|CoreDNSVersion|PauseVersion)\s*=\s*"([^"]+)"`)
 
-// readVersions reads them from the source of the release's kubeadm in treeDir. They are
+// readVersions reads the versions from the source of kubeadm in treeDir, because they are
 // needed before kubeadm is compiled.
 func readVersions(treeDir string) (versions, error) {
 	file := filepath.Join(treeDir, kubeadmConstants)
@@ -44,7 +44,7 @@ func (v versions) etcdImage() string    { return registry + "/etcd:" + v.etcd }
 func (v versions) coreDNSImage() string { return registry + "/coredns/coredns:" + v.coreDNS }
 func (v versions) pauseImage() string   { return registry + "/pause:" + v.pause }
 
-// etcdModule is etcd's version as a module: an image's "-0" is the count of its builds.
+// etcdModule returns the version of etcd's module: the "-0" of an image counts its builds.
 func (v versions) etcdModule() string {
 	version, _, _ := strings.Cut(v.etcd, "-")
 	return "v" + version
