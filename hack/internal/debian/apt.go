@@ -9,8 +9,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// aptSources is a sources list with the mirrors of the suite that this machine's apt
-// is set up with. scratch is a folder for package lists, should the machine have none.
+// aptSources returns a sources list with the mirrors of the suite that this machine's apt
+// uses. If the machine has no package lists, they are downloaded to the directory scratch.
 func aptSources(ctx context.Context, scratch string) (string, error) {
 	sources, err := listSources(ctx)
 	if err != nil || sources != "" {
@@ -27,7 +27,7 @@ func aptSources(ctx context.Context, scratch string) (string, error) {
 	return sources, err
 }
 
-// listSources asks apt, which knows only the mirrors that it has read the lists of.
+// listSources asks apt for its mirrors. apt knows only those whose lists it has downloaded.
 func listSources(ctx context.Context, options ...string) (string, error) {
 	args := append(options[:len(options):len(options)], "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")
 	out, err := run.Command(ctx, "apt-get", args...).Output()
@@ -53,8 +53,8 @@ func suiteSources(targets string) string {
 	return strings.Join(lines, "")
 }
 
-// aptProxies are the proxy settings of this machine's apt, as apt.conf(5) has them:
-// mmdebstrap reads none of it.
+// aptProxies returns the proxy settings of this machine's apt, in the syntax of apt.conf(5).
+// mmdebstrap does not read them.
 func aptProxies(ctx context.Context) ([]string, error) {
 	out, err := run.Command(ctx, "apt-config", "dump", "--no-empty", "--format", `%f "%v";%n`, "Acquire::http::Proxy", "Acquire::https::Proxy").Output()
 	if err != nil {

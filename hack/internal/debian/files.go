@@ -16,10 +16,10 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Files returns the regular files and symbolic links of packages in the root file system, as
-// dpkg has recorded them: not what their installation made. Paths are those of Debian's merged
-// /usr: /usr/bin/x, never /bin/x. The errors are those of RootFS, and one for a package
-// that is not installed.
+// Files returns the regular files and symbolic links of packages in the root file system. It
+// returns those that dpkg lists, not those that installation scripts created. Paths are those
+// of a merged /usr: /usr/bin/x, never /bin/x. The errors are those of RootFS, and one for a
+// package that is not installed.
 func Files(ctx context.Context, l layout.Layout, step *progress.Step, packages ...string) ([]image.File, error) {
 	root, err := RootFS(ctx, l, step)
 	if err != nil {
@@ -66,7 +66,7 @@ func filesOf(root string, packages []string) ([]image.File, error) {
 	return files, err
 }
 
-// listedBy returns the paths in dpkg's lists of packages. One without a list is an error.
+// listedBy returns the paths in dpkg's file lists. A package without a list is an error.
 func listedBy(root string, packages []string) (map[string]bool, error) {
 	missing := slices.Clone(packages)
 	paths := map[string]bool{}
@@ -114,7 +114,7 @@ func eachEntry(file string, do func(name string, hdr *tar.Header, r io.Reader) e
 	}
 }
 
-// merged is where a system with merged /usr has the file of a package.
+// merged returns the path of a package's file on a system with a merged /usr.
 func merged(file string) string {
 	p := path.Join("/", file)
 	top, _, _ := strings.Cut(p[1:], "/")

@@ -15,21 +15,21 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// ErrInstall is in the chain of an error where packages could not be installed.
+// ErrInstall is wrapped by the error about packages that could not be installed.
 var ErrInstall = errors.New("missing packages")
 
-// installing keeps two steps of this process from waiting for each other's apt.
+// installing keeps the steps of this process from waiting for each other's apt lock.
 var installing sync.Mutex
 
 // Installer installs packages on this host as the user UID, with sudo where that is not root.
 type Installer struct {
 	UID         int
 	LockTimeout time.Duration // how long another apt may hold its lock
-	LockPoll    time.Duration // how often apt is tried meanwhile
+	LockPoll    time.Duration // how often to try apt until then
 }
 
-// ThisUser installs as the user of this process. A fresh machine upgrades itself for a while,
-// so that it waits some minutes for another apt.
+// ThisUser returns an Installer for the user of this process. It waits some minutes for another
+// apt, because a fresh machine upgrades its packages at first.
 func ThisUser() Installer {
 	return Installer{UID: os.Geteuid(), LockTimeout: 5 * time.Minute, LockPoll: 2 * time.Second}
 }
@@ -42,9 +42,8 @@ func (i Installer) CanInstall(ctx context.Context) error {
 	return i.mayInstall(ctx)
 }
 
-// EnsureInstalled installs those of the packages called names that are not installed. It
-// costs one dpkg-query where nothing is missing. An error has ErrInstall in its chain and
-// ends in the command that a person can run instead.
+// EnsureInstalled installs the packages that are missing. If none is, it only runs one
+// dpkg-query. Errors wrap ErrInstall, and end with what the user can do instead.
 func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, names ...string) error {
 	if _, err := exec.LookPath("dpkg-query"); err != nil {
 		return remedy.New(
@@ -80,10 +79,9 @@ func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, nam
 	return nil
 }
 
-// missingPackages are those of names that dpkg does not have installed.
+// missingPackages returns those of names that are not installed.
 func missingPackages(ctx context.Context, names []string) []string {
-	// dpkg-query fails where it does not know one of the names; what it prints of
-	// the others still holds.
+	// dpkg-query fails if it does not know one of the names, but prints the others.
 	args := append([]string{"--show", "--showformat", "${Package} ${db:Status-Status}\n", "--"}, names...)
 	out, _ := run.Command(ctx, "dpkg-query", args...).Output()
 	installed := map[string]bool{}
@@ -114,14 +112,14 @@ func (i Installer) mayInstall(ctx context.Context) error {
 	return nil
 }
 
-// apt runs apt-get, and again for as long as another one holds the lock.
+// apt runs apt-get, and tries again while another apt holds the lock.
 func (i Installer) apt(ctx context.Context, step *progress.Step, args ...string) error {
 	deadline, cancel := context.WithTimeout(ctx, i.LockTimeout)
 	defer cancel()
 	tick := time.NewTicker(i.LockPoll)
 	defer tick.Stop()
-	// Without systemd, a package's services are not started in runlevel 1: dockerd is
-	// for package engine to start, which knows the flags.
+	// Without systemd, packages do not start their services in runlevel 1: package engine
+	// starts dockerd, with the right flags.
 	command := AsRoot(i.UID, append([]string{"env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "RUNLEVEL=1", "apt-get", "--quiet"}, args...)...)
 	for {
 		err := run.Command(ctx, command[0], command[1:]...).Log(step.Log()).Run()
@@ -137,12 +135,12 @@ func (i Installer) apt(ctx context.Context, step *progress.Step, args ...string)
 	}
 }
 
-// staleLists reports whether apt failed for want of a look at the archive.
+// staleLists reports whether apt failed because its package lists are missing or outdated.
 func staleLists(err error) bool {
 	return remedy.Says(err.Error(), "Unable to locate package", "has no installation candidate", "404  Not Found", "Unable to fetch some archives")
 }
 
-// aptRemedy is what to do about what apt said.
+// aptRemedy returns what to do about an error that apt printed.
 func aptRemedy(said string) string {
 	switch {
 	case remedy.Says(said, "Could not get lock"):
@@ -159,7 +157,7 @@ func aptRemedy(said string) string {
 	return "run the command by hand to see more"
 }
 
-// AsRoot is the command line args with what the user uid needs to run it as root.
+// AsRoot returns the command line args, with sudo before it unless the user uid is root.
 func AsRoot(uid int, args ...string) []string {
 	if uid == 0 {
 		return args

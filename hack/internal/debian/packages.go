@@ -13,8 +13,8 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// requested are the Debian packages that images are made from; what they depend on comes
-// with them, and the lock file pins both.
+// requested are the Debian packages that images are made from. Their dependencies come with
+// them, and the lock file pins both.
 var requested = []string{
 	// what runs services
 	"systemd",
@@ -35,15 +35,15 @@ var requested = []string{
 // stays on the mirrors, which the security suite does not promise.
 const suite = "bookworm"
 
-// ErrPackagesMoved is in the chain of RootFS's error when the mirrors no longer have
-// the versions that the lock file pins.
+// ErrPackagesMoved is wrapped by the error of RootFS when the mirrors no longer have the
+// versions that the lock file pins.
 var ErrPackagesMoved = errors.New("pinned Debian packages are gone from the mirrors")
 
 // pins are the versions of packages, by name.
 type pins map[string]string
 
-// lockFile is where the pinned versions for this machine's architecture are: builds
-// of one source for two architectures may have different versions.
+// lockFile returns the path of the lock file for this machine's architecture: a package may
+// have different versions on two architectures.
 func lockFile(l layout.Layout) string {
 	return filepath.Join(l.Root, "hack/internal/debian", "packages-"+runtime.GOARCH+".lock")
 }
@@ -69,8 +69,7 @@ func readPins(file string, names []string) (pins, error) {
 	return p, nil
 }
 
-// parsePins reads a package and its version a line, as name=version. Blank lines and lines
-// that start with # are ignored.
+// parsePins parses lines of name=version. It ignores blank lines and lines that start with #.
 func parsePins(text string) (pins, error) {
 	p := pins{}
 	for i, line := range strings.Split(text, "\n") {
@@ -99,14 +98,14 @@ func (p pins) String() string {
 	return lines
 }
 
-// Pinned returns packages as name=version, with the versions that Files has them at. One
-// that the lock file lacks is an error.
+// Pinned returns packages as name=version, with their versions in the root file system. A
+// package that the lock file lacks is an error.
 func Pinned(l layout.Layout, packages ...string) ([]string, error) {
 	p, err := readPins(lockFile(l), packages)
 	return p.of(packages), err
 }
 
-// of returns names as name=version, as apt is asked for them.
+// of returns names as name=version, which is how apt takes them.
 func (p pins) of(names []string) []string {
 	pinned := make([]string, len(names))
 	for i, name := range names {
@@ -115,7 +114,7 @@ func (p pins) of(names []string) []string {
 	return pinned
 }
 
-// compare says how what was installed differs from the lock.
+// compare returns an error with the differences between p and the installed packages.
 func (p pins) compare(installed pins) error {
 	var moved []string
 	for _, name := range differing(p, installed) {
@@ -131,7 +130,7 @@ func (p pins) compare(installed pins) error {
 	return movedError(moved)
 }
 
-// differing names the packages whose versions a and b do not agree on, or that only one has.
+// differing returns the packages whose version differs between a and b, or that only one has.
 func differing(a, b pins) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -146,5 +145,5 @@ func movedError(moved []string) error {
 	return fmt.Errorf("%w: %s; pin what there is now with `%s`, and commit the lock file", ErrPackagesMoved, strings.Join(moved, ", "), refreshCommand)
 }
 
-// refreshCommand is what a person types for RefreshPackages.
+// refreshCommand is the command that calls RefreshPackages.
 const refreshCommand = "go run ./hack/podenv image --refresh-packages"

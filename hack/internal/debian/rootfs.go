@@ -21,16 +21,16 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// dpkgOptions leave out documentation, but for the terms under which files are passed on.
+// dpkgOptions leave out documentation, except for the licenses of the files.
 var dpkgOptions = []string{
 	"path-exclude=/usr/share/doc/*", "path-include=/usr/share/doc/*/copyright",
 	"path-exclude=/usr/share/info/*", "path-exclude=/usr/share/lintian/*",
 	"path-exclude=/usr/share/locale/*", "path-exclude=/usr/share/man/*",
 }
 
-// RootFS returns the tar of the root file system with the packages of the lock file,
-// made by mmdebstrap, or from the cache. ErrPackagesMoved is in the chain of the error when
-// the mirrors no longer have these packages, ErrInstall when mmdebstrap cannot be installed.
+// RootFS returns the tar of the root file system with the packages of the lock file, from the
+// cache or from mmdebstrap. The error wraps ErrPackagesMoved when the mirrors no longer have
+// these packages, and ErrInstall when mmdebstrap cannot be installed.
 func RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
 	p, err := readPins(lockFile(l), requested)
 	if err != nil {
@@ -80,11 +80,12 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
 }
 
-// making keeps steps of this process apart: the lock is for other processes, and says so.
+// making makes the steps of this process take turns. A step that waits for the lock file says
+// that it waits for another process.
 var making sync.Mutex
 
-// work returns an empty folder beside the root file systems. It is this process's alone until
-// done is called, so that two commands at once do not make the same thing twice.
+// work returns an empty directory next to the root file systems. It belongs to this step until
+// done is called, so that two commands do not build the same root file system at once.
 func work(ctx context.Context, l layout.Layout, step *progress.Step) (scratch string, done func(), err error) {
 	if !making.TryLock() {
 		step.Now("waiting for another step that installs the Debian packages")
@@ -110,10 +111,10 @@ func work(ctx context.Context, l layout.Layout, step *progress.Step) (scratch st
 	return scratch, done, nil
 }
 
-// debootstrap makes the tar of a root file system with packages in the folder scratch, and
-// returns which versions it has.
+// debootstrap builds the tar of a root file system with packages in the directory scratch, and
+// returns the versions that it has.
 func debootstrap(ctx context.Context, packages []string, scratch string, step *progress.Step) (tar string, installed pins, err error) {
-	// `podenv build` and `podenv push` have installed nothing before.
+	// `podenv build` and `podenv push` do not install packages before this.
 	if err := ThisUser().EnsureInstalled(ctx, step, "mmdebstrap"); err != nil {
 		return "", nil, err
 	}
@@ -149,7 +150,7 @@ func debootstrap(ctx context.Context, packages []string, scratch string, step *p
 	return tar, installed, err
 }
 
-// notFound is what apt says of a version that the mirrors do not have.
+// notFound matches apt's error for a version that the mirrors do not have.
 var notFound = regexp.MustCompile(`Version '([^']+)' for '([^']+)' was not found`)
 
 // explainApt turns a failure of mmdebstrap into one that says what to do.
