@@ -157,7 +157,7 @@ func aptRemedy(said string) string {
 	return "run the command by hand to see more"
 }
 
-// AsRoot returns the command line args, with sudo before it unless the user uid is root.
+// AsRoot returns the command line args, preceded by sudo unless the user uid is root.
 func AsRoot(uid int, args ...string) []string {
 	if uid == 0 {
 		return args

@@ -15,8 +15,8 @@ import (
 	"podenv.dev/hack/internal/poll"
 )
 
-// Lines of the daemon's log: those that an error shows, and those that are searched
-// for a reason.
+// How many lines at the end of the daemon's log an error shows, and how many are searched for
+// the cause.
 const (
 	logShown    = 15
 	logSearched = 200
@@ -41,34 +41,33 @@ func (h *host) startDaemon(ctx context.Context, flags []string) error {
 	if err := h.await(ctx, exited); err != nil {
 		shown := strings.ReplaceAll(tail(logPath, logShown), "\n", "\n  ")
 		err = fmt.Errorf("%w; its log, %s, ends with\n  %s", err, logPath, shown)
-		return awaited(err, strings.Join(cmd.Args, " "), remedyOf(tail(logPath, logSearched)))
+		return daemonError(err, strings.Join(cmd.Args, " "), remedyOf(tail(logPath, logSearched)))
 	}
 	return nil
 }
 
-// launch starts dockerd with its output in the file at logPath. That file, like
-// all that a running daemon needs, is in no checkout.
+// launch starts dockerd with its output in the file at logPath. Like everything that a running
+// daemon needs, that file is outside of any checkout.
 func (h *host) launch(logPath string, flags []string) (*exec.Cmd, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(h.look("dockerd"), flags...)
+	cmd := exec.Command(h.lookPath("dockerd"), flags...)
 	cmd.Dir = "/"
 	cmd.Env = h.daemonEnv()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 
-	// Whoever waits for the end of a pipe that this process inherited, such as make
-	// or CI, must not wait for the daemon. Kernels before 5.11 lack the flag; there
-	// the daemon keeps what this process was given.
+	// The daemon must not keep pipes open that this process inherited: make or CI may wait
+	// until they are closed. Kernels before 5.11 lack the flag; there it keeps them open.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	return cmd, cmd.Start()
 }
 
-// daemonEnv is the part of the environment that is meant for a daemon: a TMPDIR, for
-// one, would be gone some day, with containerd still writing there for each exec.
+// daemonEnv returns the environment variables that the daemon gets. It must not get TMPDIR, for
+// example: containerd writes there for each exec, maybe after the directory was deleted.
 func (h *host) daemonEnv() []string {
 	env := []string{"PATH=" + h.path()}
 	for _, name := range []string{"HOME", "DOCKER_RAMDISK", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
@@ -79,8 +78,8 @@ func (h *host) daemonEnv() []string {
 	return env
 }
 
-// await polls until the daemon serves, it has exited, or the deadline is over. An
-// error with ErrNoEngine in its chain is of a daemon that serves, but not this user.
+// await polls until the daemon serves, or has exited, or startTimeout is over. An error that
+// wraps ErrNoEngine means that the daemon serves, but not this user.
 func (h *host) await(ctx context.Context, exited <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, h.startTimeout)
 	defer cancel()
@@ -104,7 +103,7 @@ func (h *host) await(ctx context.Context, exited <-chan error) error {
 	}
 }
 
-// tail is the end of a file, or why it cannot be read.
+// tail returns the last lines of a file, or why it cannot be read.
 func tail(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

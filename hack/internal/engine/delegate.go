@@ -9,13 +9,12 @@ import (
 	"syscall"
 )
 
-// delegate makes the cgroup at root one that can have the daemon's containers below
-// it: in version 2, a cgroup other than the machine's own root passes controllers on
-// only if no process is in it ("no internal process constraint", cgroups(7)). Its
-// processes go to a cgroup of their own. That is needed where this host is a container
-// itself without an init that sees to it; anywhere else, nothing is changed.
+// delegate prepares the cgroup at root for the daemon's containers. In cgroup v2, a cgroup other
+// than the machine's root can enable controllers for its children only if it has no processes
+// ("no internal process constraint", cgroups(7)), so delegate moves them to a child cgroup. This
+// is needed if the host is a container whose init does not do it. Elsewhere nothing changes.
 func delegate(root string) error {
-	// The machine's root cgroup has no type, and version 1 has no cgroup.controllers.
+	// The machine's root cgroup has no type, and cgroup v1 has no such file.
 	if _, err := os.Stat(filepath.Join(root, "cgroup.type")); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -23,11 +22,11 @@ func delegate(root string) error {
 	if err != nil {
 		return err
 	}
-	passed, err := os.ReadFile(filepath.Join(root, "cgroup.subtree_control"))
+	enabled, err := os.ReadFile(filepath.Join(root, "cgroup.subtree_control"))
 	if err != nil {
 		return err
 	}
-	if len(strings.Fields(string(passed))) == len(strings.Fields(string(controllers))) {
+	if len(strings.Fields(string(enabled))) == len(strings.Fields(string(controllers))) {
 		return nil
 	}
 	leaf := filepath.Join(root, "init")
@@ -39,21 +38,21 @@ func delegate(root string) error {
 		return err
 	}
 	for _, pid := range strings.Fields(string(processes)) {
-		err := control(leaf, "cgroup.procs", pid)
+		err := writeCgroup(leaf, "cgroup.procs", pid)
 		if err != nil && !errors.Is(err, syscall.ESRCH) { // it has ended
 			return fmt.Errorf("moving process %s to %s: %w", pid, leaf, err)
 		}
 	}
 	for _, name := range strings.Fields(string(controllers)) {
-		if err := control(root, "cgroup.subtree_control", "+"+name); err != nil {
+		if err := writeCgroup(root, "cgroup.subtree_control", "+"+name); err != nil {
 			return fmt.Errorf("passing the controller %s on: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// control writes one request to a file of a cgroup; each is a write of its own.
-func control(cgroup, file, request string) error {
+// writeCgroup writes one request to a file of a cgroup. Each request needs its own write.
+func writeCgroup(cgroup, file, request string) error {
 	f, err := os.OpenFile(filepath.Join(cgroup, file), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err

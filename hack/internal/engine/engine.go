@@ -13,10 +13,9 @@ import (
 // Engine is a container engine that serves and runs privileged containers.
 type Engine struct{ info Info }
 
-// Ensure returns the container engine of this host. It installs Docker if it is
-// missing, and starts it if it does not serve. Docker keeps running after this
-// process has ended. ErrNoEngine or ErrPrivileged is in the chain of an error that
-// says what the user can do about the host.
+// Ensure returns the container engine of this host. It installs Docker if it is missing, and
+// starts it if it does not run. Docker keeps running after this process has ended. Errors that
+// tell the user what to do about the host wrap ErrNoEngine or ErrPrivileged.
 func Ensure(ctx context.Context, l layout.Layout, step *progress.Step) (*Engine, error) {
 	h := thisHost()
 	info, started, err := h.ensure(ctx, l, step)
@@ -36,8 +35,8 @@ func Ensure(ctx context.Context, l layout.Layout, step *progress.Step) (*Engine,
 	return &Engine{info}, nil
 }
 
-// Find returns the container engine that serves now. It installs, starts and tries
-// nothing. ErrNoEngine is in the chain of its errors.
+// Find returns the container engine that runs now. It does not install, start or probe one. Its
+// errors wrap ErrNoEngine.
 func Find(ctx context.Context) (*Engine, error) {
 	info, err := queryInfo(ctx)
 	if err != nil {
@@ -51,17 +50,16 @@ func (e *Engine) Docker(ctx context.Context, args ...string) *run.Cmd {
 	return run.Command(ctx, "docker", args...)
 }
 
-// Info is what the engine said about itself.
+// Info returns what `docker info` printed.
 func (e *Engine) Info() Info { return e.info }
 
-// Privileged starts a privileged container and a privileged process in it, as kind
-// does, and returns an error with ErrPrivileged in its chain where one fails.
-// Nothing stays behind in the engine.
+// Privileged starts a privileged container and a privileged process in it, as kind does, and
+// removes them. If the engine refuses one, the error wraps ErrPrivileged.
 func (e *Engine) Privileged(ctx context.Context, l layout.Layout) error {
 	return remedy.Explain(thisHost().explainRefusal(e.info, probe(ctx, l, nil), ""))
 }
 
-// ensure makes the engine serve, and reports whether it had to start it.
+// ensure starts the engine if it does not run, and reports whether it did so.
 func (h *host) ensure(ctx context.Context, l layout.Layout, step *progress.Step) (info Info, started bool, err error) {
 	step.Now("asking Docker")
 	info, err = queryInfo(ctx)

@@ -7,16 +7,15 @@ import (
 	"podenv.dev/hack/internal/remedy"
 )
 
-// What a host can get in the way with. Each is in the chain of the errors of its kind.
+// Problems of a host. The errors of each kind wrap it.
 var (
-	// ErrNoEngine: no container engine serves, and none could be made to.
+	// ErrNoEngine: no container engine runs, and none could be started.
 	ErrNoEngine = errors.New("no container engine")
-	// ErrPrivileged: the engine serves but refuses privileged containers, which
-	// kind's nodes are.
+	// ErrPrivileged: the engine runs, but refuses privileged containers such as kind's nodes.
 	ErrPrivileged = errors.New("the container engine refuses privileged containers")
 )
 
-// remedyOf reads the daemon's log for what the host lacks.
+// remedyOf returns the remedy for the failure in the daemon's log.
 func remedyOf(log string) string {
 	switch log := strings.ToLower(log); {
 	case remedy.Says(log, "no space left on device"):

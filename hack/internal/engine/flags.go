@@ -13,7 +13,7 @@ import (
 	"podenv.dev/hack/internal/remedy"
 )
 
-// daemonFlags are none on a host that has all capabilities.
+// daemonFlags returns dockerd's flags. A host with all capabilities needs none.
 func (h *host) daemonFlags(ctx context.Context, l layout.Layout) ([]string, error) {
 	missing, err := h.missing(0)
 	if err != nil || len(missing) == 0 {
@@ -23,14 +23,14 @@ func (h *host) daemonFlags(ctx context.Context, l layout.Layout) ([]string, erro
 	if err := h.installRuntime(ctx, l, path); err != nil {
 		return nil, err
 	}
-	names, err := h.configuredRuntimes()
+	configured, err := h.configuredRuntimes()
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 {
+	if len(configured) == 0 {
 		return []string{"--add-runtime", runtimeName + "=" + path, "--default-runtime", runtimeName}, nil
 	}
-	if names["default-runtime"] == runtimeName {
+	if configured["default-runtime"] == runtimeName {
 		return nil, nil
 	}
 	return nil, remedy.New(
@@ -40,8 +40,8 @@ func (h *host) daemonFlags(ctx context.Context, l layout.Layout) ([]string, erro
 	)
 }
 
-// configuredRuntimes are the settings of the user's daemon.json that dockerd does
-// not accept as flags besides.
+// configuredRuntimes returns the settings of the user's daemon.json that dockerd refuses to
+// take as flags, too.
 func (h *host) configuredRuntimes() (map[string]any, error) {
 	data, err := os.ReadFile(h.config)
 	if errors.Is(err, os.ErrNotExist) {
@@ -63,7 +63,7 @@ func (h *host) configuredRuntimes() (map[string]any, error) {
 	return found, nil
 }
 
-// remedyConfig tells how to give a daemon that is not ours the runtime at path.
+// remedyConfig says how to configure the runtime at path for a daemon that podenv did not start.
 func (h *host) remedyConfig(path string) string {
 	return fmt.Sprintf(`add "runtimes": {%q: {"path": %q}}, "default-runtime": %q to %s and restart dockerd`,
 		runtimeName, path, runtimeName, h.config)

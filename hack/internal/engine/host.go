@@ -12,14 +12,14 @@ import (
 	"podenv.dev/hack/internal/debian"
 )
 
-// host is what this package needs to know about the machine; tests have their own.
+// host is what this package knows about the machine; tests have their own.
 type host struct {
 	uid          int
 	systemd      bool     // systemd is the init process
-	state        string   // outlives every checkout: what a running daemon needs
-	run          string   // where dockerd keeps its pid files
+	state        string   // directory for what a running daemon needs, outside of any checkout
+	run          string   // directory of dockerd's PID files
 	cgroup       string   // where cgroups are mounted
-	sbin         []string // folders of system commands that a user's PATH may lack
+	sbin         []string // directories of system commands that a user's PATH may lack
 	config       string   // the user's daemon.json
 	startTimeout time.Duration
 	packages     debian.Installer
@@ -42,13 +42,13 @@ func thisHost() *host {
 	}
 }
 
-// path is PATH with the folders of system commands (dockerd, runc, iptables).
+// path returns PATH with the directories of system commands (dockerd, runc, iptables).
 func (h *host) path() string {
 	return strings.Join(append(filepath.SplitList(os.Getenv("PATH")), h.sbin...), string(filepath.ListSeparator))
 }
 
-// look finds a system command, or returns "".
-func (h *host) look(name string) string {
+// lookPath returns the path of a system command, or "".
+func (h *host) lookPath(name string) string {
 	for _, dir := range filepath.SplitList(h.path()) {
 		path := filepath.Join(dir, name)
 		if stat, err := os.Stat(path); err == nil && stat.Mode().IsRegular() && stat.Mode()&0o111 != 0 {
@@ -58,14 +58,14 @@ func (h *host) look(name string) string {
 	return ""
 }
 
-// MissingCapabilities lists the capabilities that the kernel knows and that no
-// container can be given here, because the bounding set lacks them: the daemon's
-// where it runs on this host, else that of this process.
+// MissingCapabilities lists the capabilities that the kernel knows but that containers cannot
+// have on this host, because the bounding set lacks them. The bounding set is the daemon's if
+// it runs on this host, else that of this process.
 func MissingCapabilities() ([]string, error) {
 	return missingOf(thisHost().daemonPID())
 }
 
-// missingOf is MissingCapabilities of one process; 0 is this one.
+// missingOf lists the capabilities that a process lacks; PID 0 is this process.
 func missingOf(pid int) ([]string, error) {
 	process, err := capability.NewPid2(pid)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// installDocker installs Debian's Docker where the daemon or its command is missing.
+// installDocker installs Debian's Docker if the daemon or its command is missing.
 func (h *host) installDocker(ctx context.Context, step *progress.Step) error {
-	if h.look("dockerd") == "" {
+	if h.lookPath("dockerd") == "" {
 		names := []string{"docker.io", "iptables"}
 		if appArmor() {
-			// Without its parser, dockerd cannot load the profile that it then asks for.
+			// dockerd uses AppArmor if the kernel has it, and cannot load its profile without the parser.
 			names = append(names, "apparmor")
 		}
 		if err := h.packages.EnsureInstalled(ctx, step, names...); err != nil {
@@ -22,7 +22,7 @@ func (h *host) installDocker(ctx context.Context, step *progress.Step) error {
 		}
 	}
 	if _, err := exec.LookPath("docker"); err != nil {
-		return h.packages.EnsureInstalled(ctx, step, "docker-cli") // of its own since Debian 13
+		return h.packages.EnsureInstalled(ctx, step, "docker-cli") // a separate package since Debian 13
 	}
 	return nil
 }

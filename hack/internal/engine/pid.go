@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// pidFiles are where dockerd and its containerd keep their numbers, below h.run,
-// with the name that the process has.
+// pidFiles are the PID files of dockerd and its containerd, below h.run, and the names of the
+// processes.
 var pidFiles = map[string]string{
 	"docker.pid":                       "dockerd",
 	"docker/containerd/containerd.pid": "containerd",
 }
 
-// clearStale removes pid files whose process is gone and whose number something
-// else may have by now: dockerd would take that for itself and refuse to start.
+// clearStale removes the PID files of processes that are gone. If another process has the PID
+// by now, dockerd would think that a dockerd runs, and refuse to start.
 func (h *host) clearStale() error {
 	for name, process := range pidFiles {
 		path := filepath.Join(h.run, name)
@@ -30,7 +30,7 @@ func (h *host) clearStale() error {
 	return nil
 }
 
-// daemonPID is the process of the daemon on this host, or 0 where there is none.
+// daemonPID returns the PID of the daemon on this host, or 0.
 func (h *host) daemonPID() int {
 	if pid := readPID(filepath.Join(h.run, "docker.pid")); pid > 0 && processName(pid) == "dockerd" {
 		return pid

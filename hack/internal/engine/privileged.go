@@ -16,10 +16,10 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// cleanTimeout is how long taking the probe's container away may take.
+// cleanTimeout limits how long it takes to remove the probe's container and image.
 const cleanTimeout = 20 * time.Second
 
-// cachedProbe is probe, once per daemon: its result holds until that daemon ends.
+// cachedProbe runs probe unless it succeeded before with the same daemon.
 func cachedProbe(ctx context.Context, l layout.Layout, daemon string, step *progress.Step) (cached bool, err error) {
 	path := filepath.Join(l.Cache("engine"), daemon)
 	if _, err := os.Stat(path); err == nil {
@@ -34,7 +34,7 @@ func cachedProbe(ctx context.Context, l layout.Layout, daemon string, step *prog
 	return false, os.WriteFile(path, nil, 0o644)
 }
 
-// daemonKey names one life of one daemon.
+// daemonKey identifies the daemon from its start to its end.
 func (h *host) daemonKey(info Info) string {
 	started := ""
 	if stat, err := os.Stat(filepath.Join(h.run, "docker.pid")); err == nil {
@@ -43,9 +43,8 @@ func (h *host) daemonKey(info Info) string {
 	return digest.Of(info.ID, info.ServerVersion, info.DefaultRuntime, fmt.Sprint(h.daemonPID()), started)[:16]
 }
 
-// probe runs a privileged container with a tiny image of its own, and in it a
-// privileged process. An error has ErrPrivileged in its chain where the engine
-// refused one of the two.
+// probe runs a privileged container from a tiny image of its own, and a privileged process in
+// it. If the engine refuses one of them, the error wraps ErrPrivileged.
 func probe(ctx context.Context, l layout.Layout, step *progress.Step) error {
 	step.Now("trying a privileged container")
 	binary, err := compile(ctx, l, "./hack/internal/engine/probe")

@@ -10,9 +10,8 @@ import (
 	"podenv.dev/hack/internal/remedy"
 )
 
-// explainRefusal adds to an engine's refusal of privileged containers why it may be,
-// and what the user can do about it; runtime is where an OCI runtime lies that would
-// do, or "". Other errors are returned as they are.
+// explainRefusal adds the likely cause and a remedy to an error that wraps ErrPrivileged, and
+// returns other errors as they are. runtime is the path of an OCI runtime that would help, or "".
 func (h *host) explainRefusal(info Info, err error, runtime string) error {
 	if !errors.Is(err, ErrPrivileged) {
 		return err

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// runtimeName is what dockerd calls the runtime hack/podenv-oci-runtime.
+	// runtimeName is the name of hack/podenv-oci-runtime in dockerd's configuration.
 	runtimeName = "podenv"
-	// runtimeFile is its name in the state folder: the same for every checkout,
-	// since a daemon.json may name it.
+	// runtimeFile is its file name in the state directory. All checkouts share it, because a
+	// daemon.json may refer to it.
 	runtimeFile = "podenv-oci-runtime"
 )
 
-// installRuntime builds the OCI runtime for bounded hosts and puts it at path. That
-// is outside of this checkout because the daemon and each container's shim execute
-// it long after this checkout may be gone.
+// installRuntime builds the OCI runtime for hosts without all capabilities and installs it at
+// path. That is outside of this checkout, because the daemon and the shim of each container may
+// execute it after this checkout was deleted.
 func (h *host) installRuntime(ctx context.Context, l layout.Layout, path string) error {
 	binary, err := compile(ctx, l, "./hack/podenv-oci-runtime")
 	if err != nil {
@@ -42,8 +42,8 @@ func (h *host) installRuntime(ctx context.Context, l layout.Layout, path string)
 	return nil
 }
 
-// restoreRuntime puts the OCI runtime back that a running daemon was told to use
-// and that somebody deleted: until then the daemon can start no container.
+// restoreRuntime installs the OCI runtime again if it was deleted while the running daemon is
+// configured to use it: without it, that daemon cannot start containers.
 func (h *host) restoreRuntime(ctx context.Context, l layout.Layout, info Info) error {
 	path := info.Runtimes[runtimeName].Path
 	if path == "" || info.DefaultRuntime != runtimeName || h.daemonPID() == 0 {
@@ -55,9 +55,9 @@ func (h *host) restoreRuntime(ctx context.Context, l layout.Layout, info Info) e
 	return h.installRuntime(ctx, l, path)
 }
 
-// offerRuntime puts the OCI runtime where the user of a daemon that was not started
-// with it can make it the default, and returns the path, or "" where it is not needed
-// or this user may not.
+// offerRuntime installs the OCI runtime for a daemon that was started without it, so that the
+// user can make it the default. It returns the path, or "" if the daemon does not need it or
+// this user may not install it.
 func (h *host) offerRuntime(ctx context.Context, l layout.Layout, info Info) string {
 	missing, err := h.missing(h.daemonPID())
 	if err != nil || len(missing) == 0 || info.DefaultRuntime == runtimeName {

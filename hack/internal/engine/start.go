@@ -14,8 +14,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// start makes the local daemon serve: through systemd where that is in charge, as
-// a process of its own elsewhere.
+// start starts the local daemon, with systemd if that is the init process, else as a process of
+// its own.
 func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) error {
 	if h.systemd {
 		return h.startService(ctx, step)
@@ -26,7 +26,7 @@ func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) 
 			"run podenv as root: `sudo env PATH=\"$PATH\" make up`",
 		)
 	}
-	// Two podenv processes, of whatever checkouts, must not start two daemons.
+	// Two podenv processes, even of different checkouts, must not start two daemons.
 	unlock, err := lockfile.Lock(ctx, filepath.Join(h.state, "lock"), "that starts dockerd", step)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) 
 	}
 	if pid := h.daemonPID(); pid > 0 {
 		step.Now("waiting for the dockerd that is starting")
-		return awaited(h.await(ctx, nil), fmt.Sprintf("dockerd, process %d,", pid), "stop it, and try again")
+		return daemonError(h.await(ctx, nil), fmt.Sprintf("dockerd, process %d,", pid), "stop it, and try again")
 	}
 	flags, err := h.daemonFlags(ctx, l)
 	if err != nil {
@@ -55,14 +55,14 @@ func (h *host) startService(ctx context.Context, step *progress.Step) error {
 	if err := run.Command(ctx, command[0], command[1:]...).Log(step.Log()).Run(); err != nil {
 		return remedy.New(fmt.Errorf("%w: %w", ErrNoEngine, err), hint)
 	}
-	return awaited(h.await(ctx, nil), "docker.service", hint)
+	return daemonError(h.await(ctx, nil), "docker.service", hint)
 }
 
-// awaited is the error of await for the daemon called who. One with ErrNoEngine in
-// its chain needs no more context.
-func awaited(err error, who, hint string) error {
+// daemonError adds ErrNoEngine, the name of the daemon and a remedy to an error of await. An
+// error that wraps ErrNoEngine has all that.
+func daemonError(err error, daemon, hint string) error {
 	if err == nil || errors.Is(err, ErrNoEngine) {
 		return err
 	}
-	return remedy.New(fmt.Errorf("%w: %s %w", ErrNoEngine, who, err), hint)
+	return remedy.New(fmt.Errorf("%w: %s %w", ErrNoEngine, daemon, err), hint)
 }
