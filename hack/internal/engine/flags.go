@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,13 +55,8 @@ func (h *host) configuredRuntimes() (map[string]any, error) {
 	if err := json.Unmarshal(data, &config); err != nil {
 		return nil, remedy.New(fmt.Errorf("%w: %s: %w", ErrNoEngine, h.config, err), "correct it: dockerd cannot read it either")
 	}
-	found := map[string]any{}
-	for _, key := range []string{"default-runtime", "runtimes"} {
-		if value, ok := config[key]; ok {
-			found[key] = value
-		}
-	}
-	return found, nil
+	maps.DeleteFunc(config, func(key string, _ any) bool { return key != "default-runtime" && key != "runtimes" })
+	return config, nil
 }
 
 // remedyConfig says how to configure the runtime at path for a daemon that podenv did not start.
