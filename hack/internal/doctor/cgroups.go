@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// What the kubelet asks of the cgroups of a node, by version.
+// The controllers that the kubelet needs, by version of cgroups.
 var (
 	controllersV1 = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "devices", "freezer", "blkio"}
-	// Without cpuset, which many who delegate cgroups leave out, a kubelet only cannot pin CPUs.
+	// cpuset is often not delegated. Without it, the kubelet cannot pin CPUs, but works otherwise.
 	controllersV2 = []string{"cpu", "memory", "pids"}
 )
 
@@ -26,7 +26,7 @@ func cgroups(root string) Finding {
 	var mounted []string
 	entries, err := os.ReadDir(root)
 	for _, entry := range entries {
-		// cpu and cpuacct may be mounted together, with links to the one folder.
+		// cpu and cpuacct may be mounted together, with links to one directory.
 		mounted = append(mounted, strings.Split(entry.Name(), ",")...)
 	}
 	if err != nil || !slices.Contains(mounted, "memory") {

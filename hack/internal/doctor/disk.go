@@ -17,18 +17,17 @@ import (
 
 const gib = 1 << 30
 
-// place is a folder that podenv fills. Where several are on one file system, their
-// needs add up.
+// place is a directory that podenv fills. The needs of places on the same file system add up.
 type place struct {
 	name string
 	path string
-	// wanted is free space in bytes for a first run and some work after it, needed for
-	// a run to end at all.
+	// wanted is the free space, in bytes, for a first run and some work after it. needed is
+	// the minimum for one run.
 	wanted, needed uint64
 	remedy         string
 }
 
-// places are the folders, with what was measured for one series and its stock
+// places returns the directories, with what was measured for one series and its stock
 // release, rounded up. _output: two trees of 0.3 GiB, two builds of 1.2 GiB with their
 // images, 0.5 GiB of packages. Go cache: 6 GiB for Kubernetes and the suites. Docker's
 // data: a node image of 1 GiB and the one before it, and 1 GiB in two nodes.
@@ -49,7 +48,7 @@ func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
 	return all
 }
 
-// disks examines each file system once, for all that podenv puts there.
+// disks checks each file system once, for all places on it.
 func disks(all []place) []Finding {
 	type disk struct {
 		place
@@ -79,7 +78,7 @@ func disks(all []place) []Finding {
 	return findings
 }
 
-// space judges the free bytes of one place.
+// space compares the free bytes with the needs of a place.
 func space(p place, free uint64) Finding {
 	found := fmt.Sprintf("%.1f GiB free for %s (%s)", float64(free)/gib, p.name, filepath.Clean(p.path))
 	switch {

@@ -1,4 +1,3 @@
-// Package doctor examines whether a host can do what podenv needs, before an hour's
-// work finds out: each finding names its remedy. It changes nothing, and uses no
-// network.
+// Package doctor checks whether a host can do what podenv needs, before a long build fails on
+// it. Each finding has a remedy. The checks change nothing and use no network.
 package doctor

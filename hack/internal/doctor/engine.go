@@ -11,8 +11,8 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// docker examines the engine itself. One that does not serve is only a warning where
-// `podenv up` can start it.
+// docker checks the engine itself. An engine that does not run is only a warning if `podenv up`
+// can start it.
 func docker(ctx context.Context, e *engine.Engine, err error) Finding {
 	const check = "container engine"
 	switch {
@@ -26,8 +26,8 @@ func docker(ctx context.Context, e *engine.Engine, err error) Finding {
 	return warn(check, "none serves", "`podenv up` installs and starts Debian's docker.io")
 }
 
-// storage knows the engine by its storage driver: all but overlay2 copy whole images
-// for every container, or are gone from Docker by now.
+// storage checks the storage driver. Drivers other than those listed copy the whole image for
+// every container, or were removed from Docker.
 func storage(check string, info engine.Info) Finding {
 	found := fmt.Sprintf("Docker %s, storage driver %s, in %s", info.ServerVersion, info.Driver, info.DockerRootDir)
 	if !slices.Contains([]string{"overlay2", "overlayfs", "btrfs", "zfs", "fuse-overlayfs"}, info.Driver) {
@@ -47,24 +47,24 @@ func privileged(ctx context.Context, l layout.Layout, e *engine.Engine) Finding 
 	return ok(check, "run, and run privileged processes")
 }
 
-// needed are capabilities without which no node starts: systemd and containerd mount,
-// make devices and networks in it.
-var needed = []string{"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT", "CAP_MKNOD", "CAP_SYS_PTRACE"}
+// requiredCapabilities are those that a node needs to start: its systemd and containerd mount
+// file systems, and create devices and networks.
+var requiredCapabilities = []string{"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT", "CAP_MKNOD", "CAP_SYS_PTRACE"}
 
 func capabilities() Finding {
 	missing, err := engine.MissingCapabilities()
 	if err != nil {
 		return fail("capabilities", err.Error(), "mount /proc, and run podenv on Linux")
 	}
-	return bounded(missing)
+	return judgeCapabilities(missing)
 }
 
-func bounded(missing []string) Finding {
+func judgeCapabilities(missing []string) Finding {
 	const check = "capabilities"
 	if len(missing) == 0 {
 		return ok(check, "all can be granted")
 	}
-	vital := slices.DeleteFunc(slices.Clone(missing), func(c string) bool { return !slices.Contains(needed, c) })
+	vital := slices.DeleteFunc(slices.Clone(missing), func(c string) bool { return !slices.Contains(requiredCapabilities, c) })
 	if len(vital) > 0 {
 		return fail(check, "the bounding set lacks "+strings.Join(vital, ", "), "start this machine or container with them: nodes cannot do without")
 	}

@@ -75,7 +75,7 @@ func TestCapabilities(t *testing.T) {
 		"of a bounded host":      {[]string{"CAP_SYS_RESOURCE"}, OK, "lacks CAP_SYS_RESOURCE; podenv copes", ""},
 		"that nodes cannot miss": {[]string{"CAP_SYS_ADMIN", "CAP_SYS_RESOURCE"}, Fail, "lacks CAP_SYS_ADMIN", "start this machine"},
 	} {
-		t.Run(name, func(t *testing.T) { bounded(test.missing).want(t, test.status, test.found, test.remedy) })
+		t.Run(name, func(t *testing.T) { judgeCapabilities(test.missing).want(t, test.status, test.found, test.remedy) })
 	}
 }
 

@@ -8,9 +8,8 @@ import (
 	"podenv.dev/hack/internal/layout"
 )
 
-// Examine makes all checks and returns their findings, in the order in which they
-// are best mended. It takes about a second, for a privileged container that is
-// tried and taken away again.
+// Examine runs all checks and returns their findings, in the order in which to fix them. It
+// takes about a second, because it starts a privileged container and removes it.
 func Examine(ctx context.Context, l layout.Layout) []Finding {
 	e, engineErr := engine.Find(ctx)
 	checks := []func() []Finding{

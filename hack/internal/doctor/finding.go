@@ -14,7 +14,7 @@ import (
 // The values of a Finding's Status.
 const (
 	OK   = "ok"   // as it should be
-	Warn = "warn" // podenv mends it or copes with it, or it may become a problem
+	Warn = "warn" // podenv fixes it or works around it, or it may become a problem
 	Fail = "fail" // podenv cannot work until the remedy is applied
 )
 
@@ -38,7 +38,7 @@ func fail(check, found, advice string) Finding {
 	return Finding{Check: check, Status: Fail, Found: found, Remedy: advice}
 }
 
-// failed is a Fail for err, whose remedy it may carry itself.
+// failed returns a Fail for err, with the remedy of err if it has one, else advice.
 func failed(check string, err error, advice string) Finding {
 	if host := (*remedy.Error)(nil); errors.As(err, &host) {
 		return fail(check, host.Err.Error(), host.Remedy)
@@ -46,14 +46,13 @@ func failed(check string, err error, advice string) Finding {
 	return fail(check, err.Error(), advice)
 }
 
-// Failed reports whether one of findings keeps podenv from working. It decides the
-// exit status: 1 if so, else 0.
+// Failed reports whether one of findings keeps podenv from working. The exit status is 1 then,
+// else 0.
 func Failed(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Fail })
 }
 
-// WriteTable writes the findings for a person: columns, and each remedy on a line of
-// its own below what was found.
+// WriteTable writes the findings as columns, with each remedy on a line below its finding.
 func WriteTable(w io.Writer, findings []Finding) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range findings {

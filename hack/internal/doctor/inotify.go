@@ -13,22 +13,22 @@ import (
 // run as root. Above the limit they fail with "too many open files" (kind's known issues):
 // the cluster comes up late or not at all.
 const (
-	// Instances that were counted in nodes which serve: 4 of systemd, 1 of containerd, 7 of
+	// Instances counted in running nodes: 4 of systemd, 1 of containerd, 7 of
 	// the kubelet, 1 of kube-proxy, and on the control plane 13 of its other components.
 	controlPlaneInstances = 26
 	workerInstances       = 13
-	// spareInstances are for what the host itself starts meanwhile, and for a third node.
+	// spareInstances are for processes of the host, and for a third node.
 	spareInstances = 20
 
 	inotifyWatches = 65536
 	inotifyRemedy  = "as root: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`; the same lines in /etc/sysctl.d/99-podenv.conf keep it"
 )
 
-// limits are inotify's for one user, and how many instances are in use.
+// limits are the inotify limits of one user, and how many instances are in use.
 type limits struct{ instances, used, watches int }
 
-// readLimits reads the settings in dir and counts the instances in proc: those of all
-// processes that this user may look at. Most are root's, as the nodes' will be.
+// readLimits reads the limits in dir and counts the instances in proc, of all processes that
+// this user may inspect. Most are root's, as the nodes' will be.
 func readLimits(dir, proc string) (l limits, err error) {
 	if l.instances, err = setting(filepath.Join(dir, "max_user_instances")); err != nil {
 		return limits{}, err
@@ -36,7 +36,7 @@ func readLimits(dir, proc string) (l limits, err error) {
 	if l.watches, err = setting(filepath.Join(dir, "max_user_watches")); err != nil {
 		return limits{}, err
 	}
-	// The only error is that of a pattern.
+	// Glob fails only on a malformed pattern.
 	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "fd", "*"))
 	for _, file := range files {
 		if target, err := os.Readlink(file); err == nil && target == "anon_inode:inotify" {
@@ -50,7 +50,7 @@ func (l limits) String() string {
 	return fmt.Sprintf("%d instances, %d of them in use, %d watches", l.instances, l.used, l.watches)
 }
 
-// inotify examines whether a cluster of two nodes has room.
+// inotify checks whether the limits leave room for a cluster of two nodes.
 func inotify(dir, proc string) Finding {
 	const check = "inotify limits"
 	l, err := readLimits(dir, proc)
@@ -66,8 +66,8 @@ func inotify(dir, proc string) Finding {
 // ErrInotify: the kernel has too few inotify instances left for a cluster.
 var ErrInotify = errors.New("too few inotify instances")
 
-// InotifyFor returns an error with ErrInotify in its chain, and what to do about it, where
-// the kernel has too few instances left for a new cluster with that many workers.
+// InotifyFor returns an error if the kernel has too few instances left for a new cluster with
+// that many workers. It wraps ErrInotify and has a remedy.
 func InotifyFor(workers int) error {
 	return inotifyFor(workers, "/proc/sys/fs/inotify", "/proc")
 }
@@ -75,7 +75,7 @@ func InotifyFor(workers int) error {
 func inotifyFor(workers int, dir, proc string) error {
 	l, err := readLimits(dir, proc)
 	needed := controlPlaneInstances + workers*workerInstances
-	if err != nil || l.instances-l.used >= needed { // doctor says what cannot be read
+	if err != nil || l.instances-l.used >= needed { // podenv doctor reports limits that cannot be read
 		return nil
 	}
 	return remedy.New(

@@ -13,8 +13,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// kernel examines whether Linux is new enough for what kubeadm asks for (k8s.io/system-validators),
-// and for pods with user namespaces, whose volumes are mounted with other IDs.
+// kernel checks whether Linux is new enough for kubeadm (k8s.io/system-validators), and for pods
+// with user namespaces, which need idmapped mounts for their volumes.
 func kernel(path string) Finding {
 	const check = "kernel"
 	data, err := os.ReadFile(path)
@@ -34,8 +34,8 @@ func kernel(path string) Finding {
 	return ok(check, "%s", found)
 }
 
-// forwarding examines whether packets may go from node to node; dockerd turns that on
-// when it starts.
+// forwarding checks whether the host forwards packets between nodes. dockerd turns that on when
+// it starts.
 func forwarding(path string, serves bool) Finding {
 	const check = "ip forwarding"
 	on, err := setting(path)
@@ -50,7 +50,7 @@ func forwarding(path string, serves bool) Finding {
 	return fail(check, "off, although dockerd serves", "as root: `sysctl net.ipv4.ip_forward=1`")
 }
 
-// iptables examines whether Docker's and kube-proxy's rules can be set.
+// iptables checks whether Docker and kube-proxy can set their rules.
 func iptables(ctx context.Context) Finding {
 	if os.Geteuid() != 0 {
 		return ok("iptables", "not tried, because only root can")
@@ -58,8 +58,8 @@ func iptables(ctx context.Context) Finding {
 	return natTable(ctx)
 }
 
-// natTable reads the table that both need. Debian has two commands, for two interfaces
-// of the kernel, which may lack one.
+// natTable checks the nat table, which both need. Debian has an iptables command for each of two
+// interfaces of the kernel, and the kernel may lack one.
 func natTable(ctx context.Context) Finding {
 	const check = "iptables"
 	if _, err := exec.LookPath("iptables"); err != nil {
@@ -79,8 +79,8 @@ func natTable(ctx context.Context) Finding {
 	return fail(check, "the kernel has no nat table", "as root: `modprobe iptable_nat` or `modprobe nft_chain_nat`, or start a kernel that has one")
 }
 
-// ports examines whether this host gives a port on the loopback, where the API server
-// of a cluster listens: kind takes any that is free.
+// ports checks whether a port on the loopback is free: kind chooses one for the API server of a
+// cluster.
 func ports() Finding {
 	const check = "ports"
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

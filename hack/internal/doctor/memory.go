@@ -15,7 +15,7 @@ const (
 	memoryNeeded = 3 * gib
 )
 
-// memory examines a file as /proc/meminfo is.
+// memory checks the available memory in a file such as /proc/meminfo.
 func memory(path string) Finding {
 	const check = "memory"
 	data, err := os.ReadFile(path)

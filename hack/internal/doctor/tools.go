@@ -22,30 +22,29 @@ import (
 type tool struct {
 	name    string
 	pkg     string // its Debian package
-	minimum string // semver, or empty where any will do
-	// installed: podenv installs the package where it is missing.
-	installed bool
+	minimum string // semver, or empty if any version will do
+	auto    bool   // podenv installs the package if it is missing
 }
 
-// required are the tools besides Go. git 2.30 is the one of Debian 11: older ones lack
-// options of `git am` and `git worktree` that the source package relies on.
+// required are the tools besides Go. Debian 11 has git 2.30: older ones lack options of `git am`
+// and `git worktree` that package source relies on.
 var required = []tool{
 	{name: "git", pkg: "git", minimum: "v2.30.0"},
 	{name: "make", pkg: "make"},
-	{name: "protoc", pkg: "protobuf-compiler", minimum: "v3.12.0", installed: true},
-	{name: "mmdebstrap", pkg: "mmdebstrap", installed: true},
+	{name: "protoc", pkg: "protobuf-compiler", minimum: "v3.12.0", auto: true},
+	{name: "mmdebstrap", pkg: "mmdebstrap", auto: true},
 }
 
 func tools(ctx context.Context, l layout.Layout) []Finding {
 	findings := []Finding{golang(ctx, l)}
-	install := debian.ThisUser().CanInstall(ctx) == nil
+	mayInstall := debian.ThisUser().CanInstall(ctx) == nil
 	for _, t := range required {
-		findings = append(findings, t.examine(ctx, install))
+		findings = append(findings, t.examine(ctx, mayInstall))
 	}
-	return append(findings, runcTools(ctx, install))
+	return append(findings, runcTools(ctx, mayInstall))
 }
 
-// runcTools looks for what compiles runc. mayInstall says whether podenv can install packages.
+// runcTools checks for what compiles runc. mayInstall says whether podenv can install packages.
 func runcTools(ctx context.Context, mayInstall bool) Finding {
 	const check = "C compiler and libseccomp"
 	compiler, err := run.Command(ctx, "gcc", "-dumpfullversion").Output()
@@ -64,11 +63,11 @@ func runcTools(ctx context.Context, mayInstall bool) Finding {
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
 
-// examine looks for the tool; mayInstall says whether podenv can install packages.
+// examine checks for the tool. mayInstall says whether podenv can install packages.
 func (t tool) examine(ctx context.Context, mayInstall bool) Finding {
 	remedy := "as root: `apt-get install " + t.pkg + "`"
 	if _, err := exec.LookPath(t.name); err != nil {
-		if t.installed && mayInstall {
+		if t.auto && mayInstall {
 			return warn(t.name, "not installed", "`podenv up` installs it, or "+remedy)
 		}
 		return fail(t.name, "not installed", remedy)
@@ -85,7 +84,7 @@ func (t tool) examine(ctx context.Context, mayInstall bool) Finding {
 	return ok(t.name, "%s", line)
 }
 
-// golang compares the go command with what go.mod asks for.
+// golang compares the version of the go command with the one in go.mod.
 func golang(ctx context.Context, l layout.Layout) Finding {
 	const check = "go"
 	path := filepath.Join(l.Root, "go.mod")
@@ -98,8 +97,8 @@ func golang(ctx context.Context, l layout.Layout) Finding {
 		return fail(check, fmt.Sprintf("%s names no version of Go: %v", path, err), "restore it: `git checkout go.mod`")
 	}
 	remedy := fmt.Sprintf("install Go %s or newer from https://go.dev/dl/ and put it first in PATH", mod.Go.Version)
-	// The local toolchain, asked outside of every module: a go command that is too old
-	// would otherwise download a newer one.
+	// Outside of any module and with the local toolchain: a go command that is too old would
+	// download a newer one.
 	out, err := run.Command(ctx, "go", "env", "GOVERSION").Dir("/").Env("GOTOOLCHAIN=local").Output()
 	if err != nil {
 		return fail(check, err.Error(), remedy)
@@ -111,7 +110,7 @@ func golang(ctx context.Context, l layout.Layout) Finding {
 	return ok(check, "%s", found)
 }
 
-// packages examines whether podenv may install what is missing.
+// packages checks whether podenv may install missing packages.
 func packages(ctx context.Context) Finding {
 	const check = "package installation"
 	if err := debian.ThisUser().CanInstall(ctx); err != nil {
