@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"podenv.dev/hack/internal/engine"
@@ -33,9 +34,5 @@ func Examine(ctx context.Context, l layout.Layout) []Finding {
 		group.Go(func() { found[i] = check() })
 	}
 	group.Wait()
-	var findings []Finding
-	for _, f := range found {
-		findings = append(findings, f...)
-	}
-	return findings
+	return slices.Concat(found...)
 }
