@@ -87,7 +87,7 @@ func kubeletFailure(logs string) string {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			if remedy.Says(line, fatalToKubelets...) {
+			if remedy.ContainsAny(line, fatalToKubelets...) {
 				return fmt.Sprintf("%s: %s\n  %s", filepath.Base(filepath.Dir(file)), strings.TrimSpace(line), remedyFor(line))
 			}
 		}

@@ -137,21 +137,21 @@ func (i Installer) apt(ctx context.Context, step *progress.Step, args ...string)
 
 // staleLists reports whether apt failed because its package lists are missing or outdated.
 func staleLists(err error) bool {
-	return remedy.Says(err.Error(), "Unable to locate package", "has no installation candidate", "404  Not Found", "Unable to fetch some archives")
+	return remedy.ContainsAny(err.Error(), "Unable to locate package", "has no installation candidate", "404  Not Found", "Unable to fetch some archives")
 }
 
 // aptRemedy returns what to do about an error that apt printed.
 func aptRemedy(said string) string {
 	switch {
-	case remedy.Says(said, "Could not get lock"):
+	case remedy.ContainsAny(said, "Could not get lock"):
 		return "another apt is at work: wait for it, or see what holds the lock, and try again"
-	case remedy.Says(said, "Unable to locate package", "has no installation candidate"):
+	case remedy.ContainsAny(said, "Unable to locate package", "has no installation candidate"):
 		return "this distribution's archive does not have it: see /etc/apt/sources.list and /etc/apt/sources.list.d"
-	case remedy.Says(said, "Could not resolve", "Temporary failure", "Could not connect", "Failed to fetch", "Unable to fetch", "Unable to connect"):
+	case remedy.ContainsAny(said, "Could not resolve", "Temporary failure", "Could not connect", "Failed to fetch", "Unable to fetch", "Unable to connect"):
 		return "the package archive is out of reach: check the network, or install the packages in another way"
-	case remedy.Says(said, "dpkg was interrupted"):
+	case remedy.ContainsAny(said, "dpkg was interrupted"):
 		return "an earlier installation was cut short: run `dpkg --configure -a` as root, and try again"
-	case remedy.Says(said, "o space left", "enough free space"):
+	case remedy.ContainsAny(said, "o space left", "enough free space"):
 		return "the disk is full: free some space, for example with `apt-get clean`, and try again"
 	}
 	return "run the command by hand to see more"

@@ -18,13 +18,13 @@ var (
 // remedyOf returns the remedy for the failure in the daemon's log.
 func remedyOf(log string) string {
 	switch log := strings.ToLower(log); {
-	case remedy.Says(log, "no space left on device"):
+	case remedy.ContainsAny(log, "no space left on device"):
 		return remedy.ForDisk
-	case remedy.Says(log, "iptables"):
+	case remedy.ContainsAny(log, "iptables"):
 		return "this kernel may lack what one of Debian's two iptables needs: try `update-alternatives --set iptables /usr/sbin/iptables-legacy`, or /usr/sbin/iptables-nft where that one is set"
-	case remedy.Says(log, "pid file found", "address already in use"):
+	case remedy.ContainsAny(log, "pid file found", "address already in use"):
 		return "another daemon is there: stop it, or point DOCKER_HOST to it"
-	case remedy.Says(log, "cgroup isn't mounted", "cgroup mountpoint does not exist"):
+	case remedy.ContainsAny(log, "cgroup isn't mounted", "cgroup mountpoint does not exist"):
 		return "no cgroups are mounted: `apt-get install cgroupfs-mount && cgroupfs-mount` as root, or start this machine with /sys/fs/cgroup"
 	}
 	return "mend what the log says, and try again"

@@ -79,7 +79,7 @@ func otherEndpoint(ctx context.Context) string {
 // notServing returns the error and the remedy for the reason that the docker command printed.
 func notServing(reason, endpoint string) error {
 	switch {
-	case remedy.Says(reason, "permission denied while trying to connect", "connect: permission denied"):
+	case remedy.ContainsAny(reason, "permission denied while trying to connect", "connect: permission denied"):
 		return remedy.New(
 			fmt.Errorf("%w: this user may not talk to Docker's daemon: %s", ErrNoEngine, reason),
 			"`sudo usermod -aG docker $USER` and log in again, or run podenv as root",

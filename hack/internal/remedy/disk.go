@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noRoom is the free space, in bytes, under which a failure is put down to the disk: a
-// program that could not write the next file may leave that much.
+// noRoom is the free space, in bytes, below which a disk counts as full. A program that fails to
+// write a large file may leave that much free.
 const noRoom = 16 << 20
 
-// ExplainDisk adds ErrNoDisk and what to do about it to an error that came while the disk
-// of the folder dir had no room left. Not every program says so itself: git, which lost a
-// work tree to a full disk, names only the files. Any other error is returned as it is.
+// ExplainDisk adds ErrNoDisk and its remedy to err if the disk of the directory dir is full. Not
+// every program reports a full disk: git, for example, only names the files that it could not
+// write to a work tree. Otherwise ExplainDisk returns err as it is.
 func ExplainDisk(dir string, err error) error {
 	if err == nil || errors.Is(err, ErrNoDisk) {
 		return err
@@ -28,7 +28,7 @@ func ExplainDisk(dir string, err error) error {
 		fmt.Sprintf("the disk of %s is full: free some space, and run the same command again", filepath.Clean(dir)))
 }
 
-// Existing is path or the nearest of its parents that exists.
+// Existing returns path, or its nearest parent that exists.
 func Existing(path string) string {
 	for {
 		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {

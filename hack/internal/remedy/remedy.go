@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// Error is a failure that the user's host is to blame for.
+// Error is a failure that the user can fix, such as a problem of the host.
 type Error struct {
 	Err    error  // what is wrong
 	Remedy string // what the user can do about it
 }
 
-// New is err with what the user can do about it.
+// New returns err with what the user can do about it.
 func New(err error, remedy string) error { return &Error{err, remedy} }
 
 func (e *Error) Error() string { return e.Err.Error() + "\n  " + e.Remedy }
@@ -23,7 +23,7 @@ func (e *Error) Error() string { return e.Err.Error() + "\n  " + e.Remedy }
 // Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Failures that any command can meet. Each is in the chain of the errors of its kind.
+// Failures that any command may have. The errors of each kind wrap it.
 var (
 	// ErrNoDisk: a disk is full, this process's or the engine's.
 	ErrNoDisk = errors.New("no space left on the disk")
@@ -34,22 +34,20 @@ var (
 // ForDisk is the remedy for ErrNoDisk.
 const ForDisk = "`podenv doctor` says which disk, and `podenv clean --dry-run` what may go; `podenv clean --go-cache` also empties Go's build cache"
 
-// known are failures by the kernel's number, and by what it is called when a command
-// prints it.
+// known are failures that Explain finds, by errno or by the messages of commands.
 var known = []struct {
-	kind   error
-	number syscall.Errno
-	said   []string
-	remedy string
+	kind     error
+	errno    syscall.Errno
+	messages []string
+	remedy   string
 }{
 	{ErrNoDisk, syscall.ENOSPC, []string{"no space left on device"}, ForDisk},
 	{ErrPortInUse, syscall.EADDRINUSE, []string{"address already in use", "port is already allocated"},
 		"see who listens there with `ss -ltnp`, and stop it or choose another port"},
 }
 
-// Explain adds to the error of a command what the user can do about it, and ErrNoDisk
-// or ErrPortInUse to its chain, where it is of that kind. Any other error is returned
-// as it is.
+// Explain wraps an error of a known kind in ErrNoDisk or ErrPortInUse, and adds the remedy. It
+// returns any other error as it is.
 func Explain(err error) error {
 	if err == nil {
 		return nil
@@ -58,14 +56,14 @@ func Explain(err error) error {
 		if errors.Is(err, k.kind) {
 			return err
 		}
-		if errors.Is(err, k.number) || Says(strings.ToLower(err.Error()), k.said...) {
+		if errors.Is(err, k.errno) || ContainsAny(strings.ToLower(err.Error()), k.messages...) {
 			return &Error{fmt.Errorf("%w: %w", k.kind, err), k.remedy}
 		}
 	}
 	return err
 }
 
-// Says reports whether output has one of parts.
-func Says(output string, parts ...string) bool {
+// ContainsAny reports whether output contains one of parts.
+func ContainsAny(output string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(output, part) })
 }
