@@ -1,7 +1,6 @@
-// Package clean finds what podenv made that no series needs any more, and removes it: node
-// images in the container engine, trees and builds of series that are gone, and cached files
-// that nothing has read for a while. All of it can be made again; a person's edits cannot,
-// so a tree with edits always stays.
+// Package clean finds what podenv made and no series needs any more, and removes it: node images
+// in the container engine, trees and builds of deleted series, and cached files that were not
+// read for a while. podenv can make all of that again. It never removes a tree with edits.
 package clean
 
 import (
@@ -17,7 +16,7 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// What List says of an Item.
+// The values of an Item's Action.
 const (
 	Remove = "remove"
 	Keep   = "keep"
@@ -27,7 +26,7 @@ const (
 type Item struct {
 	Action string `json:"action"` // Remove or Keep
 	Kind   string `json:"kind"`   // image, tree, build, cache, scratch or go
-	Bytes  int64  `json:"bytes"`  // an image's include layers that it shares with others
+	Bytes  int64  `json:"bytes"`  // of an image, with the layers that it shares with others
 	Name   string `json:"name"`   // a reference, or a path
 	Why    string `json:"why"`
 
@@ -35,16 +34,16 @@ type Item struct {
 	remove func(context.Context) error
 }
 
-// Options are choices of List.
+// Options are the options of List.
 type Options struct {
-	// UnusedFor is how long nothing may have read a cached file that is removed.
+	// UnusedFor is how long a cached file must be unused to be removed.
 	UnusedFor time.Duration
-	// GoCache has Go's build cache removed, which other projects use as well.
+	// GoCache also removes Go's build cache, which other projects share.
 	GoCache bool
 }
 
-// List returns all items: what would be removed, and what stays and why. It changes
-// nothing. Without an engine, which may be nil, it has no images.
+// List returns all items, those to remove and those to keep, and why. It changes nothing. If e is
+// nil, the list has no images.
 func List(ctx context.Context, l layout.Layout, e *engine.Engine, o Options) ([]Item, error) {
 	names, err := series.All(l)
 	if err != nil {
@@ -79,8 +78,8 @@ func List(ctx context.Context, l layout.Layout, e *engine.Engine, o Options) ([]
 	return items, nil
 }
 
-// Run removes the items that are to be removed. It goes on after an item that cannot be
-// removed, and returns all errors.
+// Run removes the items whose Action is Remove. It continues after an error, and returns all
+// errors.
 func Run(ctx context.Context, items []Item) error {
 	var errs []error
 	for _, item := range items {
@@ -97,7 +96,7 @@ func Run(ctx context.Context, items []Item) error {
 	return errors.Join(errs...)
 }
 
-// goCaches are those of the go command, which are not podenv's alone.
+// goCaches returns the caches of the go command, which other projects share.
 func goCaches(ctx context.Context, empty bool) ([]Item, error) {
 	out, err := run.Command(ctx, "go", "env", "GOCACHE", "GOMODCACHE").Dir("/").Output()
 	if err != nil {

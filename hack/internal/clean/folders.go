@@ -17,7 +17,7 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// trees are the assembled sources. One goes if its series is gone and nobody edited it.
+// trees returns the assembled sources. A tree is removed if its series is gone and it has no edits.
 func trees(ctx context.Context, l layout.Layout, names []string) ([]Item, error) {
 	return folders(l.Tree("*"), names, func(name string) error {
 		minor, stock := strings.CutSuffix(name, "-stock")
@@ -25,14 +25,14 @@ func trees(ctx context.Context, l layout.Layout, names []string) ([]Item, error)
 	})
 }
 
-// builds are the binaries and images of trees. One goes with its series.
+// builds returns the binaries and images of trees. They are removed if their series is gone.
 func builds(l layout.Layout, names []string) ([]Item, error) {
 	return folders(l.Build("*"), names, func(string) error { return nil })
 }
 
-// folders are those that match pattern and are called for a series, "v1.33", or its stock
-// release, "v1.33-stock". One whose series is gone is removed, unless check has a reason
-// to keep it.
+// folders returns the directories that match pattern. Each has the name of a series, "v1.33", or
+// of its stock release, "v1.33-stock". If the series is gone, the directory is removed, unless
+// check returns an error, which is why it stays.
 func folders(pattern string, names []string, check func(name string) error) ([]Item, error) {
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
@@ -59,9 +59,9 @@ func folders(pattern string, names []string, check func(name string) error) ([]I
 	return items, nil
 }
 
-// unused are cached results, reports and folders that tests work in. They go if nothing has
-// read or written them since the time given: their names are hashes of what they were made
-// from, so that a file for which there is no use any more is just never opened again.
+// unused returns cached results, reports and the directories that tests work in. They are
+// removed if nothing has read or written them since the given time. Cached files are named by
+// a hash of their inputs, so nothing opens a file again whose inputs have changed.
 func unused(l layout.Layout, since time.Time) ([]Item, error) {
 	var items []Item
 	for _, place := range []struct{ kind, pattern string }{
@@ -75,10 +75,10 @@ func unused(l layout.Layout, since time.Time) ([]Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		kept := map[string]*Item{} // one item for all that stays in a folder
+		kept := map[string]*Item{} // one item for everything that stays in a directory
 		for _, path := range paths {
 			if strings.HasSuffix(path, "lock") {
-				continue // others may wait for it
+				continue // another process may wait for it
 			}
 			item, err := folder(place.kind, path)
 			if err != nil {
@@ -89,28 +89,28 @@ func unused(l layout.Layout, since time.Time) ([]Item, error) {
 				items = append(items, item)
 				continue
 			}
-			in := filepath.Dir(path)
-			if kept[in] == nil {
-				kept[in] = &Item{Action: Keep, Kind: place.kind, Name: in, Why: "what it still has is in use"}
+			dir := filepath.Dir(path)
+			if kept[dir] == nil {
+				kept[dir] = &Item{Action: Keep, Kind: place.kind, Name: dir, Why: "what it still has is in use"}
 			}
-			kept[in].Bytes += item.Bytes
+			kept[dir].Bytes += item.Bytes
 		}
-		for _, in := range slices.Sorted(maps.Keys(kept)) {
-			items = append(items, *kept[in])
+		for _, dir := range slices.Sorted(maps.Keys(kept)) {
+			items = append(items, *kept[dir])
 		}
 	}
 	return items, nil
 }
 
-// folder is the item of a file or folder.
+// folder returns the item of a file or directory.
 func folder(kind, path string) (Item, error) {
 	size, used, err := usage(path)
 	return Item{Kind: kind, Bytes: size, Name: path, used: used,
 		remove: func(context.Context) error { return os.RemoveAll(path) }}, err
 }
 
-// usage returns the bytes that the files at path and below it take, and when the last of
-// them was read or written. A file system that is mounted with noatime knows of writes only.
+// usage returns the size on disk of the files at and below path, in bytes, and when one of them
+// was last read or written. A file system that is mounted with noatime only records writes.
 func usage(path string) (size int64, used time.Time, err error) {
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -135,7 +135,7 @@ func usage(path string) (size int64, used time.Time, err error) {
 	return size, used, err
 }
 
-// ignoreGone is for files that another process removes meanwhile.
+// ignoreGone ignores that another process has removed a file.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

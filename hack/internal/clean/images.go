@@ -11,7 +11,7 @@ import (
 	"podenv.dev/hack/internal/nodeimage"
 )
 
-// image is what `docker image inspect` prints of one.
+// image is an image as `docker image inspect` prints it.
 type image struct {
 	ID       string
 	RepoTags []string
@@ -21,8 +21,8 @@ type image struct {
 	RootFS   struct{ Layers []string }
 }
 
-// images are podenv's in the engine: the node images, of which the newest of each series'
-// release and what containers are made from stays, and the base images below these.
+// images returns podenv's images in the engine. Of the node images, the newest of each version
+// and those that containers use stay. Base images of these stay, too.
 func images(ctx context.Context, e *engine.Engine, releases map[string]string) ([]Item, error) {
 	nodes, err := inspect(ctx, e, "podenv/node")
 	if err != nil {
@@ -82,7 +82,7 @@ func (base image) isBelow(other image) bool {
 
 func (i image) item(e *engine.Engine, action, why string) Item {
 	return Item{Action: action, Kind: "image", Bytes: i.Size, Name: strings.Join(i.RepoTags, " "), Why: why,
-		// By name and without force: Docker refuses where a container has come meanwhile.
+		// By name and without force, so that Docker refuses if a container uses the image by now.
 		remove: func(ctx context.Context) error {
 			return e.Docker(ctx, append([]string{"image", "rm"}, i.RepoTags...)...).Run()
 		}}
@@ -107,7 +107,7 @@ func inspect(ctx context.Context, e *engine.Engine, repository string) ([]image,
 	return images, nil
 }
 
-// containersByImage names a container of each image that has one, by the image's ID.
+// containersByImage returns the name of a container for each image ID that has one.
 func containersByImage(ctx context.Context, e *engine.Engine) (map[string]string, error) {
 	ids, err := e.Docker(ctx, "ps", "--all", "--quiet").Output()
 	if err != nil || ids == "" {
