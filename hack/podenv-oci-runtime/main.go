@@ -1,13 +1,13 @@
-// Command podenv-oci-runtime becomes runc, after it has removed the capabilities that this
-// host cannot grant from what runc is asked for. podenv makes it dockerd's default runtime
-// on a host whose capability bounding set is short, as in many CI sandboxes.
+// Command podenv-oci-runtime removes the capabilities that this host cannot grant from a request
+// to runc, and executes runc. podenv makes it dockerd's default runtime on a host whose
+// capability bounding set lacks some, as in many CI sandboxes.
 //
 //	dockerd ─► containerd-shim ─► podenv-oci-runtime ─► runc
 //	                              (config.json, process.json)
 //
-// Docker 20.10 gives a privileged container all capabilities that the kernel knows, and
-// runc fails on those that the bounding set lacks. Newer engines give it those that dockerd
-// has. So this command can go when podenv no longer installs the docker.io of Debian 12.
+// Docker 20.10 gives a privileged container all capabilities that the kernel knows, and runc
+// fails on those that the bounding set lacks. Newer engines give it those that dockerd has. So
+// remove this command when podenv no longer installs the docker.io of Debian 12.
 package main
 
 import (
@@ -45,9 +45,9 @@ func execRunc(args []string) error {
 	return fmt.Errorf("executing %s: %w", path, syscall.Exec(path, append([]string{"runc"}, args...), os.Environ()))
 }
 
-// requestFile returns the file in which the arguments name capabilities: config.json of a
-// bundle to create, or the process.json of an exec, which isProcess tells apart. All other
-// commands have none. containerd's shim writes these flags as two arguments each.
+// requestFile returns the file with the capabilities of a request: the config.json of a bundle to
+// create, or the process.json of an exec, for which isProcess is true. Other commands have none.
+// containerd's shim passes these flags as two arguments each.
 func requestFile(args []string) (path string, isProcess bool) {
 	if at := slices.Index(args, "--bundle"); at >= 0 && at+1 < len(args) {
 		return filepath.Join(args[at+1], "config.json"), false
@@ -58,9 +58,9 @@ func requestFile(args []string) (path string, isProcess bool) {
 	return "", false
 }
 
-// rewrite removes what granted refuses from each of a process's capability sets (OCI runtime
-// specification, "process.capabilities"). All else in the file stays, numbers as they are
-// written. So does its mode, since it has the environment of a container.
+// rewrite removes the capabilities that are not granted from each capability set of a process
+// (OCI runtime specification, "process.capabilities"). Everything else in the file stays,
+// including the format of numbers. Its mode stays, because it has a container's environment.
 func rewrite(path string, isProcess bool) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -88,8 +88,8 @@ func rewrite(path string, isProcess bool) error {
 	return renameio.WriteFile(path, data, 0o600, renameio.WithExistingPermissions())
 }
 
-// granted reports whether the bounding set has a capability, such as "CAP_KILL". One that
-// is not known here is not granted.
+// granted reports whether the bounding set has a capability, such as "CAP_KILL". Unknown
+// capabilities are not granted.
 func granted(name any) bool {
 	for _, c := range capability.ListKnown() {
 		if name == "CAP_"+strings.ToUpper(c.String()) {

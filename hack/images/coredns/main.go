@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with the plugins that kubeadm's Corefile names, and
-// the few that people add to it when they look into DNS.
+// Command coredns is CoreDNS with the plugins in kubeadm's Corefile, and some that users add to
+// debug DNS.
 package main
 
 import (

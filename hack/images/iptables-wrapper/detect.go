@@ -5,14 +5,14 @@ import (
 	"regexp"
 )
 
-// saver returns rules as iptables-save prints them.
+// saver returns rules in the format of iptables-save.
 type saver func(mode, family, table string) []byte
 
-// hint matches the declaration of a chain that a kubelet makes in the mangle table.
+// hint matches the declaration of a chain that the kubelet creates in the mangle table.
 var hint = regexp.MustCompile(`(?m)^:(KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) `)
 
-// detect returns the mode of the node: sure if its kubelet has left a hint, and else
-// the one that has more rules.
+// detect returns the mode of the node. It is sure if the kubelet has left a hint. Otherwise it
+// returns the mode with more rules.
 func detect(save saver) (mode string, sure bool) {
 	families := []string{"iptables", "ip6tables"}
 	for _, mode := range []string{"nft", "legacy"} {

@@ -66,7 +66,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-func TestChosenRemembersOnlyWhatIsSure(t *testing.T) {
+func TestCurrentModeRemembersOnlyWhatIsSure(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mode")
 	hinted := false
 	calls := 0
@@ -79,8 +79,8 @@ func TestChosenRemembersOnlyWhatIsSure(t *testing.T) {
 	}
 	expect := func(want string) {
 		t.Helper()
-		if got, err := chosen(file, saved); err != nil || got != want {
-			t.Fatalf("chosen = %q, %v; want %q", got, err, want)
+		if got, err := currentMode(file, saved); err != nil || got != want {
+			t.Fatalf("currentMode = %q, %v; want %q", got, err, want)
 		}
 	}
 

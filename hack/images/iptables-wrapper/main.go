@@ -1,8 +1,7 @@
-// Command iptables-wrapper stands for iptables, ip6tables and their -save and -restore
-// in the kube-proxy image. The kernel keeps two sets of rules, those of nf_tables and
-// the legacy ones, and kube-proxy must write to the set that the node's kubelet uses.
-// So it looks which set holds the chain that the kubelet leaves as a hint (KEP-3178),
-// and runs Debian's iptables for that set.
+// Command iptables-wrapper replaces iptables, ip6tables and their -save and -restore in the
+// kube-proxy image. The kernel keeps two sets of rules, those of nf_tables and the legacy ones,
+// and kube-proxy must write to the set that the node's kubelet uses. The wrapper finds the set
+// with the chain that the kubelet leaves as a hint (KEP-3178), and runs Debian's iptables for it.
 package main
 
 import (
@@ -14,53 +13,53 @@ import (
 	"syscall"
 )
 
-// decision remembers the mode, once a hint was found, until the container ends.
-const decision = "/run/iptables-mode"
+// modeFile stores the mode once a hint was found, until the container ends.
+const modeFile = "/run/iptables-mode"
 
 func main() {
-	mode, err := chosen(decision, save)
+	mode, err := currentMode(modeFile, save)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "iptables-wrapper:", err)
 		os.Exit(1)
 	}
-	program := multi(mode)
-	// The multi-call program goes by the name under which it is called.
+	program := multiCall(mode)
+	// The multi-call program acts as the command in argv[0].
 	os.Args[0] = filepath.Base(os.Args[0])
 	err = syscall.Exec(program, os.Args, os.Environ())
 	fmt.Fprintf(os.Stderr, "iptables-wrapper: %s: %v\n", program, err)
 	os.Exit(1)
 }
 
-func multi(mode string) string { return "/usr/sbin/xtables-" + mode + "-multi" }
+func multiCall(mode string) string { return "/usr/sbin/xtables-" + mode + "-multi" }
 
-// save returns the rules that mode has for family ("iptables" or "ip6tables"), of one
-// table or of all. A kernel without that mode has none.
+// save returns the rules of a mode for family ("iptables" or "ip6tables"), of one table or of
+// all. A kernel without that mode has none.
 func save(mode, family, table string) []byte {
 	args := []string{family + "-save"}
 	if table != "" {
 		args = append(args, "-t", table)
 	}
-	out, err := exec.Command(multi(mode), args...).Output()
+	out, err := exec.Command(multiCall(mode), args...).Output()
 	if err != nil {
 		return nil
 	}
 	return out
 }
 
-// chosen returns the mode that the file remembered names, or else finds it.
-func chosen(remembered string, save saver) (string, error) {
-	if data, err := os.ReadFile(remembered); err == nil && known(string(data)) {
+// currentMode returns the mode in file. If the file has none, it detects the mode.
+func currentMode(file string, save saver) (string, error) {
+	if data, err := os.ReadFile(file); err == nil && known(string(data)) {
 		return string(data), nil
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
 	mode, sure := detect(save)
 	if sure {
-		// Written beside and renamed: several of us may run at once. Where it cannot be
-		// written, the next call looks again.
-		beside := fmt.Sprintf("%s.%d", remembered, os.Getpid())
-		if os.WriteFile(beside, []byte(mode), 0o644) != nil || os.Rename(beside, remembered) != nil {
-			os.Remove(beside) //nolint:errcheck // it may not exist
+		// Renamed once it is complete, because wrappers may run at the same time. If it cannot be
+		// written, the next call detects the mode again.
+		temp := fmt.Sprintf("%s.%d", file, os.Getpid())
+		if os.WriteFile(temp, []byte(mode), 0o644) != nil || os.Rename(temp, file) != nil {
+			os.Remove(temp) //nolint:errcheck // it may not exist
 		}
 	}
 	return mode, nil

@@ -1,6 +1,5 @@
-// Command pause holds a pod's namespaces open: it waits until it is told to end.
-// As process 1 of a pod that shares its process namespace, it also reaps the
-// processes that their parents left behind.
+// Command pause holds a pod's namespaces open until it gets a signal to end. As process 1 of a pod
+// with a shared process namespace, it also reaps orphaned processes.
 package main
 
 import (
@@ -15,7 +14,7 @@ func main() {
 	wait(signals)
 }
 
-// wait returns at the first signal that says to end.
+// wait returns at the first SIGINT or SIGTERM.
 func wait(signals <-chan os.Signal) {
 	for s := range signals {
 		if s != syscall.SIGCHLD {
@@ -25,7 +24,7 @@ func wait(signals <-chan os.Signal) {
 	}
 }
 
-// reap collects every child that has ended. One SIGCHLD may stand for several.
+// reap reaps every child that has ended. One SIGCHLD may stand for several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

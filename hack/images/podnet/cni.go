@@ -11,10 +11,10 @@ import (
 // cniFile is where containerd looks for the node's CNI configuration.
 const cniFile = "etc/cni/net.d/10-podnet.conflist"
 
-// writeCNI writes the node's CNI configuration, unless it is as it should be already:
-// containerd reloads it on every change.
-func (h *host) writeCNI(own []netip.Prefix, mtu int) error {
-	conf, err := cniConfig(own, mtu)
+// writeCNI writes the node's CNI configuration if it differs: containerd reloads it on every
+// change.
+func (h *host) writeCNI(cidrs []netip.Prefix, mtu int) error {
+	conf, err := cniConfig(cidrs, mtu)
 	if err != nil {
 		return err
 	}
@@ -25,34 +25,34 @@ func (h *host) writeCNI(own []netip.Prefix, mtu int) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	// containerd takes any *.conflist, so a half-written one has another name.
-	beside := file + ".new"
-	if err := os.WriteFile(beside, conf, 0o644); err != nil {
+	// containerd loads any *.conflist, so the file gets that name once it is complete.
+	temp := file + ".new"
+	if err := os.WriteFile(temp, conf, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(beside, file)
+	return os.Rename(temp, file)
 }
 
-// cniConfig connects each pod to its node by a pair of interfaces, with an address of
-// each CIDR of own, and maps the host ports that pods ask for.
-func cniConfig(own []netip.Prefix, mtu int) ([]byte, error) {
+// cniConfig returns a configuration that connects each pod to its node with a veth pair, gives it
+// an address of each CIDR, and maps its host ports.
+func cniConfig(cidrs []netip.Prefix, mtu int) ([]byte, error) {
 	type object = map[string]any
 	var ranges [][]object
 	var routes []object
-	for _, cidr := range own {
+	for _, cidr := range cidrs {
 		ranges = append(ranges, []object{{"subnet": cidr.String()}})
-		everywhere := "0.0.0.0/0"
+		defaultRoute := "0.0.0.0/0"
 		if !cidr.Addr().Is4() {
-			everywhere = "::/0"
+			defaultRoute = "::/0"
 		}
-		routes = append(routes, object{"dst": everywhere})
+		routes = append(routes, object{"dst": defaultRoute})
 	}
 	ptp := object{
 		"type":   "ptp",
-		"ipMasq": false, // setMasquerade knows which addresses are pods', the plugin does not
+		"ipMasq": false, // setMasquerade does it: the plugin does not know the pod network
 		"ipam": object{
 			"type": "host-local",
-			// /run does not outlive the node's start, as pods do not.
+			// A restart of the node removes both /run and the pods.
 			"dataDir": "/run/cni-ipam-state",
 			"ranges":  ranges,
 			"routes":  routes,

@@ -18,8 +18,8 @@ type host struct {
 	run  func(ctx context.Context, stdin string, argv ...string) (string, error)
 }
 
-// chroot returns a function that runs the node's own commands, so that rules are
-// written by the iptables that kube-proxy and the node use, whichever it is.
+// chroot returns a function that runs commands of the node, so that podnet uses the same mode of
+// iptables as the node and kube-proxy.
 func chroot(root string) func(context.Context, string, ...string) (string, error) {
 	return func(ctx context.Context, stdin string, argv ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -36,11 +36,11 @@ func chroot(root string) func(context.Context, string, ...string) (string, error
 	}
 }
 
-// protocol marks the routes that are podnet's (rtm_protocol, as ip-route(8) numbers
-// them), so that it takes away its own and no others.
+// protocol marks podnet's routes (a number of rtm_protocol, see ip-route(8)), so that it deletes
+// only its own.
 const protocol = "237"
 
-// setRoutes makes want the node's only routes of podnet's.
+// setRoutes adds the routes in want to the node and deletes podnet's other routes.
 func (h *host) setRoutes(ctx context.Context, want []route) error {
 	keep := map[netip.Prefix]bool{}
 	for _, r := range want {
@@ -70,7 +70,7 @@ func (h *host) setRoutes(ctx context.Context, want []route) error {
 	return nil
 }
 
-// parseRoutes reads the destinations that `ip -json route show` printed.
+// parseRoutes returns the destinations in the output of `ip -json route show`.
 func parseRoutes(out string) ([]netip.Prefix, error) {
 	if strings.TrimSpace(out) == "" {
 		return nil, nil
@@ -102,8 +102,8 @@ func family(p netip.Prefix) string {
 	return "-6"
 }
 
-// mtu is that of the interface which has one of addrs, or 0, which leaves the choice
-// to the kernel. Pods whose packets are larger than what their node can send lose them.
+// mtu returns the MTU of the interface with one of addrs, or 0 to leave the choice to the kernel.
+// Packets of pods that are larger than their node's MTU are lost.
 func mtu(addrs []netip.Addr) int {
 	interfaces, err := net.Interfaces()
 	if err != nil {

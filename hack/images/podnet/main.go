@@ -1,8 +1,7 @@
-// Command podnet connects the pods of a kind cluster across its nodes. It runs on
-// every node, in the node's network, and sees to three things: that the node's
-// CNI configuration gives its pods addresses of the node's pod CIDR, that the node
-// has a route to the pod CIDR of every other node, and that what pods send out of
-// the pod network carries the node's address.
+// Command podnet connects the pods of a kind cluster across its nodes. It runs on every node, in
+// the node's network namespace. It configures CNI to give pods addresses of the node's pod CIDR,
+// adds routes to the pod CIDRs of the other nodes, and masquerades what pods send out of the pod
+// network with the node's address.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// resync is how often podnet puts right what something else on the node took away.
+// resync is how often podnet restores what something else on the node removed.
 const resync = time.Minute
 
 // retry is how soon podnet tries again after a failure.
@@ -48,7 +47,7 @@ func run(ctx context.Context, node, subnets, root, server string) error {
 	if node == "" {
 		return fmt.Errorf("no node name: set --node or NODE_NAME")
 	}
-	pods, err := parseSubnets(subnets)
+	podSubnets, err := parseSubnets(subnets)
 	if err != nil {
 		return err
 	}
@@ -70,14 +69,14 @@ func run(ctx context.Context, node, subnets, root, server string) error {
 		return ctx.Err()
 	}
 	host := &host{root: root, run: chroot(root)}
-	keep(ctx, changed, func() error { return sync(ctx, host, node, pods, store) })
+	loop(ctx, changed, func() error { return sync(ctx, host, node, podSubnets, store) })
 	return nil
 }
 
-// watchNodes follows the cluster's nodes; changed has a value when one changed in
-// what podnet looks at.
+// watchNodes watches the cluster's nodes. It sends to changed when a node's pod CIDRs or addresses
+// change.
 func watchNodes(client cache.Getter, changed chan struct{}) (cache.Store, cache.Controller) {
-	poke := func() {
+	notify := func() {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -87,20 +86,20 @@ func watchNodes(client cache.Getter, changed chan struct{}) (cache.Store, cache.
 		ListerWatcher: cache.NewListWatchFromClient(client, "nodes", v1.NamespaceAll, fields.Everything()),
 		ObjectType:    &v1.Node{},
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { poke() },
-			DeleteFunc: func(any) { poke() },
+			AddFunc:    func(any) { notify() },
+			DeleteFunc: func(any) { notify() },
 			UpdateFunc: func(before, after any) {
 				if !sameNetwork(before.(*v1.Node), after.(*v1.Node)) {
-					poke()
+					notify()
 				}
 			},
 		},
 	})
 }
 
-// keep calls work now, on every change and every minute, until ctx ends. What failed
-// is tried again soon.
-func keep(ctx context.Context, changed <-chan struct{}, work func() error) {
+// loop calls work now, on every change and every minute, until ctx ends. After an error it calls
+// work again soon.
+func loop(ctx context.Context, changed <-chan struct{}, work func() error) {
 	for {
 		wait := resync
 		if err := work(); err != nil {

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// chain is podnet's chain of the nat table.
+// chain is podnet's chain in the nat table.
 const chain = "PODNET-MASQUERADE"
 
-// lockWait is how many seconds to wait for kube-proxy to let go of the tables.
+// lockWait is how many seconds to wait for kube-proxy to release the xtables lock.
 const lockWait = "10"
 
-// setMasquerade gives what the node's own pods send out of the pod network the node's
-// address: nothing outside knows a way back to a pod.
-func (h *host) setMasquerade(ctx context.Context, own, pods []netip.Prefix) error {
-	for _, cidr := range own {
+// setMasquerade masquerades what the node's pods send out of the pod network with the node's
+// address, because nothing outside has a route to a pod.
+func (h *host) setMasquerade(ctx context.Context, cidrs, podSubnets []netip.Prefix) error {
+	for _, cidr := range cidrs {
 		tables := "/usr/sbin/iptables"
 		if !cidr.Addr().Is4() {
 			tables = "/usr/sbin/ip6tables"
 		}
-		// Restoring a chain replaces its rules at once: there is no moment without them.
-		if _, err := h.run(ctx, masqueradeRules(cidr, pods), tables+"-restore", "--wait", lockWait, "--noflush"); err != nil {
+		// iptables-restore replaces the rules of a chain atomically.
+		if _, err := h.run(ctx, masqueradeRules(cidr, podSubnets), tables+"-restore", "--wait", lockWait, "--noflush"); err != nil {
 			return err
 		}
 		jump := []string{"POSTROUTING", "-s", cidr.String(), "-m", "addrtype", "!", "--dst-type", "LOCAL", "-m", "comment", "--comment", "podnet: pods to outside", "-j", chain}
@@ -37,11 +37,11 @@ func (h *host) setMasquerade(ctx context.Context, own, pods []netip.Prefix) erro
 	return nil
 }
 
-// masqueradeRules is podnet's chain, as iptables-restore reads it, for the family of cidr.
-func masqueradeRules(cidr netip.Prefix, pods []netip.Prefix) string {
+// masqueradeRules returns podnet's chain for the IP family of cidr, for iptables-restore.
+func masqueradeRules(cidr netip.Prefix, podSubnets []netip.Prefix) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*nat\n:%s - [0:0]\n", chain)
-	for _, subnet := range pods {
+	for _, subnet := range podSubnets {
 		if subnet.Addr().Is4() == cidr.Addr().Is4() {
 			fmt.Fprintf(&b, "-A %s -d %s -j RETURN\n", chain, subnet)
 		}

@@ -12,16 +12,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// route says that the pods of prefix are behind the node at via.
+// route is the route to the pods of a node: those of prefix are reached via the node's address.
 type route struct {
 	prefix netip.Prefix
 	via    netip.Addr
 }
 
-// sync makes the node's network what the cluster's nodes ask for. The CNI
-// configuration comes last: it is what makes the node Ready, and by then its pods
-// can reach the others.
-func sync(ctx context.Context, h *host, name string, pods []netip.Prefix, nodes cache.Store) error {
+// sync configures the node's network for the current nodes of the cluster. It writes the CNI
+// configuration last, because that makes the node Ready: its pods must reach the others then.
+func sync(ctx context.Context, h *host, name string, podSubnets []netip.Prefix, nodes cache.Store) error {
 	obj, found, err := nodes.GetByKey(name)
 	if err != nil {
 		return err
@@ -30,11 +29,11 @@ func sync(ctx context.Context, h *host, name string, pods []netip.Prefix, nodes 
 		return fmt.Errorf("there is no node %q in the cluster yet", name)
 	}
 	self := obj.(*v1.Node)
-	own, err := podCIDRs(self)
+	cidrs, err := podCIDRs(self)
 	if err != nil {
 		return err
 	}
-	if len(own) == 0 {
+	if len(cidrs) == 0 {
 		return fmt.Errorf("node %s has no pod CIDR yet", name)
 	}
 	var others []*v1.Node
@@ -50,14 +49,14 @@ func sync(ctx context.Context, h *host, name string, pods []netip.Prefix, nodes 
 	if err := h.setRoutes(ctx, routes); err != nil {
 		return err
 	}
-	if err := h.setMasquerade(ctx, own, pods); err != nil {
+	if err := h.setMasquerade(ctx, cidrs, podSubnets); err != nil {
 		return err
 	}
-	return h.writeCNI(own, mtu(addresses(self)))
+	return h.writeCNI(cidrs, mtu(addresses(self)))
 }
 
-// routesTo lists the routes to the pods of nodes, in a fixed order. A node without a
-// pod CIDR, or without an address of the CIDR's family, has none yet.
+// routesTo returns the routes to the pods of nodes, sorted. A node without a pod CIDR, or without
+// an address of the CIDR's family, has no route yet.
 func routesTo(nodes []*v1.Node) ([]route, error) {
 	var routes []route
 	for _, node := range nodes {
@@ -94,7 +93,7 @@ func podCIDRs(node *v1.Node) ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
-// addresses are the node's internal IP addresses.
+// addresses returns the node's internal IP addresses.
 func addresses(node *v1.Node) []netip.Addr {
 	var addrs []netip.Addr
 	for _, a := range node.Status.Addresses {
@@ -108,15 +107,14 @@ func addresses(node *v1.Node) []netip.Addr {
 	return addrs
 }
 
-// sameNetwork says whether podnet has nothing to do when before becomes after: most
-// updates of a node are its heartbeat.
+// sameNetwork reports whether podnet can ignore an update of a node: most are its heartbeat.
 func sameNetwork(before, after *v1.Node) bool {
 	return before.Spec.PodCIDR == after.Spec.PodCIDR &&
 		slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs) &&
 		slices.Equal(addresses(before), addresses(after))
 }
 
-// parseSubnets reads the cluster's pod networks.
+// parseSubnets parses the list of the cluster's pod networks.
 func parseSubnets(list string) ([]netip.Prefix, error) {
 	var subnets []netip.Prefix
 	for s := range strings.SplitSeq(list, ",") {

@@ -210,14 +210,14 @@ func TestSyncWritesTheCNIConfigurationOnlyOnceThePodsCanBeReached(t *testing.T) 
 	}
 }
 
-func TestKeepTriesAgainAfterAChange(t *testing.T) {
+func TestLoopTriesAgainAfterAChange(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	changed := make(chan struct{}, 1)
 	calls := 0
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		keep(ctx, changed, func() error {
+		loop(ctx, changed, func() error {
 			if calls++; calls == 2 {
 				cancel()
 			}
@@ -228,7 +228,7 @@ func TestKeepTriesAgainAfterAChange(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(10 * time.Second):
-		t.Fatal("keep did not call again within 10s of a change")
+		t.Fatal("loop did not call again within 10s of a change")
 	}
 }
 
