@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -119,10 +120,8 @@ func mtu(addrs []netip.Addr) int {
 			if err != nil {
 				continue
 			}
-			for _, addr := range addrs {
-				if prefix.Addr().Unmap() == addr {
-					return i.MTU
-				}
+			if slices.Contains(addrs, prefix.Addr().Unmap()) {
+				return i.MTU
 			}
 		}
 	}
