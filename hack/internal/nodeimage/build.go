@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/engine"
@@ -114,25 +116,17 @@ func checkImages(ctx context.Context, r *build.Result, archives []string) error 
 	if err != nil {
 		return err
 	}
-	have := map[string]bool{}
+	have := sets.New[string]()
 	for _, archive := range archives {
 		tags, err := image.Tags(archive)
 		if err != nil {
 			return err
 		}
-		for _, tag := range tags {
-			have[tag] = true
-		}
+		have.Insert(tags...)
 	}
-	var missing []string
-	for _, ref := range strings.Fields(out) {
-		if !have[ref] {
-			missing = append(missing, ref)
-		}
-	}
-	if len(missing) > 0 {
+	if missing := slices.DeleteFunc(strings.Fields(out), have.Has); len(missing) > 0 {
 		return fmt.Errorf("kubeadm %s asks for %s, which was not built; built are %s", r.Version,
-			strings.Join(missing, ", "), strings.Join(slices.Sorted(maps.Keys(have)), ", "))
+			strings.Join(missing, ", "), strings.Join(sets.List(have), ", "))
 	}
 	return nil
 }
