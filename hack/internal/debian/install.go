@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/remedy"
@@ -64,13 +67,15 @@ func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, nam
 			"run `apt-get install --no-install-recommends "+list+"` as root",
 		)
 	}
-	step.Now("installing %s", list)
-	err := i.apt(ctx, step, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
+	install := func() error {
+		step.Now("installing %s", list)
+		return i.apt(ctx, step, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
+	}
+	err := install()
 	if err != nil && staleLists(err) {
 		step.Now("updating the package lists for %s", list)
 		if err = i.apt(ctx, step, "update"); err == nil {
-			step.Now("installing %s", list)
-			err = i.apt(ctx, step, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
+			err = install()
 		}
 	}
 	if err != nil {
@@ -84,19 +89,13 @@ func missingPackages(ctx context.Context, names []string) []string {
 	// dpkg-query fails if it does not know one of the names, but prints the others.
 	args := append([]string{"--show", "--showformat", "${Package} ${db:Status-Status}\n", "--"}, names...)
 	out, _ := run.Command(ctx, "dpkg-query", args...).Output()
-	installed := map[string]bool{}
+	installed := sets.New[string]()
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " installed"); ok {
-			installed[name] = true
+			installed.Insert(name)
 		}
 	}
-	var missing []string
-	for _, name := range names {
-		if !installed[name] {
-			missing = append(missing, name)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(names), installed.Has)
 }
 
 func (i Installer) mayInstall(ctx context.Context) error {
@@ -141,17 +140,17 @@ func staleLists(err error) bool {
 }
 
 // aptRemedy returns what to do about an error that apt printed.
-func aptRemedy(said string) string {
+func aptRemedy(output string) string {
 	switch {
-	case remedy.ContainsAny(said, "Could not get lock"):
+	case remedy.ContainsAny(output, "Could not get lock"):
 		return "another apt is at work: wait for it, or see what holds the lock, and try again"
-	case remedy.ContainsAny(said, "Unable to locate package", "has no installation candidate"):
+	case remedy.ContainsAny(output, "Unable to locate package", "has no installation candidate"):
 		return "this distribution's archive does not have it: see /etc/apt/sources.list and /etc/apt/sources.list.d"
-	case remedy.ContainsAny(said, "Could not resolve", "Temporary failure", "Could not connect", "Failed to fetch", "Unable to fetch", "Unable to connect"):
+	case remedy.ContainsAny(output, "Could not resolve", "Temporary failure", "Could not connect", "Failed to fetch", "Unable to fetch", "Unable to connect"):
 		return "the package archive is out of reach: check the network, or install the packages in another way"
-	case remedy.ContainsAny(said, "dpkg was interrupted"):
+	case remedy.ContainsAny(output, "dpkg was interrupted"):
 		return "an earlier installation was cut short: run `dpkg --configure -a` as root, and try again"
-	case remedy.ContainsAny(said, "o space left", "enough free space"):
+	case remedy.ContainsAny(output, "o space left", "enough free space"):
 		return "the disk is full: free some space, for example with `apt-get clean`, and try again"
 	}
 	return "run the command by hand to see more"
