@@ -34,7 +34,7 @@ func Files(ctx context.Context, l layout.Layout, step *progress.Step, packages .
 
 // filesOf returns the files of packages in the tar root.
 func filesOf(root string, packages []string) ([]image.File, error) {
-	listed, err := listedBy(root, packages)
+	listed, err := dpkgPaths(root, packages)
 	if err != nil {
 		return nil, err
 	}
@@ -66,22 +66,22 @@ func filesOf(root string, packages []string) ([]image.File, error) {
 	return files, err
 }
 
-// listedBy returns the paths in dpkg's file lists. A package without a list is an error.
-func listedBy(root string, packages []string) (map[string]bool, error) {
+// dpkgPaths returns the paths in dpkg's file lists. A package without a list is an error.
+func dpkgPaths(root string, packages []string) (map[string]bool, error) {
 	missing := slices.Clone(packages)
 	paths := map[string]bool{}
 	err := eachEntry(root, func(name string, _ *tar.Header, r io.Reader) error {
 		dir, file := path.Split(name)
 		pkg, isList := strings.CutSuffix(file, ".list")
 		pkg, _, _ = strings.Cut(pkg, ":") // libc6:amd64
-		at := slices.Index(missing, pkg)
-		if dir != "/var/lib/dpkg/info/" || !isList || at < 0 {
+		i := slices.Index(missing, pkg)
+		if dir != "/var/lib/dpkg/info/" || !isList || i < 0 {
 			return nil
 		}
-		missing = slices.Delete(missing, at, at+1)
+		missing = slices.Delete(missing, i, i+1)
 		list, err := io.ReadAll(r)
 		for line := range strings.Lines(string(list)) {
-			paths[merged(strings.TrimSpace(line))] = true
+			paths[mergedPath(strings.TrimSpace(line))] = true
 		}
 		return err
 	})
@@ -114,8 +114,8 @@ func eachEntry(file string, do func(name string, hdr *tar.Header, r io.Reader) e
 	}
 }
 
-// merged returns the path of a package's file on a system with a merged /usr.
-func merged(file string) string {
+// mergedPath returns the path of a package's file on a system with a merged /usr.
+func mergedPath(file string) string {
 	p := path.Join("/", file)
 	top, _, _ := strings.Cut(p[1:], "/")
 	switch top {

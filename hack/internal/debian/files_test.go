@@ -96,7 +96,7 @@ func TestFilesSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestMergedMovesWhatUsrHas(t *testing.T) {
+func TestMergedPathMovesWhatUsrHas(t *testing.T) {
 	for name, want := range map[string]string{
 		"/.":              "/",
 		"/bin/x":          "/usr/bin/x",
@@ -107,8 +107,8 @@ func TestMergedMovesWhatUsrHas(t *testing.T) {
 		"/libexec/x":      "/libexec/x",
 		"/../../bin/evil": "/usr/bin/evil",
 	} {
-		if got := merged(name); got != want {
-			t.Errorf("merged(%q) = %q, want %q", name, got, want)
+		if got := mergedPath(name); got != want {
+			t.Errorf("mergedPath(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

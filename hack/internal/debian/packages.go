@@ -102,11 +102,11 @@ func (p pins) String() string {
 // package that the lock file lacks is an error.
 func Pinned(l layout.Layout, packages ...string) ([]string, error) {
 	p, err := readPins(lockFile(l), packages)
-	return p.of(packages), err
+	return p.versioned(packages), err
 }
 
-// of returns names as name=version, which is how apt takes them.
-func (p pins) of(names []string) []string {
+// versioned returns names as name=version, which is how apt takes them.
+func (p pins) versioned(names []string) []string {
 	pinned := make([]string, len(names))
 	for i, name := range names {
 		pinned[i] = name + "=" + p[name]

@@ -36,7 +36,7 @@ func RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, 
 	if err != nil {
 		return "", err
 	}
-	scratch, done, err := work(ctx, l, step)
+	scratch, done, err := lockScratch(ctx, l, step)
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, 
 		return file, nil
 	}
 	step.Now("installing %d Debian packages", len(p))
-	tar, installed, err := debootstrap(ctx, p.of(requested), scratch, step)
+	tar, installed, err := debootstrap(ctx, p.versioned(requested), scratch, step)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	if err != nil {
 		old = pins{} // missing or broken: it is rewritten
 	}
-	scratch, done, err := work(ctx, l, step)
+	scratch, done, err := lockScratch(ctx, l, step)
 	if err != nil {
 		return nil, err
 	}
@@ -80,28 +80,28 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
 }
 
-// making makes the steps of this process take turns. A step that waits for the lock file says
+// rootFSMutex makes the steps of this process take turns. A step that waits for the lock file says
 // that it waits for another process.
-var making sync.Mutex
+var rootFSMutex sync.Mutex
 
-// work returns an empty directory next to the root file systems. It belongs to this step until
+// lockScratch returns an empty directory next to the root file systems. It belongs to this step until
 // done is called, so that two commands do not build the same root file system at once.
-func work(ctx context.Context, l layout.Layout, step *progress.Step) (scratch string, done func(), err error) {
-	if !making.TryLock() {
+func lockScratch(ctx context.Context, l layout.Layout, step *progress.Step) (scratch string, done func(), err error) {
+	if !rootFSMutex.TryLock() {
 		step.Now("waiting for another step that installs the Debian packages")
-		making.Lock()
+		rootFSMutex.Lock()
 	}
 	dir := l.Cache("rootfs")
 	unlock, err := lockfile.Lock(ctx, filepath.Join(dir, "lock"), "that works in "+dir, step)
 	if err != nil {
-		making.Unlock()
+		rootFSMutex.Unlock()
 		return "", nil, err
 	}
 	scratch = filepath.Join(dir, "new")
 	done = func() {
 		os.RemoveAll(scratch)
 		unlock()
-		making.Unlock()
+		rootFSMutex.Unlock()
 	}
 	// A killed process may have left it.
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o755)); err != nil {
@@ -150,8 +150,8 @@ func debootstrap(ctx context.Context, packages []string, scratch string, step *p
 	return tar, installed, err
 }
 
-// notFound matches apt's error for a version that the mirrors do not have.
-var notFound = regexp.MustCompile(`Version '([^']+)' for '([^']+)' was not found`)
+// versionNotFound matches apt's error for a version that the mirrors do not have.
+var versionNotFound = regexp.MustCompile(`Version '([^']+)' for '([^']+)' was not found`)
 
 // explainApt turns a failure of mmdebstrap into one that says what to do.
 func explainApt(err error) error {
@@ -160,7 +160,7 @@ func explainApt(err error) error {
 		return err
 	}
 	var moved []string
-	for _, m := range notFound.FindAllStringSubmatch(failed.Tail, -1) {
+	for _, m := range versionNotFound.FindAllStringSubmatch(failed.Tail, -1) {
 		moved = append(moved, m[2]+"="+m[1])
 	}
 	if len(moved) > 0 {

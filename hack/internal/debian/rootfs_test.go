@@ -89,7 +89,7 @@ func TestAStepThatWaitsForAnotherSaysSo(t *testing.T) {
 	_, l := newMirror(t, "1")
 	logs := t.TempDir()
 	step := progress.New(io.Discard, false, 80, logs).Step("waits")
-	making.Lock()
+	rootFSMutex.Lock()
 	made := make(chan error)
 	go func() {
 		_, err := RootFS(t.Context(), l, step)
@@ -101,7 +101,7 @@ func TestAStepThatWaitsForAnotherSaysSo(t *testing.T) {
 		}
 		return nil
 	})
-	making.Unlock()
+	rootFSMutex.Unlock()
 	if err := errors.Join(err, <-made, step.End(nil)); err != nil {
 		t.Error(err)
 	}
