@@ -84,8 +84,8 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 // that it waits for another process.
 var rootFSMutex sync.Mutex
 
-// lockScratch returns an empty directory next to the root file systems. It belongs to this step until
-// done is called, so that two commands do not build the same root file system at once.
+// lockScratch returns an empty directory next to the root file systems. It belongs to this step
+// until done is called, so that two commands do not build the same root file system at once.
 func lockScratch(ctx context.Context, l layout.Layout, step *progress.Step) (scratch string, done func(), err error) {
 	if !rootFSMutex.TryLock() {
 		step.Now("waiting for another step that installs the Debian packages")

@@ -17,15 +17,15 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// store is containerd's root directory while the node image is built. It is a volume,
+// storeDir is containerd's root directory while the node image is built. It is a volume,
 // because overlayfs snapshots do not work on the container's own overlayfs.
-const store = "/run/podenv-store"
+const storeDir = "/run/podenv-store"
 
 // parallelImports is how many images containerd imports at once.
 const parallelImports = 2
 
-// cleanUpTime limits how long it takes to remove the container after Ctrl-C.
-const cleanUpTime = 30 * time.Second
+// removeTimeout limits how long it takes to remove the container after Ctrl-C.
+const removeTimeout = 30 * time.Second
 
 // assemble builds the image ref in a container of the image base. It adds files, and imports
 // and unpacks the images of archives, so that a node can start them at once.
@@ -33,7 +33,7 @@ func assemble(ctx context.Context, e *engine.Engine, base, ref, version string, 
 	_, hash, _ := strings.Cut(ref, ":")
 	name := "podenv-node-image-" + hash
 	remove := func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		_ = e.Docker(ctx, "rm", "--force", "--volumes", name).Run()
 	}
@@ -42,7 +42,7 @@ func assemble(ctx context.Context, e *engine.Engine, base, ref, version string, 
 	c := container{engine: e, name: name, step: step}
 	step.Now("starting a container from %s", base)
 	err := e.Docker(ctx, "run", "--detach", "--privileged", "--network=none", "--name="+name,
-		"--mount=type=volume,destination="+store, "--entrypoint=sleep", base, "infinity").Log(step.Log()).Run()
+		"--mount=type=volume,destination="+storeDir, "--entrypoint=sleep", base, "infinity").Log(step.Log()).Run()
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c container) importImages(ctx context.Context, archives []string) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := c.exec(ctx, strings.NewReader(keepImages), "bash", "-eu"); err != nil {
+	if err := c.exec(ctx, strings.NewReader(finishImport), "bash", "-eu"); err != nil {
 		return fmt.Errorf("keeping containerd's images: %w", err)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (c container) importImages(ctx context.Context, archives []string) error {
 const startContainerd = `
 mkdir -p /run/containerd
 printf 'version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n' >/run/import.toml
-containerd --config /run/import.toml --root ` + store + ` >/run/containerd.log 2>&1 &
+containerd --config /run/import.toml --root ` + storeDir + ` >/run/containerd.log 2>&1 &
 echo $! >/run/containerd.pid
 tries=0
 until [ -S /run/containerd/containerd.sock ] && ctr version >/dev/null 2>&1; do
@@ -136,9 +136,9 @@ until [ -S /run/containerd/containerd.sock ] && ctr version >/dev/null 2>&1; do
 done
 `
 
-// keepImages removes the packed layers, stops containerd and moves its store to where a
+// finishImport removes the packed layers, stops containerd and moves its store to where a
 // node's containerd looks for it.
-const keepImages = `
+const finishImport = `
 ctr="ctr --namespace=k8s.io"
 $ctr images ls | awk 'NR > 1 { print $3 }' | sort -u |
 	while read -r manifest; do $ctr content get "$manifest" | jq -r '.layers[].digest'; done |
@@ -159,7 +159,7 @@ while readlink -e "/proc/$pid/exe" >/dev/null; do
 	sleep 0.1
 done
 rm -rf /var/lib/containerd
-cp -a ` + store + ` /var/lib/containerd
+cp -a ` + storeDir + ` /var/lib/containerd
 rm -rf /var/lib/containerd/tmpmounts /run/containerd /run/containerd.* /run/import.toml
 `
 

@@ -133,7 +133,7 @@ func checkImages(ctx context.Context, r *build.Result, archives []string) error 
 
 // reference returns the image's name, with a hash of its content and of the scripts that build it.
 func reference(base, version string, files []image.File, archives []string) (string, error) {
-	parts := []string{startContainerd, keepImages, base, version}
+	parts := []string{startContainerd, finishImport, base, version}
 	sources := slices.Clone(archives)
 	for _, f := range files {
 		parts = append(parts, f.Path, string(f.Data))

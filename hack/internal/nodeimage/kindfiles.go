@@ -65,7 +65,7 @@ func kindFilesIn(fsys fs.FS) ([]image.File, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, image.File{Path: "/" + name, Mode: scriptMode(name), Data: data})
+		files = append(files, image.File{Path: "/" + name, Mode: fileMode(name), Data: data})
 		return nil
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func kindFilesIn(fsys fs.FS) ([]image.File, error) {
 	return files, nil
 }
 
-func scriptMode(name string) fs.FileMode {
+func fileMode(name string) fs.FileMode {
 	if path.Base(path.Dir(name)) == "bin" || strings.HasSuffix(name, ".sh") {
 		return 0o755
 	}
