@@ -1,12 +1,12 @@
 #!/bin/sh
-# What containerd and the kubelet must know of the host's version of cgroups. Found out at
-# each start of either, so that one image serves every host, whoever creates the cluster.
+# Configures containerd and the kubelet for the host's version of cgroups. It runs at each start
+# of either, so that one image works on every host, whoever creates the cluster.
 #
-# With cgroups left to systemd, on cgroup v1, runc freezes the processes of a new container
-# while it sets the rules for devices. On a busy host they may get no CPU time to freeze in,
-# and runc, from some v1.1 on, then refuses to start the container ("unable to freeze"). So
-# containerd manages cgroups itself there. Kubelets from v1.31 on ask containerd who does;
-# older ones are told, and those from v1.35 on that cgroup v1 is wanted.
+# With the systemd cgroup driver on cgroup v1, runc freezes the processes of a new container
+# while it sets the device rules. On a busy host they may get no CPU time to freeze, and runc,
+# from some v1.1 on, then refuses to start the container ("unable to freeze"). So containerd
+# manages cgroups itself on cgroup v1. Kubelets from v1.31 on get the driver from containerd;
+# older ones need it in their configuration. Those from v1.35 on must be told to accept v1.
 #
 # usage: cgroup-version.sh [root directory]
 set -eu

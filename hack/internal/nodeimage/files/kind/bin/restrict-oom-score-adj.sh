@@ -1,8 +1,8 @@
 #!/bin/sh
-# Without CAP_SYS_RESOURCE no process may lower an oom_score_adj, and runc ends every
-# container that asks for it. Where the node's capability bounding set lacks it, as in
-# nested sandboxes, or in a user namespace, containerd must not ask for less than its
-# own. Found out at each start of the node, so that one image serves every host.
+# Without CAP_SYS_RESOURCE no process may lower an oom_score_adj, and runc fails to start a
+# container that asks for it. If the node's capability bounding set lacks it, as in nested
+# sandboxes, or in a user namespace, containerd must not ask for less than its own. This runs
+# at each start of the node, so that one image works on every host.
 #
 # usage: restrict-oom-score-adj.sh [root directory]
 set -eu
