@@ -16,7 +16,7 @@ import (
 
 var sample = flag.String("podenv.sample", "", "run the sample checks of TestChecks")
 
-// TestSample has checks that end in every way.
+// TestSample has a check for each way in which a check can end.
 func TestSample(t *testing.T) {
 	if *sample == "" {
 		t.Skip("without -podenv.sample: TestChecks runs it")
@@ -25,7 +25,7 @@ func TestSample(t *testing.T) {
 	nothing := func(*check) {}
 	broken := &fixture[int]{name: "the fixture", make: func(context.Context) (int, error) { return 0, errors.New("no fixture") }}
 	interruption := func(c *check) error {
-		// It cleans up, whatever follows the first signal.
+		// It still cleans up when more signals follow the first one.
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 			for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGPIPE} {
 				syscall.Kill(os.Getpid(), signal) //nolint:errcheck // the test fails then

@@ -12,7 +12,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// lane is a test whose checks run one after another. Lanes run beside one another.
+// lane is a test whose checks run one after another. Lanes run in parallel.
 type lane struct{ *testing.T }
 
 func newLane(t *testing.T) lane {
@@ -30,8 +30,8 @@ type check struct {
 	failed []string // parts, and why
 }
 
-// check runs a check if its group was asked for, after what it needs. The error of prove, or
-// a failed part, fails it.
+// check runs a check if its group is selected. need makes its fixtures. The check fails if prove
+// returns an error or one of its parts fails.
 func (l lane) check(name, group string, need func(*check), prove func(*check) error) {
 	if !slices.Contains(groups, group) {
 		return
@@ -41,7 +41,7 @@ func (l lane) check(name, group string, need func(*check), prove func(*check) er
 		c.skipIfInterrupted()
 		need(c)
 		c.step = steps.Reporter.Step(name)
-		// Without a panic or t.Fatal it has ended by then.
+		// For a panic or t.Fatal: otherwise the step has ended by then.
 		defer c.step.End(errors.New("see the summary")) //nolint:errcheck // it is shown
 		err := prove(c)
 		if ctx.Err() != nil {
@@ -64,20 +64,17 @@ func (l lane) check(name, group string, need func(*check), prove func(*check) er
 	})
 }
 
-// printFailures names what failed at once: whoever follows the run need not wait for its end.
+// printFailures prints the failures at once, for users who follow the run.
 func (c *check) printFailures(err error) {
 	const most = 10
 	if len(c.failed) == 0 {
 		c.failed = []string{gist(err)}
 	}
-	for i, failed := range c.failed {
-		if i == most {
-			failed = "and more: see the summary"
-		}
+	for _, failed := range c.failed[:min(most, len(c.failed))] {
 		steps.Reporter.Print("        " + failed)
-		if i == most {
-			break
-		}
+	}
+	if len(c.failed) > most {
+		steps.Reporter.Print("        and more: see the summary")
 	}
 	steps.Reporter.Print("        full log: " + c.step.LogPath())
 }
@@ -114,7 +111,7 @@ func (c *check) part(name string, prove func() error) bool {
 	})
 }
 
-// count makes each of the tests that ran elsewhere a part of the check.
+// count adds the results of tests that ran in another process as parts of the check.
 func (c *check) count(cases []junit.Case) {
 	for _, test := range cases {
 		name := test.Name
@@ -135,8 +132,8 @@ func resultOf(test junit.Case) error {
 	return nil
 }
 
-// fixture is something that several checks need. The first of them makes it, and fails where
-// that fails; the others are skipped then.
+// fixture is something that several checks need. The first of them makes it. If that fails, the
+// first check fails, and the others are skipped.
 type fixture[T any] struct {
 	name  string
 	make  func(context.Context) (T, error)

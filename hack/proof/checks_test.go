@@ -2,7 +2,7 @@ package proof
 
 import "testing"
 
-// TestCompiling has what keeps the processors busy while the rest mostly waits.
+// TestCompiling has the checks that use the CPU. The other tests mostly wait.
 func TestCompiling(t *testing.T) {
 	l := newLane(t)
 	l.check("lint", "lint", host.need, lint)
@@ -38,16 +38,16 @@ func TestClusters(t *testing.T) {
 	if *full {
 		l.check("e2e Tekton", "e2e", needCluster, tektonSuite)
 	}
-	// It takes a node away from the API server for a minute.
+	// It disconnects a node from the API server for a minute.
 	l.check("e2e on a kubelet without an API server", "e2e", needCluster, suiteOf("standalone"))
 	l.check("upgrade, downgrade and skew", "upgrade", needCluster, upgrades)
 	l.check("e2e with the gate off", "e2e", needCluster, gatesOff)
 	l.check("down leaves nothing", "e2e", needCluster, downLeavesNothing)
 }
 
-// TestOwnClusters has what creates and deletes clusters. One of them and one of
-// TestClusters' exist at a time: the kernel's default of 128 inotify instances has room for
-// two.
+// TestOwnClusters has the checks that create and delete clusters of their own. One of these and
+// one of TestClusters exist at a time: the kernel's default of 128 inotify instances has room
+// for two.
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)

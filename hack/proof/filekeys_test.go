@@ -11,12 +11,12 @@ import (
 	"podenv.dev/hack/internal/testimages"
 )
 
-// releaseSpecs is the folder, in a tree, of the package with the release's own specs of env files,
-// which releases from v1.34 on have.
+// releaseSpecs is the directory, in a tree, of the package with the release's own specs of env
+// files. Releases from v1.34 on have them.
 const releaseSpecs = "test/e2e/common/node"
 
-// fileKeySpecs runs the release's own specs of env files, unchanged, on the test cluster. Go
-// compiles their package with one more file, which is not in the tree.
+// fileKeySpecs runs the release's own specs of env files, unchanged, on the test cluster. An overlay
+// adds a file with TestMain to their package.
 func fileKeySpecs(c *check) error {
 	dir := filepath.Join(built.value.Tree.Dir, releaseSpecs)
 	if _, err := os.Stat(filepath.Join(dir, "file_key.go")); errors.Is(err, os.ErrNotExist) {
@@ -43,7 +43,7 @@ func fileKeySpecs(c *check) error {
 		return err
 	}
 	for _, node := range nodes {
-		// No registry serves it here; what the specs run in it is in ours too.
+		// No registry serves this image here. Ours has the commands that the specs run.
 		if err := gatesOn.value.Docker(c.ctx, "exec", node.Name, "ctr", "--namespace=k8s.io", "images", "tag", "--force", testimages.Busybox, image).Run(); err != nil {
 			return err
 		}
@@ -58,17 +58,17 @@ func fileKeySpecs(c *check) error {
 	c.count(cases)
 	switch counts := junit.Count(cases); {
 	case counts.Failed > 0:
-		return nil // the cases say it
+		return nil // the cases are the error
 	case runErr == nil && counts.Passed == 0:
 		return errors.New("no spec ran: the release has none with the label FeatureGate:EnvFiles")
 	}
 	return runErr
 }
 
-// writeOverlay writes a file for -overlay of Go commands, in the folder dir, that has them see the
-// file at path as if it were at as.
-func writeOverlay(dir, as, path string) (string, error) {
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {as: path}})
+// writeOverlay writes a file for the flag -overlay of go commands to the directory dir. With it, go
+// finds the content of the file source at the path target.
+func writeOverlay(dir, target, source string) (string, error) {
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {target: source}})
 	if err != nil {
 		return "", err
 	}

@@ -13,10 +13,10 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// testCluster keeps the proofs away from the cluster that a person works with.
+// testCluster is the cluster of the proofs: they do not use the one of a developer.
 var testCluster = layout.MustFind().UniqueName("podenv-test")
 
-// host has what is missing installed, and can do the rest.
+// host is this host, with missing packages installed and checked by podenv doctor.
 var host = &fixture[struct{}]{name: "setup", make: func(ctx context.Context) (none struct{}, err error) {
 	if err := steps.Packages(ctx, "shellcheck"); err != nil {
 		return none, err
@@ -36,7 +36,7 @@ var host = &fixture[struct{}]{name: "setup", make: func(ctx context.Context) (no
 	return none, nil
 }}
 
-// built goes to the node image; its steps have lines of their own.
+// built has everything up to the node image. Its steps have their own progress lines.
 var built = &fixture[*pipeline.Result]{name: "build", make: func(ctx context.Context) (*pipeline.Result, error) {
 	return steps.NodeImage(ctx)
 }}

@@ -34,7 +34,7 @@ var (
 	fuzzUnguided = flag.Bool("podenv.unguided", false, "fuzz without coverage")
 )
 
-// TestFuzz fuzzes the targets one after the other: each uses all the cores.
+// TestFuzz fuzzes the targets one after another, because each uses all cores.
 func TestFuzz(t *testing.T) {
 	requireSeries(t)
 	targets, err := allFuzzTargets(ctx)
@@ -66,13 +66,13 @@ func printFuzzTargets() int {
 	return 0
 }
 
-// module is a folder in which go runs.
+// module is a Go module with fuzz targets.
 type module struct {
 	dir string
 	env []string // for go
-	// unguided runs targets without Go's coverage counters, so that it is not found which
-	// inputs reach new code. Go looks at the counters of all that is linked in after each
-	// execution: with much of Kubernetes that is most of the time.
+	// unguided runs targets without coverage counters, and so without knowing which inputs
+	// reach new code. After each execution, Go reads the counters of everything that is
+	// linked in: with much of Kubernetes, that takes most of the time.
 	unguided bool
 }
 
@@ -84,7 +84,7 @@ type fuzzTarget struct {
 // String names the target: podenv.dev/pkg/kubelet/envfile.FuzzParse.
 func (t fuzzTarget) String() string { return t.pkg + "." + t.name }
 
-// allFuzzTargets finds those of the leaf packages, and those that the patches add.
+// allFuzzTargets finds the targets of the leaf packages, and those that the patches add.
 func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
 	pattern, err := regexp.Compile(*fuzzPattern)
 	if err != nil {
@@ -111,8 +111,8 @@ func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
 	return slices.DeleteFunc(targets, func(t fuzzTarget) bool { return !pattern.MatchString(t.String()) }), nil
 }
 
-// treeAsItIs returns the tree with the edits of a person. Only a run of everything makes one
-// where there is none.
+// treeAsItIs returns the tree with its edits. If there is no tree, it assembles one, but only if
+// all targets are to run.
 func treeAsItIs(ctx context.Context) (*source.Tree, error) {
 	if *fuzzList || *fuzzPattern != "" {
 		return source.Open(ctx, repo, steps.Series, false, steps.Reporter)
@@ -137,8 +137,8 @@ func (m module) targets(ctx context.Context, packages ...string) (targets []fuzz
 
 var fuzzDeclaration = regexp.MustCompile(`(?m)^func Fuzz\w*\(`)
 
-// addedTargets lists the targets of the packages of the tree in which it adds some to the
-// release's, uncommitted ones included, and that the repository does not have.
+// addedTargets lists the fuzz targets of the packages where the tree adds some to the release,
+// committed or not. It leaves out files that this repository has.
 func addedTargets(ctx context.Context, t *source.Tree) ([]fuzzTarget, error) {
 	files, err := t.Changed(ctx)
 	if err != nil {
@@ -164,19 +164,18 @@ func addedTargets(ctx context.Context, t *source.Tree) ([]fuzzTarget, error) {
 	return module{dir: t.Dir, env: treeEnv, unguided: true}.targets(ctx, slices.Compact(packages)...)
 }
 
-// fuzz runs the target until it fails or has had that many executions, after its seeds. Go
-// keeps the interesting inputs of a guided run in its build cache. They are not made smaller
-// for longer than one execution: it serves only people who look at them, and can take a
-// minute each.
+// fuzz runs the seeds of the target, and then the target until it fails or has run that many
+// executions. Go keeps the interesting inputs of a guided run in its build cache. It minimizes
+// them for one execution only, because that helps only readers, and can take a minute each.
 //
-// Go takes a signal for the end of fuzzing, and for success. A target that ends before its
-// time is an error; it is of type skipped where ctx has ended.
+// After a signal, go ends fuzzing with success. So a target that ends early is an error, of type
+// skipped if ctx has ended.
 func (t fuzzTarget) fuzz(ctx context.Context, executions int64, step *progress.Step) error {
 	var counted int64 // executions, by go test
 	output := run.Lines(func(line string) {
-		if far, ok := strings.CutPrefix(line, "fuzz: "); ok {
-			step.Now("%s", far)
-			if count := executed.FindStringSubmatch(far); count != nil {
+		if status, ok := strings.CutPrefix(line, "fuzz: "); ok {
+			step.Now("%s", status)
+			if count := executed.FindStringSubmatch(status); count != nil {
 				fmt.Sscan(count[1], &counted) //nolint:errcheck // it is digits
 			}
 		}
@@ -212,7 +211,7 @@ func (t fuzzTarget) run(ctx context.Context, executions int64, log io.Writer) er
 	if err := in(t.dir, "go", "test", "-c", "-o", binary, t.pkg).Run(); err != nil {
 		return err
 	}
-	// As go test does, in the package's folder: a failing input is written there.
+	// Run it in the package's directory, as go test does: it writes a failing input there.
 	folder, err := in(t.dir, "go", "list", "-f={{.Dir}}", t.pkg).Output()
 	if err != nil {
 		return err
@@ -220,7 +219,7 @@ func (t fuzzTarget) run(ctx context.Context, executions int64, log io.Writer) er
 	return in(folder, binary, append(flags("-test."), "-test.fuzzcachedir="+filepath.Join(work, "cache"))...).Run()
 }
 
-// failingInput is how go test names an input that was found, or a seed.
+// failingInput matches the name that go test prints of a failing input or seed.
 var failingInput = regexp.MustCompile(`(?:go test -run=|seed corpus entry: )(Fuzz\S+)`)
 
 // explain adds the command that runs the failing input again to err.
@@ -239,7 +238,7 @@ func (t fuzzTarget) explain(err error) error {
 	return fmt.Errorf("%w\nrun it again: %s", err, strings.Join(words, " "))
 }
 
-// executed finds how many executions go test has counted, those of seeds included.
+// executed matches the number of executions that go test prints, seeds included.
 var executed = regexp.MustCompile(`(?:execs: |baseline coverage: |seed corpus: )(\d+)`)
 
 // fuzzModule returns a module with the fuzz targets FuzzGood, FuzzBad and FuzzSignal, in
@@ -282,8 +281,8 @@ func TestInterruptedFuzzIsNoSuccess(t *testing.T) {
 	}
 }
 
-// TestInterruptedFuzzHasNoTestThatPassed presses Ctrl-C while a target of another repository
-// is fuzzed.
+// TestInterruptedFuzzHasNoTestThatPassed sends a signal while a target of another repository is
+// fuzzed.
 func TestInterruptedFuzzHasNoTestThatPassed(t *testing.T) {
 	dir := fuzzModule(t, false).dir
 	if err := errors.Join(
@@ -328,7 +327,7 @@ func TestFuzzRunsTargetsAndNamesAFailingInput(t *testing.T) {
 		if err != nil || len(targets) != 3 || targets[0].String() != "example.test.FuzzGood" {
 			t.Fatalf("found %v, %v", targets, err)
 		}
-		for _, executions := range []int64{1, 100} { // 1 is that of a seed
+		for _, executions := range []int64{1, 100} { // with 1, only a seed runs
 			if err := targets[0].fuzz(t.Context(), executions, nil); err != nil {
 				t.Error(err)
 			}

@@ -12,8 +12,8 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// featureGates checks that the binaries know the gates of featuregates/, at the stage and
-// with the default that stand there.
+// featureGates checks that the binaries have the gates of featuregates/, with the same stage and
+// default.
 func featureGates(c *check) error {
 	states, err := featuregates.In(steps.Series.Name)
 	if err != nil {
@@ -29,7 +29,7 @@ func featureGates(c *check) error {
 	return nil
 }
 
-// gateIn compares state with what a component's --help says of the gate.
+// gateIn compares state with the gate in the output of a component's --help.
 func gateIn(ctx context.Context, binary string, state featuregates.State) error {
 	help, err := run.Command(ctx, binary, "--help").Output()
 	if err != nil {

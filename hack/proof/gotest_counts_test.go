@@ -72,7 +72,7 @@ func TestGoTestFailsWhereNothingWasProven(t *testing.T) {
 			if err == nil && junit.Count(cases).Failed == 0 || errors.Is(err, errNoTest) != test.noTest {
 				t.Errorf("got %v and the error %v", cases, err)
 			}
-			// Nothing that runs elsewhere can excuse it.
+			// No result on the stock release can excuse it.
 			if failing := failingTests(cases); len(failing) > 0 {
 				t.Errorf("failing tests: %v", failing)
 			}
@@ -80,8 +80,8 @@ func TestGoTestFailsWhereNothingWasProven(t *testing.T) {
 	}
 }
 
-// cleansUp is a test that cleans up after a signal, as those do that have clusters. It prints
-// something once its parent has ended, or has had time to.
+// cleansUp is a test that cleans up after a signal, as tests with clusters do. It prints something
+// after its parent has ended, or has had time to.
 const cleansUp = `package a
 import ("os"; "os/signal"; "syscall"; "testing"; "time")
 func TestCleansUp(t *testing.T) {

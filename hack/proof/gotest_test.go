@@ -17,20 +17,20 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// treeEnv is how Go commands run in a tree: as a module of its own, with the flags
-// that the builds use, so that all share the build cache.
+// treeEnv is the environment of go commands in a tree: a module of its own, with the flags of the
+// builds, so that all share the build cache.
 var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
 
-// errNoTest is returned for packages that compile and have no test.
+// errNoTest is the error of packages that compile but have no test.
 var errNoTest = errors.New("no test ran: go test found none")
 
-// testCleanUp is how long tests have after Ctrl-C to delete their clusters. podenv gives the
-// proofs more.
+// testCleanUp is how long tests may take after Ctrl-C to delete their clusters. podenv gives the
+// proofs more time.
 const testCleanUp = 2 * time.Minute
 
-// goTest runs go test with args in dir and returns every test that ran. Failed tests are no
-// error: only what keeps tests from being counted is. After Ctrl-C, go test waits for its
-// tests; SIGTERM would end it at once, and what they print then would end them.
+// goTest runs go test with args in dir and returns every test that ran. Failed tests are not an
+// error, only what keeps tests from being counted. After Ctrl-C, go test waits for its tests.
+// SIGTERM would end it at once, and the tests would get SIGPIPE when they print.
 func goTest(ctx context.Context, log io.Writer, dir string, env []string, args ...string) ([]junit.Case, error) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
@@ -40,7 +40,7 @@ func goTest(ctx context.Context, log io.Writer, dir string, env []string, args .
 		ended <- err
 	}()
 	ran, err := testjson.ScanTestOutput(testjson.ScanConfig{Stdout: reader, Handler: testLog{log}, IgnoreNonJSONOutputLines: true})
-	reader.Close() // ends a go test that nobody listens to
+	reader.Close() // ends go test if its output is not read to the end
 	runErr := <-ended
 	cases := casesOf(ran)
 	switch counts := junit.Count(cases); {
@@ -77,8 +77,8 @@ func (l testLog) Err(text string) error {
 	return err
 }
 
-// casesOf lists the tests of all packages. A package that failed without a test that did,
-// because it does not compile or panicked, is a failed test without a name.
+// casesOf lists the tests of all packages. A package that fails without a failed test, because it
+// does not compile or panics, is a failed test without a name.
 func casesOf(ran *testjson.Execution) []junit.Case {
 	var cases []junit.Case
 	add := func(tc testjson.TestCase, failure, skip *junit.Message) {
@@ -119,10 +119,10 @@ func failingTests(cases []junit.Case) map[string][]string {
 	return failing
 }
 
-// again runs the failed tests of cases once more, in the tree at dir, and returns how each
-// test ended there, by package and name.
-func (c *check) again(dir string, cases []junit.Case) (map[[2]string]junit.Case, error) {
-	ended := map[[2]string]junit.Case{}
+// rerun runs the failed tests of cases again, in the tree at dir, and returns the results by package
+// and name.
+func (c *check) rerun(dir string, cases []junit.Case) (map[[2]string]junit.Case, error) {
+	results := map[[2]string]junit.Case{}
 	for pkg, names := range failingTests(cases) {
 		c.step.Now("%s again in %s", pkg, filepath.Base(dir))
 		ran, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, "-timeout=20m", "-count=1", "-run=^("+strings.Join(names, "|")+")$", pkg)
@@ -130,18 +130,18 @@ func (c *check) again(dir string, cases []junit.Case) (map[[2]string]junit.Case,
 			return nil, fmt.Errorf("running the failed tests of %s again in %s: %w", pkg, dir, err)
 		}
 		for _, test := range ran {
-			ended[[2]string{test.ClassName, test.Name}] = test
+			results[[2]string{test.ClassName, test.Name}] = test
 		}
 	}
-	return ended, nil
+	return results, nil
 }
 
-// flakes is how many failures may be flakes, which are run once more.
-const flakes = 20
+// maxFlakes is the number of failed tests up to which they may be flakes, and run again.
+const maxFlakes = 20
 
-// upstreamTestsOf runs the release's own tests of packages in the tree at dir. A test that
-// passes when it is run again has passed: some are known to flake. Integration tests, which
-// want an etcd in PATH, are only compiled.
+// upstreamTestsOf runs the release's own tests of packages in the tree at dir. A failed test that
+// passes when it runs again has passed: some are known to flake. Integration tests are only
+// compiled, because they need an etcd in PATH.
 func (c *check) upstreamTestsOf(dir string, packages []string) ([]junit.Case, error) {
 	isIntegration := func(pkg string) bool { return strings.HasPrefix(pkg, "k8s.io/kubernetes/test/integration/") }
 	integration := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return !isIntegration(pkg) })
@@ -154,15 +154,15 @@ func (c *check) upstreamTestsOf(dir string, packages []string) ([]junit.Case, er
 	}
 	c.step.Now("%d packages", len(packages))
 	cases, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, append([]string{"-timeout=20m"}, packages...)...)
-	if n := junit.Count(cases).Failed; err != nil || n == 0 || n > flakes {
+	if n := junit.Count(cases).Failed; err != nil || n == 0 || n > maxFlakes {
 		return cases, err
 	}
-	ended, err := c.again(dir, cases)
+	results, err := c.rerun(dir, cases)
 	if err != nil {
 		return nil, err
 	}
 	for i, test := range cases {
-		if second, ran := ended[[2]string{test.ClassName, test.Name}]; ran {
+		if second, ran := results[[2]string{test.ClassName, test.Name}]; ran {
 			cases[i] = second
 		}
 	}
@@ -178,12 +178,12 @@ func unitTests(c *check) error {
 	return c.countGoTest(repo.Root, nil, packages...)
 }
 
-// isSuite says whether a package is a suite, not what suites share.
+// isSuite reports whether a package is a suite: what suites share is not.
 func isSuite(pkg string) bool {
 	return strings.Contains(pkg, "/test/e2e/") && !strings.Contains(pkg, "/test/e2e/internal/")
 }
 
-// countGoTest makes the tests that go test runs parts of the check.
+// countGoTest runs go test and adds its tests as parts of the check.
 func (c *check) countGoTest(dir string, env []string, args ...string) error {
 	cases, err := goTest(c.ctx, c.step.Log(), dir, env, args...)
 	c.count(cases)

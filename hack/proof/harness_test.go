@@ -31,13 +31,13 @@ var (
 	cold      = flag.Bool("podenv.cold", false, "measure the harness with empty Go caches and without images")
 )
 
-// harnessCluster and harnessStock keep measurements away from other clusters.
+// harnessCluster and harnessStock are clusters for measurements only.
 var (
 	harnessCluster = layout.MustFind().UniqueName("podenv-bench")
 	harnessStock   = layout.MustFind().UniqueName("podenv-bench-stock")
 )
 
-// harness measures what a user of podenv waits for, on a copy of the repository.
+// harness measures the commands that a user of podenv waits for, in a copy of the repository.
 type harness struct {
 	ctx     context.Context
 	layout  layout.Layout // of the copy
@@ -72,7 +72,7 @@ func TestHarness(t *testing.T) {
 		{"rebase, one patch to the minor before", b.rebase},
 		{"push kubelet, one line edited", b.pushAfterEdit},
 		{"node swap, kubelet to the stock release, first", b.swap},
-		{"node swap, back and there again", b.swapTwice},
+		{"node swap, back and there again", b.swapAgain},
 		{"up --stock, first", b.upStock},
 	} {
 		start := time.Now()
@@ -94,7 +94,7 @@ func TestHarness(t *testing.T) {
 	}
 }
 
-// prepare makes the copy, of the files that git tracks or would add.
+// prepare copies the files that git tracks or would add.
 func (b *harness) prepare() error {
 	scratch := filepath.Join(repo.Output(), "bench", "work")
 	b.layout = layout.Layout{Root: filepath.Join(scratch, "repo")}
@@ -130,7 +130,7 @@ func (b *harness) prepare() error {
 	return b.dropImages()
 }
 
-// dropImages takes away the names of the node images, and of what they stand on.
+// dropImages removes the tags of the node images and of their base images.
 func (b *harness) dropImages() error {
 	e, err := b.p.Engine(b.ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (b *harness) up() error {
 
 // nodeImage builds the node image again.
 func (b *harness) nodeImage() error {
-	// The cluster stays on the image's content, only the name goes; the next up makes
+	// The cluster keeps the content of the image. Only the tag goes, and the next up creates
 	// it again.
 	if err := b.result.Engine.Docker(b.ctx, "rmi", "--force", b.result.Image).Run(); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (b *harness) nodeImage() error {
 	return step.End(err)
 }
 
-// upAfterEditedPatch edits a new file that a patch brings to the kubelet, and goes up again.
+// upAfterEditedPatch edits a file that a patch adds to the kubelet, and runs up again.
 func (b *harness) upAfterEditedPatch() error {
 	files, err := filepath.Glob(filepath.Join(b.layout.Root, "patches/new/pkg/kubelet/*.go"))
 	if err != nil {
@@ -219,7 +219,7 @@ func (b *harness) firstE2E() error {
 	return step.End(err)
 }
 
-// rebase carries an edited patch to the minor before, as podenv rebase does.
+// rebase rebases an edited patch onto the previous minor, as podenv rebase does.
 func (b *harness) rebase() error {
 	older, err := b.p.Series.Older(b.layout, 1)
 	if err != nil || len(older) == 0 {
@@ -229,7 +229,7 @@ func (b *harness) rebase() error {
 	if err != nil {
 		return err
 	}
-	patch, comment, err := carriesAnEdit(b.p.Series, to)
+	patch, comment, err := findEditableComment(b.p.Series, to)
 	if err != nil {
 		return err
 	}
@@ -255,9 +255,9 @@ func (b *harness) rebase() error {
 	return err
 }
 
-// carriesAnEdit finds a patch that is the same in both series, and a comment that it adds and
-// no other patch shows: edited there, it goes to the other series without a conflict.
-func carriesAnEdit(from, to series.Series) (patch, comment string, err error) {
+// findEditableComment finds a patch that is the same in both series, and a comment in it that is in
+// no other patch: an edit of that comment rebases onto the other series without a conflict.
+func findEditableComment(from, to series.Series) (patch, comment string, err error) {
 	own, err := filepath.Glob(filepath.Join(from.Dir, "*.patch"))
 	if err != nil {
 		return "", "", err
@@ -274,7 +274,7 @@ func carriesAnEdit(from, to series.Series) (patch, comment string, err error) {
 		}
 		_, diff, _ := strings.Cut(string(text), "\ndiff --git ")
 		if !slices.Contains(own, name) {
-			changes[withoutPlaces(diff)] = true
+			changes[stripPositions(diff)] = true
 		}
 		for line := range strings.Lines(diff) {
 			if line != "" {
@@ -288,7 +288,7 @@ func carriesAnEdit(from, to series.Series) (patch, comment string, err error) {
 			return "", "", err
 		}
 		_, diff, _ := strings.Cut(string(text), "\ndiff --git ")
-		if !changes[withoutPlaces(diff)] {
+		if !changes[stripPositions(diff)] {
 			continue
 		}
 		for line := range strings.Lines(diff) {
@@ -300,9 +300,9 @@ func carriesAnEdit(from, to series.Series) (patch, comment string, err error) {
 	return "", "", fmt.Errorf("no patch of %s that adds a comment is the same in %s", from.Name, to.Name)
 }
 
-// withoutPlaces leaves out of a diff what differs between releases though the change is the
-// same: blobs, and the lines at which hunks begin.
-func withoutPlaces(diff string) string {
+// stripPositions removes from a diff what differs between releases even if the change is the same:
+// blob hashes and the positions of hunks.
+func stripPositions(diff string) string {
 	var b strings.Builder
 	for line := range strings.Lines(diff) {
 		if !strings.HasPrefix(line, "index ") && !strings.HasPrefix(line, "@@ ") {
@@ -312,7 +312,7 @@ func withoutPlaces(diff string) string {
 	return b.String()
 }
 
-// swap has a node run the stock kubelet, which is built first if it is not there.
+// swap runs the stock kubelet on a node. It builds the kubelet if needed.
 func (b *harness) swap() error {
 	kubelet, err := b.p.Component(b.ctx, "stock:"+b.p.Series.Name, "kubelet")
 	if err != nil {
@@ -322,15 +322,15 @@ func (b *harness) swap() error {
 	return err
 }
 
-// swapTwice swaps to builds that are there.
-func (b *harness) swapTwice() error {
+// swapAgain undoes the swap and swaps again, to builds that exist.
+func (b *harness) swapAgain() error {
 	if _, _, err := node.Undo(b.ctx, b.cluster, harnessCluster+"-worker", b.p.Reporter); err != nil {
 		return err
 	}
 	return b.swap()
 }
 
-// upStock is what podenv up --stock does, with the kubelet built already.
+// upStock is what podenv up --stock does. The kubelet is built already.
 func (b *harness) upStock() error {
 	p := *b.p
 	p.Stock = true
@@ -351,7 +351,7 @@ func appendTo(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// clean deletes the cluster and the copy, also after Ctrl-C.
+// clean deletes the clusters and the copy, also after Ctrl-C.
 func (b *harness) clean() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), time.Minute)
 	defer cancel()
@@ -365,7 +365,7 @@ func (b *harness) clean() {
 	step.End(errors.Join(err, removeAll(filepath.Dir(b.layout.Root)))) //nolint:errcheck // it has been shown
 }
 
-// removeAll is os.RemoveAll that also takes a module cache, whose folders are
+// removeAll is os.RemoveAll for a directory that may have a module cache, whose directories are
 // read-only.
 func removeAll(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

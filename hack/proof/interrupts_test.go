@@ -20,16 +20,16 @@ import (
 const (
 	// interrupted is podenv's exit status after Ctrl-C.
 	interrupted = 130
-	// interruptPatience is how long podenv may take to end, or to come to a step: a deadline only.
-	interruptPatience = 10 * time.Minute
+	// interruptTimeout limits how long podenv may take to end, or to reach a step.
+	interruptTimeout = 10 * time.Minute
 )
 
 // interruptedName is the name of the cluster that is interrupted.
 var interruptedName = layout.MustFind().UniqueName("podenv-interrupted")
 
-// upGoesOnAfterInterrupts runs podenv up in a fresh clone and presses Ctrl-C in each step,
-// early and late. Each time it has to say how to go on, and to leave no process and no
-// node; the last run, which nobody interrupts, has to come up with what they left.
+// upGoesOnAfterInterrupts runs podenv up in a fresh clone and interrupts each step, early and late.
+// Each time podenv must say how to go on, and leave no process and no node. The last run is not
+// interrupted, and must succeed with what the others left.
 func upGoesOnAfterInterrupts(c *check) error {
 	t, dir := c.T, filepath.Join(repo.Output(), "interrupted")
 	if err := os.RemoveAll(dir); err != nil { // what a killed run left
@@ -41,7 +41,7 @@ func upGoesOnAfterInterrupts(c *check) error {
 	build.Dir = dir
 	must(t, build)
 	down := func() { must(t, podenvIn(context.WithoutCancel(ctx), dir, "down", "--name", interruptedName)) }
-	down() // again what a killed run left
+	down() // what a killed run left
 	t.Cleanup(down)
 
 	for _, at := range []struct {
@@ -82,8 +82,8 @@ func upGoesOnAfterInterrupts(c *check) error {
 	return nil
 }
 
-// podenvIn prepares the podenv of the repository dir, in a process group of its own, as a
-// shell starts it, with a kubeconfig of its own.
+// podenvIn prepares the podenv of the repository dir, in its own process group, as a shell starts
+// it, and with its own kubeconfig.
 func podenvIn(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "_output/bin/podenv"), args...)
 	cmd.Dir = dir
@@ -100,7 +100,7 @@ func must(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// interruptUp runs podenv up, and presses Ctrl-C some time after a step has begun.
+// interruptUp runs podenv up, and sends the signal of Ctrl-C some time after a step has begun.
 func interruptUp(ctx context.Context, t *testing.T, dir, step string, after time.Duration) {
 	t.Helper()
 	cmd := podenvIn(ctx, dir, "up", "--name", interruptedName)
@@ -109,7 +109,7 @@ func interruptUp(ctx context.Context, t *testing.T, dir, step string, after time
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	tooLong := time.AfterFunc(interruptPatience, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it has ended
+	tooLong := time.AfterFunc(interruptTimeout, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it has ended
 	defer tooLong.Stop()
 	ended := make(chan error, 1)
 	go func() {
@@ -125,7 +125,7 @@ func interruptUp(ctx context.Context, t *testing.T, dir, step string, after time
 		if timer == nil && lines.Text() == "  ...   "+step {
 			timer = time.AfterFunc(after, func() {
 				pressed <- time.Now()
-				syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) //nolint:errcheck // what has ended says how below
+				syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) //nolint:errcheck // the exit status is checked below
 			})
 		}
 	}
@@ -147,10 +147,10 @@ func interruptUp(ctx context.Context, t *testing.T, dir, step string, after time
 	}
 }
 
-// processesIn lists the processes that work in dir or run something of it.
+// processesIn lists the processes whose working directory or executable is in dir.
 func processesIn(dir string) (found []string) {
-	folders, _ := filepath.Glob("/proc/[0-9]*") // the only error is that of a pattern
-	for _, proc := range folders {
+	processes, _ := filepath.Glob("/proc/[0-9]*") // Glob fails only on a malformed pattern
+	for _, proc := range processes {
 		cwd, _ := os.Readlink(filepath.Join(proc, "cwd"))
 		exe, _ := os.Readlink(filepath.Join(proc, "exe"))
 		if strings.HasPrefix(cwd, dir) || strings.HasPrefix(exe, dir) {

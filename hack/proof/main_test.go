@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 func prove(m *testing.M) int {
-	// Neither a second signal nor a reader that has gone keeps the checks from cleaning up;
-	// podenv ends them if that takes too long.
+	// A second signal or a closed pipe does not keep the checks from cleaning up. podenv kills
+	// them if that takes too long.
 	var stop context.CancelFunc
 	ctx, stop = interrupt.Context(context.Background())
 	defer stop()
@@ -65,14 +65,14 @@ func prove(m *testing.M) int {
 	return status
 }
 
-// newPipeline returns the steps for a series. Components log as much as operators have them
-// log when they look for something: a suite looks there for values that must not be logged.
+// newPipeline returns the steps for a series. Components log at a verbosity that operators use for
+// debugging, because a suite searches the logs for values that must not be there.
 func newPipeline(name string) (*pipeline.Pipeline, error) {
 	s, err := series.Load(repo, name)
 	if err != nil {
 		return nil, err
 	}
-	// Once tests run, package testing gives os.Stderr to the results.
+	// Once tests run, os.Stderr belongs to the results of package testing.
 	r := progress.To(os.Stderr, *plain, repo.Logs())
 	if steps != nil {
 		r = steps.Reporter

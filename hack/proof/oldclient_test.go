@@ -9,13 +9,13 @@ import (
 	"podenv.dev/hack/internal/cluster"
 )
 
-// oldClientEnv is how Go commands run in test/oldclient, a module of its own: client-go of
-// v1.19, the last one with PodPreset.
+// oldClientEnv is the environment of go commands in test/oldclient, a module of its own with
+// client-go of v1.19, the last one with PodPreset.
 var oldClientEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}
 
 func oldClientDir() string { return filepath.Join(repo.Root, "test", "oldclient") }
 
-// requirePodPreset skips a check, as a part of it, for a series that lacks the feature.
+// requirePodPreset reports whether the series has PodPreset. If not, it adds a skipped part.
 func requirePodPreset(c *check) (bool, error) {
 	gates, err := steps.Gates()
 	if err != nil || gates[string(featuregates.PodPreset)] {
@@ -25,8 +25,8 @@ func requirePodPreset(c *check) (bool, error) {
 	return false, nil
 }
 
-// oldClient has client-go of v1.19 use presets of the test cluster, in JSON and in protobuf, and
-// its types read and write what is in etcd.
+// oldClient uses presets of the test cluster with client-go of v1.19, in JSON and in protobuf, and
+// reads and writes them in etcd with its types.
 func oldClient(c *check) error {
 	if ok, err := requirePodPreset(c); !ok {
 		return err
@@ -39,24 +39,24 @@ func oldClient(c *check) error {
 		"-kubeconfig="+gatesOn.value.Kubeconfig(), "-etcd="+url, "-etcd-pki="+pki)
 }
 
-// etcdOf returns the URL of a cluster's etcd and the folder, in dir, with the certificates for it.
-func etcdOf(ctx context.Context, of *cluster.Cluster, dir string) (url, pki string, err error) {
-	nodes, err := of.Nodes(ctx)
+// etcdOf returns the URL of a cluster's etcd and the directory, in dir, with the certificates for it.
+func etcdOf(ctx context.Context, c *cluster.Cluster, dir string) (url, pki string, err error) {
+	nodes, err := c.Nodes(ctx)
 	if err != nil {
 		return "", "", err
 	}
 	controlPlane := nodes[0].Name
-	address, err := of.Docker(ctx, "inspect", "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", controlPlane).Output()
+	address, err := c.Docker(ctx, "inspect", "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", controlPlane).Output()
 	if err != nil {
 		return "", "", err
 	}
-	err = of.Docker(ctx, "cp", controlPlane+":/etc/kubernetes/pki/etcd", dir).Run()
+	err = c.Docker(ctx, "cp", controlPlane+":/etc/kubernetes/pki/etcd", dir).Run()
 	return "https://" + net.JoinHostPort(address, "2379"), filepath.Join(dir, "etcd"), err
 }
 
-// oldFixtures holds the types of the tree to the PodPresets that k8s.io/api of v1.19 keeps as
-// JSON, YAML and protobuf. Go compiles the test as a part of the package in the tree, which
-// stays as it is.
+// oldFixtures checks the types of the tree against the PodPresets that k8s.io/api of v1.19 has as
+// JSON, YAML and protobuf. An overlay adds the test to the package in the tree, which does not
+// change.
 func oldFixtures(c *check) error {
 	if ok, err := requirePodPreset(c); !ok {
 		return err

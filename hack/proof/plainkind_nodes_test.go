@@ -35,7 +35,7 @@ func (k *kindProof) create() (string, error) {
 }
 
 func (k *kindProof) ready() (string, error) {
-	if err := k.allReady(readyTime - time.Since(k.started)); err != nil {
+	if err := k.allReady(readyTimeout - time.Since(k.started)); err != nil {
 		return "", err
 	}
 	took := time.Since(k.started)
@@ -43,8 +43,8 @@ func (k *kindProof) ready() (string, error) {
 	return fmt.Sprintf("in %v\n%s", took.Round(time.Second/10), out), err
 }
 
-// allReady waits until the nodes and all pods are Ready. The deployment of CoreDNS comes with
-// its pods in tow, so it is waited for by name.
+// allReady waits until the nodes and all pods are Ready. The pods of a Deployment or DaemonSet may
+// not exist yet, so it waits for these by name.
 func (k *kindProof) allReady(timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	for _, args := range [][]string{
@@ -63,8 +63,8 @@ func (k *kindProof) allReady(timeout time.Duration) error {
 	return nil
 }
 
-// cgroups shows that the kubelet and containerd agree on who manages cgroups, systemd or they
-// themselves. Otherwise runc takes systemd's way to name a cgroup for a path.
+// cgroups checks that the kubelet and containerd use the same cgroup driver. Otherwise runc uses
+// the name of a systemd slice as a path.
 func (k *kindProof) cgroups() (string, error) {
 	out, err := k.docker("exec", k.node("control-plane"), "sh", "-c", `cat "/proc/$(pidof etcd)/cgroup"`).Output()
 	if err == nil && (!strings.Contains(out, "kubepods") || strings.Contains(out, ".slice:")) {
@@ -73,9 +73,9 @@ func (k *kindProof) cgroups() (string, error) {
 	return out, err
 }
 
-// proxyTools shows that the image of kube-proxy has what its tools load.
+// proxyTools checks that the image of kube-proxy has the libraries of its tools.
 func (k *kindProof) proxyTools() (string, error) {
-	// The container has no shell for the loop.
+	// The container has no shell, so the node's runs the loop.
 	return k.docker("exec", k.node("control-plane"), "sh", "-ec", `
 		for tool in iptables ip6tables 'xtables-legacy-multi iptables' ipset nft conntrack kmod; do
 			chroot "/proc/$(pidof -s kube-proxy)/root" $tool --version
@@ -91,7 +91,7 @@ func (k *kindProof) load() (string, error) {
 	return k.docker("exec", k.node("worker"), "ctr", "--namespace=k8s.io", "images", "ls", "--quiet").Output()
 }
 
-// exportLogs also shows that kind finds in a node every command that it looks for.
+// exportLogs also checks that a node has every command that kind calls there.
 func (k *kindProof) exportLogs() (string, error) {
 	dir := filepath.Join(k.dir, "logs")
 	if err := k.kind(k.ctx, "export", "logs", dir).Run(); err != nil {
@@ -107,20 +107,20 @@ func (k *kindProof) exportLogs() (string, error) {
 	return fmt.Sprintf("the worker has %d lines of images", strings.Count(string(images), "\n")), nil
 }
 
-// restart restarts all nodes, as a reboot of the machine would: they may come back with
-// each other's addresses. It looks for a pod's answer, because nodes and pods are
-// Ready in the API server's eyes until their kubelet speaks again.
+// restart restarts all nodes, as a reboot of the machine does: they may swap their IP addresses. It
+// waits for a pod's response, because the API server has nodes and pods as Ready until their
+// kubelet updates them.
 func (k *kindProof) restart() (saw string, err error) {
 	start := time.Now()
 	if err := k.docker("restart", k.node("worker"), k.node("control-plane")).Run(); err != nil {
 		return "", err
 	}
-	err = eventually(k.ctx, answerTime, func() error {
+	err = eventually(k.ctx, requestTimeout, func() error {
 		saw, err = k.podToPod()
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("after %v: %s", time.Since(start).Round(time.Second/10), saw), k.allReady(answerTime)
+	return fmt.Sprintf("after %v: %s", time.Since(start).Round(time.Second/10), saw), k.allReady(requestTimeout)
 }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// kindPods are a server on one node and a client on the other. The server tells each
-// client its address.
+// kindPods are a server on one node and a client on the other. The server returns the address of
+// the client.
 var kindPods = `apiVersion: v1
 kind: Pod
 metadata:
@@ -66,24 +66,24 @@ spec:
     targetPort: 8080
 `
 
-// podToPod asks the server's pod from the client's, across nodes.
+// podToPod sends a request from the client's pod to the server's, across nodes.
 func (k *kindProof) podToPod() (string, error) {
-	// Creating a pod needs its namespace's service account, which comes a moment after
-	// the namespace.
-	err := eventually(k.ctx, answerTime, func() error {
+	// A pod needs the service account of its namespace, which is created a moment after the
+	// namespace.
+	err := eventually(k.ctx, requestTimeout, func() error {
 		return k.kubectl("apply", "--filename=-").Stdin(strings.NewReader(kindPods)).Run()
 	})
 	if err != nil {
 		return "", err
 	}
-	if err := k.kubectl("wait", "--for=condition=Ready", "pods/server", "pods/client", "--timeout="+answerTime.String()).Run(); err != nil {
+	if err := k.kubectl("wait", "--for=condition=Ready", "pods/server", "pods/client", "--timeout="+requestTimeout.String()).Run(); err != nil {
 		return "", err
 	}
 	server, client, err := k.podIPs()
 	if err != nil {
 		return "", err
 	}
-	seen, err := k.ask(server, "8080")
+	seen, err := k.request(server, "8080")
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,7 @@ func (k *kindProof) podIPs() (server, client string, err error) {
 }
 
 func (k *kindProof) dns() (string, error) {
-	seen, err := k.ask("server.default.svc.cluster.local", "80")
+	seen, err := k.request("server.default.svc.cluster.local", "80")
 	if err != nil {
 		return "", err
 	}
@@ -131,9 +131,9 @@ func expect(want string) func(string, error) (string, error) {
 	}
 }
 
-// outside listens on this machine's end of the cluster's network, which knows no way to a
-// pod, and has the client connect to it.
-func (k *kindProof) outside() (string, error) {
+// egress listens on this host's address in the cluster's network, where no route to pods exists, and
+// has the client connect to it.
+func (k *kindProof) egress() (string, error) {
 	gateway, err := k.address("{{(index .NetworkSettings.Networks `" + kindNetwork + "`).Gateway}}")
 	if err != nil {
 		return "", err
@@ -164,7 +164,7 @@ func (k *kindProof) outside() (string, error) {
 		return "", err
 	}
 	_, err = k.fromClient("nc", "-w", "5", gateway, port)
-	listener.Close() // ends Accept, should nobody have come
+	listener.Close() // ends Accept if there was no connection
 	if accepted := g.Wait(); accepted != nil || err != nil {
 		return "", fmt.Errorf("the client's connection to %s: %w", listener.Addr(), errors.Join(err, accepted))
 	}
@@ -174,17 +174,17 @@ func (k *kindProof) outside() (string, error) {
 	return fmt.Sprintf("%s saw %s", gateway, seen), nil
 }
 
-// address asks the engine about the control plane's container.
+// address inspects the container of the control plane.
 func (k *kindProof) address(format string) (string, error) {
 	return k.docker("inspect", "--format", format, k.node("control-plane")).Output()
 }
 
-// ask has the client ask the server at host, and returns the address that the server
-// saw it come from. It speaks HTTP by hand: busybox' wget, linked statically, may
-// crash in the C library's resolver.
-func (k *kindProof) ask(host, port string) (string, error) {
-	const request = `printf 'GET /cgi-bin/address HTTP/1.0\r\n\r\n' | nc -w 10 "$0" "$1"`
-	answer, err := k.fromClient("sh", "-c", request, host, port)
+// request sends a request from the client to the server at host, and returns the client's address as
+// the server saw it. It does not use busybox' wget, which is linked statically and may crash in
+// the C library's resolver.
+func (k *kindProof) request(host, port string) (string, error) {
+	const script = `printf 'GET /cgi-bin/address HTTP/1.0\r\n\r\n' | nc -w 10 "$0" "$1"`
+	answer, err := k.fromClient("sh", "-c", script, host, port)
 	if err != nil {
 		return "", fmt.Errorf("the client asks %s port %s: %w", host, port, err)
 	}
@@ -200,8 +200,8 @@ func (k *kindProof) fromClient(argv ...string) (string, error) {
 	return k.kubectl(append([]string{"exec", "client", "--"}, argv...)...).Output()
 }
 
-// sameAddress compares two spellings of addresses: a server that listens on both
-// families sees ::ffff:10.244.0.5 for 10.244.0.5.
+// sameAddress reports whether a and b are the same address: a server that listens on both families
+// sees ::ffff:10.244.0.5 for 10.244.0.5.
 func sameAddress(a, b string) bool {
 	x, err := netip.ParseAddr(strings.Trim(a, "[]"))
 	if err != nil {

@@ -18,21 +18,21 @@ import (
 // kindCluster is the cluster that plainKind creates and deletes.
 var kindCluster = layout.MustFind().UniqueName("podenv-nodeimage")
 
-// kindNetwork is the docker network of that cluster: other clusters of plain kind share one,
-// which their last one leaves.
+// kindNetwork is the docker network of that cluster. Other clusters of plain kind share one, which
+// kind never deletes.
 var kindNetwork = "kind-" + kindCluster
 
 const (
-	// readyTime is how long it may take from the call of kind until all pods are Ready: a
-	// deadline, far above the time that it takes and that is logged.
-	readyTime = 4 * time.Minute
-	// answerTime is how long a node or a pod may take to do what it is asked.
-	answerTime = 2 * time.Minute
+	// readyTimeout limits the time from the start of kind until all pods are Ready. It is far
+	// more than the usual time, which is logged.
+	readyTimeout = 4 * time.Minute
+	// requestTimeout limits a request to a node or a pod.
+	requestTimeout = 2 * time.Minute
 	// probeInterval is how often it is looked whether something is so by now.
 	probeInterval = 500 * time.Millisecond
 )
 
-// kindConfig is the cluster of a person who has heard of kind only.
+// kindConfig is the configuration of a cluster without anything of podenv.
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 nodes:
@@ -40,8 +40,8 @@ nodes:
 - role: worker
 `
 
-// plainKind creates a cluster of two nodes from the node image with the plain kind command
-// line, looks for everything that such a cluster promises, and deletes it.
+// plainKind creates a cluster of two nodes from the node image with the plain kind command line,
+// checks everything that users expect of such a cluster, and deletes it.
 func plainKind(c *check) error {
 	k := &kindProof{check: c, dir: c.TempDir(), engine: built.value.Engine, image: built.value.Image}
 	if err := os.WriteFile(k.configFile(), []byte(kindConfig), 0o600); err != nil {
@@ -50,10 +50,10 @@ func plainKind(c *check) error {
 	if err := k.kind(ctx, "delete", "cluster").Run(); err != nil { // what an interrupted run left
 		return err
 	}
-	for _, promise := range []struct {
-		says   string
+	for _, p := range []struct {
+		name   string
 		prove  func() (saw string, err error)
-		needed bool // the promises after it cannot be looked at without it
+		needed bool // the next parts cannot be proven without it
 	}{
 		{"the image takes at most 1 GB unpacked", k.size, false},
 		{"kind create cluster works", k.create, true},
@@ -63,19 +63,19 @@ func plainKind(c *check) error {
 		{"kind load image-archive works", k.load, true},
 		{"pods on different nodes reach each other with their own addresses", k.podToPod, true},
 		{"cluster DNS resolves a service, and the service answers", k.dns, false},
-		{"what pods send out of the pod network carries the node's address", k.outside, false},
+		{"what pods send out of the pod network carries the node's address", k.egress, false},
 		{"kubectl logs shows what a container printed", k.logs, false},
 		{"kubectl exec runs a command in a container", k.exec, false},
 		{"kind export logs works", k.exportLogs, false},
 		{"nodes and their pods come back after a restart of the machine", k.restart, false},
 	} {
-		c.step.Now("%s", promise.says)
-		kept := c.part(promise.says, func() error {
-			saw, err := promise.prove()
-			fmt.Fprintf(c.step.Log(), "%s: %s\n", promise.says, saw)
+		c.step.Now("%s", p.name)
+		passed := c.part(p.name, func() error {
+			saw, err := p.prove()
+			fmt.Fprintf(c.step.Log(), "%s: %s\n", p.name, saw)
 			return err
 		})
-		if !kept && promise.needed {
+		if !passed && p.needed {
 			break
 		}
 	}
@@ -109,12 +109,12 @@ func (k *kindProof) docker(args ...string) *run.Cmd {
 func (k *kindProof) configFile() string { return filepath.Join(k.dir, "kind.yaml") }
 func (k *kindProof) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
 
-// node is the name of the node, and of its container, with that role.
+// node returns the name of the node with that role, which is also the name of its container.
 func (k *kindProof) node(role string) string { return kindCluster + "-" + role }
 
-// delete deletes the cluster, also after Ctrl-C, and looks for what is left of it.
+// delete deletes the cluster, also after Ctrl-C, and checks that nothing is left.
 func (k *kindProof) delete() error {
-	clean, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), answerTime)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), requestTimeout)
 	defer cancel()
 	if err := k.kind(clean, "delete", "cluster").Run(); err != nil {
 		return err

@@ -23,8 +23,8 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// TestSeries applies, generates, compiles and tests every series, and prints a table. A
-// series that fails does not keep the others from being verified.
+// TestSeries applies, generates, compiles and tests every series, and prints a table. It continues
+// after a series that fails.
 func TestSeries(t *testing.T) {
 	requireSeries(t)
 	names, err := series.Names(repo)
@@ -63,7 +63,7 @@ func TestSeries(t *testing.T) {
 	steps.Reporter.Print("\n" + table.String())
 }
 
-// verify notes in row how far the series got, and returns why it got no further.
+// verify records in row how far the series got, and returns the error that stopped it.
 func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 	if err := p.Packages(c.ctx); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 	return nil
 }
 
-// verifyTests runs the tests of the packages that the series of t touches, and notes them in row.
+// verifyTests runs the tests of the packages that the series of t touches, and counts them in row.
 func (c *check) verifyTests(t *source.Tree, row *verified) error {
 	return c.once(t, "tests", &row.Tests, func() error {
 		cases, err := c.touchedTests(t)
@@ -118,8 +118,8 @@ func (c *check) verifyTests(t *source.Tree, row *verified) error {
 	})
 }
 
-// once runs a proof unless it has passed before on the same tree with the same Go, and the same
-// files of this repository. Then it gives result the value that it had.
+// once runs prove unless it passed before with the same tree, version of Go and files of this
+// repository. In that case it sets result to the value that it had.
 func (c *check) once(t *source.Tree, what string, result any, prove func() error, files ...string) error {
 	sums, err := digest.Files(files...)
 	if err != nil {
@@ -144,11 +144,10 @@ func (c *check) once(t *source.Tree, what string, result any, prove func() error
 	return renameio.WriteFile(passed, data, 0o644)
 }
 
-// verified says how far a series got on the way from its patches to tested binaries.
+// verified is how far a series got from its patches to tested binaries.
 type verified struct {
 	Series, Release string
-	// Assembled says that the patches apply and that code was generated; Compiled that
-	// all components were.
+	// Assembled: the patches apply and code was generated. Compiled: all components compile.
 	Assembled, Compiled bool
 	// Tests are those of the packages that the series touches.
 	Tests junit.Counts
@@ -156,7 +155,7 @@ type verified struct {
 	Report report.Report
 }
 
-// writeVerified writes a table for the user, a series a line.
+// writeVerified writes a table with a line for each series.
 func writeVerified(w io.Writer, rows []verified) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tAPPLY, GENERATE\tCOMPILE\tTESTS\tGATES")

@@ -26,7 +26,7 @@ import (
 	"podenv.dev/hack/internal/nodeimage"
 )
 
-// serverTarball looks for what stock kind build node-image --type file reads in the tarball.
+// serverTarball checks that the tarball has what stock kind build node-image --type file reads.
 func serverTarball(c *check) error {
 	tarball.need(c)
 	list, err := c.command("tar", "--list", "--gzip", "--file", tarball.value).Output()
@@ -48,13 +48,13 @@ func serverTarball(c *check) error {
 	return nil
 }
 
-// kindBuilds has the plain kind command line build a node image of the release from the
-// server tarball, looks into the image, and deletes it.
+// kindBuilds builds a node image of the release from the server tarball with the plain kind command
+// line, checks the image, and deletes it.
 //
-// kind fetches what is no part of a Kubernetes release from registries: etcd, CoreDNS, its
-// own network and storage. No registry is in reach, so a proxy on this machine answers in
-// their place, with empty images. All else is kind's own: it reads the tarball, installs
-// its binaries and loads its images.
+// kind pulls what is not part of a Kubernetes release from registries: etcd, CoreDNS, its own
+// network and storage. No registry is available, so a proxy on this host serves empty images
+// instead. Everything else is real: kind reads the tarball, installs its binaries and loads its
+// images.
 func kindBuilds(c *check) (err error) {
 	e, version := built.value.Engine, built.value.Build.Version
 	base, err := nodeimage.Base(c.ctx, repo, e, c.step)
@@ -72,13 +72,13 @@ func kindBuilds(c *check) (err error) {
 	defer registries.close()
 
 	dir := c.TempDir()
-	const ours, made = "podenv/kind-base:proof", "podenv/kind-node:proof"
+	const baseImage, nodeImage = "podenv/kind-base:proof", "podenv/kind-node:proof"
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), answerTime)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
 		defer cancel()
-		err = errors.Join(err, deleteImages(clean, e, made, ours))
+		err = errors.Join(err, deleteImages(clean, e, nodeImage, baseImage))
 	}()
-	if err := deleteImages(c.ctx, e, made, ours); err != nil { // what a killed run left
+	if err := deleteImages(c.ctx, e, nodeImage, baseImage); err != nil { // what a killed run left
 		return err
 	}
 	c.step.Now("preparing a base image that trusts the proxy")
@@ -91,16 +91,16 @@ func kindBuilds(c *check) (err error) {
 			return err
 		}
 	}
-	if err := e.Docker(c.ctx, "build", "--tag", ours, dir).Log(c.step.Log()).Run(); err != nil {
+	if err := e.Docker(c.ctx, "build", "--tag", baseImage, dir).Log(c.step.Log()).Run(); err != nil {
 		return err
 	}
 	c.step.Now("kind build node-image --type file")
-	// kind keeps what it takes from the tarball below the folder for temporary files.
-	kind := c.command("go", "tool", "kind", "build", "node-image", "--type", "file", "--base-image", ours, "--image", made, tarball.value)
+	// kind extracts the tarball below the directory for temporary files.
+	kind := c.command("go", "tool", "kind", "build", "node-image", "--type", "file", "--base-image", baseImage, "--image", nodeImage, tarball.value)
 	if err := kind.Env("TMPDIR=" + dir).Run(); err != nil {
 		return err
 	}
-	for _, look := range []struct {
+	for _, test := range []struct {
 		command []string
 		want    string
 	}{
@@ -108,11 +108,11 @@ func kindBuilds(c *check) (err error) {
 		{[]string{"kubelet", "--version"}, "Kubernetes " + version},
 		{[]string{"kubeadm", "version", "--output=short"}, version},
 	} {
-		c.part(strings.Join(look.command, " ")+" in the image", func() error {
-			args := append([]string{"run", "--rm", "--entrypoint", look.command[0], made}, look.command[1:]...)
+		c.part(strings.Join(test.command, " ")+" in the image", func() error {
+			args := append([]string{"run", "--rm", "--entrypoint", test.command[0], nodeImage}, test.command[1:]...)
 			saw, err := e.Docker(c.ctx, args...).Log(c.step.Log()).Output()
-			if err == nil && strings.TrimSpace(saw) != look.want {
-				err = fmt.Errorf("got %q, want %q", saw, look.want)
+			if err == nil && strings.TrimSpace(saw) != test.want {
+				err = fmt.Errorf("got %q, want %q", saw, test.want)
 			}
 			return err
 		})
@@ -120,8 +120,8 @@ func kindBuilds(c *check) (err error) {
 	return nil
 }
 
-// deleteImages deletes those of images that exist, and the containers made from them: kind
-// deletes its own container, unless it is interrupted.
+// deleteImages deletes those of images that exist, and their containers: kind does not delete its
+// container if it is interrupted.
 func deleteImages(ctx context.Context, e *engine.Engine, images ...string) error {
 	for _, image := range images {
 		if e.Docker(ctx, "image", "inspect", image).Run() != nil {
@@ -143,8 +143,8 @@ func deleteImages(ctx context.Context, e *engine.Engine, images ...string) error
 	return nil
 }
 
-// registries stand in for all registries: a proxy that answers HTTPS requests to any host
-// from a registry on this machine, which has an empty image of every name.
+// registries replace all registries. A proxy sends HTTPS requests to any host to a registry on this
+// host, which has an empty image for every name.
 type registries struct {
 	registry *httptest.Server
 	listener net.Listener
@@ -154,8 +154,8 @@ type registries struct {
 	have map[string]bool
 }
 
-// newRegistries starts the proxy on a free port of one IP address of this host. It refuses
-// an address that means all of the host's: the proxy is for containers alone.
+// newRegistries starts the proxy on a free port of one IP address of this host. It refuses the
+// unspecified address: only containers may reach the proxy.
 func newRegistries(address string) (*registries, error) {
 	if ip := net.ParseIP(address); ip == nil || ip.IsUnspecified() {
 		return nil, fmt.Errorf("the proxy for kind needs one address of this host to listen on, not %q", address)
@@ -184,20 +184,20 @@ func newRegistries(address string) (*registries, error) {
 	return r, nil
 }
 
-// proxy is the URL of the proxy.
+// proxy returns the URL of the proxy.
 func (r *registries) proxy() string { return "http://" + r.listener.Addr().String() }
 
 func (r *registries) close() {
-	r.server.Close() //nolint:errcheck // nobody waits for an answer any more
+	r.server.Close() //nolint:errcheck // no client waits for a response
 	r.registry.Close()
 }
 
-// ensure puts an empty image where the path of a request for a tag's manifest says:
-// /v2/<name>/manifests/<tag>, see the OCI Distribution Specification, "Pulling manifests".
+// ensure creates an empty image for the path of a request for a tag's manifest,
+// /v2/<name>/manifests/<tag>: see the OCI Distribution Specification, "Pulling manifests".
 func (r *registries) ensure(ctx context.Context, path string) error {
 	repository, tag, ok := strings.Cut(strings.TrimPrefix(path, "/v2/"), "/manifests/")
 	if !ok || strings.Contains(tag, ":") {
-		return nil // a blob, or a digest that a tag has led to
+		return nil // a blob, or the digest of an image that exists
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,8 +217,8 @@ func (r *registries) ensure(ctx context.Context, path string) error {
 
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// bridgeAddress is the IPv4 address at which containers on Docker's default network reach
-// this host: that of the network's bridge. A new engine reports no gateway in IPAM.
+// bridgeAddress returns the IPv4 address of the bridge of Docker's default network, at which its
+// containers reach this host. A new engine reports no gateway in IPAM.
 func bridgeAddress(ctx context.Context, e *engine.Engine) (string, error) {
 	name, err := e.Docker(ctx, "network", "inspect", "--format", `{{index .Options "com.docker.network.bridge.name"}}`, "bridge").Output()
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// generatorsLeaveTheRelease runs all of the release's own generators on the stock release,
-// where they must change nothing: only then is what they make of the patches upstream's.
+// generatorsLeaveTheRelease runs all of the release's own generators on the stock release. They must
+// change nothing: otherwise what they generate for the patches differs from upstream.
 func generatorsLeaveTheRelease(c *check) error {
 	return c.codegenTest(stock.value, "TestAllGeneratorsLeaveTheReleaseAsItIs")
 }
 
-// reachTest adds a field to the stock release and compares what the generators make for the
-// packages that it reaches with what all generators make.
+// reachTest adds a field to the stock release. It compares the code generated for the packages that
+// the field reaches with the output of all generators.
 const reachTest = "TestReachedPackagesAreAllThatChange"
 
 func generatorsReach(c *check) error { return c.codegenTest(stock.value, reachTest) }
@@ -31,7 +31,7 @@ func (c *check) codegenTest(stock *source.Tree, name string) error {
 	return c.countGoTest(repo.Root, env, "-count=1", "-timeout=40m", "-run=^"+name+"$", "podenv.dev/hack/internal/codegen")
 }
 
-// roundTrip checks that the commits of the tree of a series give back its files byte for byte.
+// roundTrip checks that the commits in the tree of a series convert to the same patch files.
 func roundTrip(c *check, s series.Series) error {
 	written, err := source.WritePatches(c.ctx, repo, s, nil)
 	if err == nil && len(written.Files) > 0 {
@@ -40,7 +40,7 @@ func roundTrip(c *check, s series.Series) error {
 	return err
 }
 
-// checkout is a clone of a tree in a folder of its own.
+// checkout is a clone of a tree in its own directory.
 type checkout struct {
 	*check
 	tree *source.Tree
@@ -61,13 +61,13 @@ func (w *checkout) git(args ...string) (string, error) {
 	return run.Command(w.ctx, "git", append(identity, args...)...).Log(w.step.Log()).Output()
 }
 
-// goBuild runs go build in the checkout as without podenv.
+// goBuild runs go build in the checkout, as users without podenv do.
 func (w *checkout) goBuild(args ...string) error {
 	return run.Command(w.ctx, "go", append([]string{"build"}, args...)...).Dir(w.dir).Env(treeEnv...).Log(w.step.Log()).Run()
 }
 
-// exportOntoTag does what a maintainer upstream would do with the exported series: git am
-// onto a pristine tree of the tag, then go build, without podenv.
+// exportOntoTag does what an upstream maintainer would do with the exported series: git am onto a
+// pristine tree of the tag, then go build, without podenv.
 func exportOntoTag(c *check) error {
 	w, err := c.applyExport(built.value.Tree)
 	if err != nil {
@@ -110,15 +110,15 @@ func (c *check) applyExport(t *source.Tree) (*checkout, error) {
 	return w, nil
 }
 
-// eachPatch applies the series one patch at a time and, after each, generates code, compiles
-// the packages that the patch touches and runs their tests: a patch that stands only with its
-// successors cannot be bisected or sent.
+// eachPatch applies the series patch by patch. After each, it generates code, compiles the packages
+// that the patch touches and runs their tests: a patch that needs a later one breaks bisection,
+// and cannot be sent upstream on its own.
 func eachPatch(c *check, t *source.Tree) error {
 	w, err := c.clone(t, "steps")
 	if err != nil {
 		return err
 	}
-	// All commits but those that podenv makes, of the release and of generated code.
+	// All commits except podenv's own, of the release and of generated code.
 	log, err := w.git("log", "--reverse", "--format=%H %s", "--invert-grep", "--grep=^Podenv-Commit: ", "HEAD")
 	if err != nil {
 		return err
@@ -155,8 +155,8 @@ func eachPatch(c *check, t *source.Tree) error {
 	return nil
 }
 
-// apply applies a commit, and generates code where the generators' inputs change. It returns
-// the hash of the inputs.
+// apply applies a commit, and generates code if the inputs of the generators change. It returns the
+// hash of the inputs.
 func (w *checkout) apply(commit string, generators codegen.Options, before string) (string, error) {
 	if _, err := w.git("cherry-pick", commit); err != nil || w.tree.Series.IsTekton() {
 		return before, err

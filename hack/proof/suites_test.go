@@ -20,7 +20,7 @@ import (
 	"podenv.dev/hack/internal/suite"
 )
 
-// quiet are the steps without lines of their own: a check is one line.
+// quiet returns the pipeline without progress lines: a check prints only one line.
 func quiet() *pipeline.Pipeline {
 	p := *steps
 	p.Reporter = nil
@@ -39,12 +39,12 @@ func userStories(c *check) error {
 	return err
 }
 
-// suiteOf runs a suite with the gates on: no spec may be skipped for want of one.
+// suiteOf runs a suite with its gates required: no spec may be skipped because a gate is off.
 func suiteOf(name string) func(*check) error {
 	return func(c *check) error { return c.suite(suite.Options{Suite: name, RequireGates: suite.Gates(name)}) }
 }
 
-// podPresets is the suite of the series that have the feature.
+// podPresets runs the suite for series that have the feature.
 func podPresets(c *check) error {
 	if ok, err := requirePodPreset(c); !ok {
 		return err
@@ -52,7 +52,7 @@ func podPresets(c *check) error {
 	return suiteOf("podpreset")(c)
 }
 
-// tektonSuite puts the newest series of Tekton on the cluster, runs its suite, and removes it.
+// tektonSuite deploys the newest series of Tekton, runs its suite, and deletes it.
 func tektonSuite(c *check) error {
 	c.step.Now("putting Tekton on the cluster")
 	tekton := func(args ...string) error {
@@ -68,14 +68,14 @@ func tektonSuite(c *check) error {
 	return errors.Join(err, tekton("--delete"))
 }
 
-// upgrades operates nodes. What they are swapped to is built first: compiling is no part of
-// a spec.
+// upgrades runs the suite that upgrades and downgrades nodes. It builds the components first, so
+// that no spec has to compile.
 func upgrades(c *check) error {
-	most, filter := 1, "!Slow"
+	skew, filter := 1, "!Slow"
 	if *full {
-		most, filter = series.SupportedSkew, ""
+		skew, filter = series.SupportedSkew, ""
 	}
-	older, err := steps.Series.Older(repo, most)
+	older, err := steps.Series.Older(repo, skew)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func upgrades(c *check) error {
 	})
 }
 
-// gatesOff recreates the cluster without the gates, but for those that are locked, and runs
-// the specs that say what a cluster does then.
+// gatesOff recreates the cluster with the gates off, except for those that are locked, and runs the
+// specs for that.
 func gatesOff(c *check) error {
 	gates, err := steps.Gates()
 	if err != nil {
@@ -146,7 +146,7 @@ func gatesOff(c *check) error {
 	return err
 }
 
-// suite counts the specs that ran or were to run; a spec that a filter leaves out is neither.
+// suite runs a suite and counts its specs, without those that a filter leaves out.
 func (c *check) suite(o suite.Options) error {
 	o.Podenv, o.Kubeconfig, o.Kubectl = *podenv, gatesOn.value.Kubeconfig(), built.value.Build.Binaries["kubectl"]
 	result, err := suite.Run(c.ctx, repo, o, c.step)
@@ -162,7 +162,7 @@ func (c *check) suite(o suite.Options) error {
 	}
 	c.count(cases)
 	if junit.Count(cases).Failed > 0 {
-		return nil // the cases say it
+		return nil // the cases are the error
 	}
 	return err
 }
@@ -193,7 +193,7 @@ func deleteCluster() {
 	step.End(gatesOn.value.Delete(clean, step)) //nolint:errcheck // it has been shown
 }
 
-// downLeavesNothing deletes the test cluster and looks for what is left of it.
+// downLeavesNothing deletes the test cluster and checks that nothing is left.
 func downLeavesNothing(c *check) error {
 	if *keep {
 		c.part("the test cluster", func() error { return skipped("--keep") })

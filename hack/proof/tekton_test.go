@@ -9,7 +9,7 @@ import (
 	"podenv.dev/hack/internal/tekton"
 )
 
-// tektonSeries lists the whole series of Tekton.
+// tektonSeries returns the complete series of Tekton.
 func tektonSeries() ([]series.Series, error) {
 	names, err := series.All(repo)
 	if err != nil {
@@ -33,8 +33,8 @@ func tektonSeries() ([]series.Series, error) {
 	return all, nil
 }
 
-// tektonRoundTrip checks for each series of Tekton that its tree gives back its files, and that
-// git am of its export onto a pristine tag gives the tree.
+// tektonRoundTrip checks for each series of Tekton that its tree converts to the same patch files,
+// and that git am of its export onto a pristine tag gives the tree.
 func tektonRoundTrip(c *check) error {
 	all, err := tektonSeries()
 	if err == nil && len(all) == 0 {
@@ -53,7 +53,7 @@ func tektonRoundTrip(c *check) error {
 	return err
 }
 
-// verifyTekton notes in row how far a series of Tekton got, and returns why it got no further.
+// verifyTekton records in row how far a series of Tekton got, and returns the error that stopped it.
 func (c *check) verifyTekton(s series.Series, row *verified) error {
 	c.step.Now("assembling the tree")
 	t, err := source.Assemble(c.ctx, repo, s, source.Options{}, nil)

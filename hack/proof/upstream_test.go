@@ -8,10 +8,9 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// acceptedUpstream holds the pods of test/corpus against the first upstream release that
-// has the field: every pod that this branch accepts must be valid there too, so that a
-// cluster can move on. That release is in a module of its own; the suite does the same on
-// this branch's API server.
+// acceptedUpstream validates the pods of test/corpus with the first upstream release that has the
+// field: every pod that this branch accepts must be valid there, so that clusters can upgrade. That
+// release is in a module of its own. The suite does the same on this branch's API server.
 func acceptedUpstream(c *check) error {
 	return c.countGoTest(filepath.Join(repo.Root, "test", "upstream", "v1.34"), []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}, "./...")
 }
@@ -23,8 +22,8 @@ func upstreamTests(c *check) error {
 	return err
 }
 
-// touchedTests runs the tests of the packages in which t differs from its release. Those that
-// fail on the stock release as well are skipped.
+// touchedTests runs the tests of the packages in which t differs from its release. Tests that also
+// fail on the stock release count as skipped.
 func (c *check) touchedTests(t *source.Tree) ([]junit.Case, error) {
 	files, err := t.Changed(c.ctx)
 	if err != nil {
@@ -42,9 +41,9 @@ func (c *check) touchedTests(t *source.Tree) ([]junit.Case, error) {
 	if err != nil {
 		return cases, fmt.Errorf("comparing with the stock release: %w", err)
 	}
-	ended, err := c.again(stock.Dir, cases)
+	onStock, err := c.rerun(stock.Dir, cases)
 	for i, test := range cases {
-		if failed(test) && failed(ended[[2]string{test.ClassName, test.Name}]) {
+		if failed(test) && failed(onStock[[2]string{test.ClassName, test.Name}]) {
 			cases[i] = junit.Case{ClassName: test.ClassName, Name: test.Name, Skipped: &junit.Message{Message: "fails on the stock release too, on this host"}}
 		}
 	}

@@ -37,7 +37,7 @@ func TestFileKeys(t *testing.T) {
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.LabelFilter = "FeatureGate:EnvFiles"
 	ginkgo.ReportAfterSuite("write the results", func(r ginkgo.Report) {
-		// Those of other features are none of these results.
+		// Leave out the specs of other features.
 		r.SpecReports = slices.DeleteFunc(r.SpecReports, func(spec types.SpecReport) bool { return spec.State == types.SpecStateSkipped })
 		framework.ExpectNoError(reporters.GenerateJUnitReportWithConfig(r, *results, reporters.JunitReportConfig{OmitSuiteSetupNodes: true}))
 	})
