@@ -121,18 +121,22 @@ func treeAsItIs(ctx context.Context) (*source.Tree, error) {
 }
 
 // targets lists the fuzz targets of packages. It compiles the packages' tests.
-func (m module) targets(ctx context.Context, packages ...string) (targets []fuzzTarget, err error) {
+func (m module) targets(ctx context.Context, packages ...string) ([]fuzzTarget, error) {
 	out, err := run.Command(ctx, "go", append([]string{"test", "-json", "-list=^Fuzz"}, packages...)...).Dir(m.dir).Env(m.env...).Output()
-	for events := json.NewDecoder(strings.NewReader(out)); err == nil; {
+	if err != nil {
+		return nil, err
+	}
+	var targets []fuzzTarget
+	for line := range strings.Lines(out) {
 		var event struct{ Package, Output string }
-		if err = events.Decode(&event); err == nil && strings.HasPrefix(event.Output, "Fuzz") {
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(event.Output, "Fuzz") {
 			targets = append(targets, fuzzTarget{m, event.Package, strings.TrimSpace(event.Output)})
 		}
 	}
-	if err == io.EOF {
-		err = nil
-	}
-	return targets, err
+	return targets, nil
 }
 
 var fuzzDeclaration = regexp.MustCompile(`(?m)^func Fuzz\w*\(`)

@@ -39,7 +39,7 @@ func oldClient(c *check) error {
 		"-kubeconfig="+gatesOn.value.Kubeconfig(), "-etcd="+url, "-etcd-pki="+pki)
 }
 
-// etcdOf returns the URL of a cluster's etcd and the directory, in dir, with the certificates for it.
+// etcdOf returns the URL of a cluster's etcd, and the directory in dir with its certificates.
 func etcdOf(ctx context.Context, c *cluster.Cluster, dir string) (url, pki string, err error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
