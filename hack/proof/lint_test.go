@@ -18,7 +18,11 @@ func lint(c *check) error {
 		if err != nil {
 			return err
 		}
-		return c.printsNothing("gofmt -w would change", "gofmt", append([]string{"-l", "--"}, files...)...)
+		out, err := c.command("gofmt", append([]string{"-l", "--"}, files...)...).Output()
+		if err == nil && out != "" {
+			err = fmt.Errorf("gofmt -w would change:\n%s", out)
+		}
+		return err
 	})
 	for _, command := range []string{"go mod tidy -diff", "go vet ./...", "go tool staticcheck ./..."} {
 		c.part(command, func() error {
@@ -41,14 +45,6 @@ func lint(c *check) error {
 // command prepares a command that runs in the repository, with its output in the check's log.
 func (c *check) command(name string, args ...string) *run.Cmd {
 	return run.Command(c.ctx, name, args...).Dir(repo.Root).Log(c.step.Log())
-}
-
-func (c *check) printsNothing(what, name string, args ...string) error {
-	out, err := c.command(name, args...).Output()
-	if err == nil && out != "" {
-		err = fmt.Errorf("%s:\n%s", what, out)
-	}
-	return err
 }
 
 // tracked lists the files of the repository that git knows or would add.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/junit"
@@ -215,7 +217,14 @@ func downLeavesNothing(c *check) error {
 		if _, err := os.Stat(kubeconfig); err == nil {
 			return fmt.Errorf("the kubeconfig is left: %s", kubeconfig)
 		}
-		return noContext(name)
+		config, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+		if err != nil {
+			return err
+		}
+		if _, ok := config.Contexts[name]; ok {
+			return fmt.Errorf("the kubeconfig still has the context %s", name)
+		}
+		return nil
 	})
 	c.part("no network", func() error {
 		ids, err := docker(c.ctx, "network", "ls", "--quiet", "--filter", "name=^"+name+"$").Output()
