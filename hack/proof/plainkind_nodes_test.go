@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/nodeimage"
+	"podenv.dev/hack/internal/poll"
 )
 
 func (k *kindProof) size() (string, error) {
@@ -115,7 +117,7 @@ func (k *kindProof) restart() (saw string, err error) {
 	if err := k.docker("restart", k.node("worker"), k.node("control-plane")).Run(); err != nil {
 		return "", err
 	}
-	err = eventually(k.ctx, requestTimeout, func() error {
+	err = poll.Until(k.ctx, requestTimeout, func(context.Context) error {
 		saw, err = k.podToPod()
 		return err
 	})

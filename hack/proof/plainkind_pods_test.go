@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"podenv.dev/hack/internal/poll"
 )
 
 // kindPods are a server on one node and a client on the other. The server returns the address of
@@ -70,7 +73,7 @@ spec:
 func (k *kindProof) podToPod() (string, error) {
 	// A pod needs the service account of its namespace, which is created a moment after the
 	// namespace.
-	err := eventually(k.ctx, requestTimeout, func() error {
+	err := poll.Until(k.ctx, requestTimeout, func(context.Context) error {
 		return k.kubectl("apply", "--filename=-").Stdin(strings.NewReader(kindPods)).Run()
 	})
 	if err != nil {

@@ -28,8 +28,6 @@ const (
 	readyTimeout = 4 * time.Minute
 	// requestTimeout limits a request to a node or a pod.
 	requestTimeout = 2 * time.Minute
-	// probeInterval is how often it is looked whether something is so by now.
-	probeInterval = 500 * time.Millisecond
 )
 
 // kindConfig is the configuration of a cluster without anything of podenv.
@@ -124,23 +122,4 @@ func (k *kindProof) delete() error {
 		err = fmt.Errorf("containers %s are left", strings.Fields(left))
 	}
 	return errors.Join(err, k.engine.Docker(clean, "network", "rm", kindNetwork).Run())
-}
-
-// eventually calls f until it returns nil, and returns its last error after timeout.
-func eventually(ctx context.Context, timeout time.Duration, f func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(probeInterval)
-	defer tick.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not within %v: %w", timeout, err)
-		case <-tick.C:
-		}
-	}
 }
