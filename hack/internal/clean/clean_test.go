@@ -11,6 +11,7 @@ import (
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // repository has the series v1.33 and nothing else.
@@ -19,15 +20,8 @@ func repository(t *testing.T) layout.Layout {
 	l := layout.Layout{Root: t.TempDir()}
 	t.Setenv("GOCACHE", t.TempDir())
 	t.Setenv("GOMODCACHE", t.TempDir())
-	write(t, filepath.Join(l.Patches("v1.33"), "go.mod"), "module podenv.dev/patches/v1.33\n\nrequire k8s.io/kubernetes v1.33.13\n")
+	testutil.WriteFile(t, filepath.Join(l.Patches("v1.33"), "go.mod"), "module podenv.dev/patches/v1.33\n\nrequire k8s.io/kubernetes v1.33.13\n")
 	return l
-}
-
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // list returns the items by name, which is relative to the repository for a path.
@@ -54,7 +48,7 @@ func (i Item) want(t *testing.T, action, why string) {
 func TestBuildsGoWithTheirSeries(t *testing.T) {
 	l := repository(t)
 	for _, name := range []string{"v1.33", "v1.33-stock", "v1.20", "v1.20-stock"} {
-		write(t, filepath.Join(l.Build(name), "bin", "kubelet"), strings.Repeat("x", 5000))
+		testutil.WriteFile(t, filepath.Join(l.Build(name), "bin", "kubelet"), strings.Repeat("x", 5000))
 	}
 	items := list(t, l, nil, Options{})
 	items["_output/build/v1.33"].want(t, Keep, "of series v1.33")
@@ -76,7 +70,7 @@ func TestBuildsGoWithTheirSeries(t *testing.T) {
 func TestTreesWithEditsStay(t *testing.T) {
 	l := repository(t)
 	// One that podenv did not make may be all that somebody has.
-	write(t, filepath.Join(l.Tree("v1.19"), "main.go"), "package main")
+	testutil.WriteFile(t, filepath.Join(l.Tree("v1.19"), "main.go"), "package main")
 	if err := os.MkdirAll(l.Tree("v1.20"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +93,12 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 		"rootfs/lock":          {day(30), day(30)},
 	} {
 		file := filepath.Join(l.Output(), "cache", name)
-		write(t, file, "x")
+		testutil.WriteFile(t, file, "x")
 		if err := os.Chtimes(file, at.read, at.written); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(l.Output(), "rebase", "v1.34", "edit"), "x")
+	testutil.WriteFile(t, filepath.Join(l.Output(), "rebase", "v1.34", "edit"), "x")
 	if err := os.Chtimes(filepath.Join(l.Output(), "rebase", "v1.34", "edit"), day(30), day(30)); err != nil {
 		t.Fatal(err)
 	}
@@ -152,10 +146,7 @@ esac
 
 func TestImages(t *testing.T) {
 	l, bin := repository(t), t.TempDir()
-	write(t, filepath.Join(bin, "docker"), docker)
-	if err := os.Chmod(filepath.Join(bin, "docker"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testutil.WriteFile(t, filepath.Join(bin, "docker"), docker)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("CALLS", filepath.Join(bin, "calls"))
 	items := list(t, l, &engine.Engine{}, Options{})
@@ -184,7 +175,7 @@ func TestGoCacheIsEmptiedOnRequestOnly(t *testing.T) {
 	l, cache := repository(t), t.TempDir()
 	t.Setenv("GOCACHE", cache)
 	for _, o := range []Options{{}, {GoCache: true}} {
-		write(t, filepath.Join(cache, "00", "0000-d"), "x")
+		testutil.WriteFile(t, filepath.Join(cache, "00", "0000-d"), "x")
 		items, err := List(t.Context(), l, nil, o)
 		if err != nil {
 			t.Fatal(err)

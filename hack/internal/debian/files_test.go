@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // entry is one of a tar; without a type it is a regular file with that content.
@@ -56,7 +57,7 @@ func rootfsTar(t *testing.T, more ...entry) string {
 
 func TestFilesAreThoseThatDpkgListsForThePackages(t *testing.T) {
 	f, l := newMirror(t, "1")
-	write(t, filepath.Join(f.dir, "rootfs.tar"), rootfsTar(t))
+	testutil.WriteFile(t, filepath.Join(f.dir, "rootfs.tar"), rootfsTar(t))
 	got, err := Files(t.Context(), l, nil, "tool", "libtool")
 	if err != nil {
 		t.Fatal(err)
@@ -88,10 +89,10 @@ func TestFilesSayWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, l := newMirror(t, "1")
-			write(t, filepath.Join(f.dir, "rootfs.tar"), tc.tar)
+			testutil.WriteFile(t, filepath.Join(f.dir, "rootfs.tar"), tc.tar)
 			_, err := Files(t.Context(), l, nil, tc.packages...)
-			checkError(t, err, tc.wantErr)
-			checkError(t, err, "reading "+l.Cache("rootfs"))
+			testutil.CheckError(t, err, tc.wantErr)
+			testutil.CheckError(t, err, "reading "+l.Cache("rootfs"))
 		})
 	}
 }

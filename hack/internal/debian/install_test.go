@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/testutil"
 )
 
 // fake is a host whose commands are shell scripts in a folder that is all of PATH. Files
@@ -30,29 +32,22 @@ func newFake(t *testing.T) *fake {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", path))
+		testutil.WriteFile(t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", path))
 	}
 	t.Setenv("PATH", filepath.Join(f.dir, "bin"))
 	return f
 }
 
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // script makes a command that notes its command line and goes on with body.
 func (f *fake) script(name, body string) {
 	f.t.Helper()
-	write(f.t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nF=%s\necho %s \"$@\" >> $F/calls\n%s\n", f.dir, name, body))
+	testutil.WriteFile(f.t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nF=%s\necho %s \"$@\" >> $F/calls\n%s\n", f.dir, name, body))
 }
 
 // debian adds dpkg-query, which knows the packages installed, and apt-get, whose
 // install does body.
 func (f *fake) debian(installed, body string) {
-	write(f.t, filepath.Join(f.dir, "installed"), strings.ReplaceAll(installed, ", ", "\n")+"\n")
+	testutil.WriteFile(f.t, filepath.Join(f.dir, "installed"), strings.ReplaceAll(installed, ", ", "\n")+"\n")
 	f.script("dpkg-query", `cat $F/installed; exit 1`) // 1: it does not know all
 	f.script("apt-get", "case \"$*\" in *update*) touch $F/updated; exit 0;; esac\n"+body)
 }

@@ -11,6 +11,7 @@ import (
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // lockText is a lock file with every requested package, and more.
@@ -29,21 +30,21 @@ func TestReadPins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "packages.lock")
-			write(t, file, tc.text)
+			testutil.WriteFile(t, file, tc.text)
 			_, err := readPins(file, requested)
-			checkError(t, err, tc.wantErr)
+			testutil.CheckError(t, err, tc.wantErr)
 		})
 	}
 }
 
 func TestPinsAreReadAsTheyAreWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "packages.lock")
-	write(t, file, lockText("zlib1g=1:1.2.13.dfsg-1"))
+	testutil.WriteFile(t, file, lockText("zlib1g=1:1.2.13.dfsg-1"))
 	want, err := readPins(file, requested)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, file, want.String())
+	testutil.WriteFile(t, file, want.String())
 	got, err := readPins(file, requested)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestCompareSaysWhatMovedAndWhatToDo(t *testing.T) {
 		t.Fatalf("got %v, want ErrPackagesMoved", err)
 	}
 	for _, want := range []string{"b=1 (mirror has 2)", "c=1 (no longer installed)", "d=3 (not pinned)", refreshCommand} {
-		checkError(t, err, want)
+		testutil.CheckError(t, err, want)
 	}
 }
 
@@ -75,7 +76,7 @@ func TestExplainAptNamesTheVersionsThatAreGone(t *testing.T) {
 	if !errors.Is(err, ErrPackagesMoved) {
 		t.Fatalf("got %v, want ErrPackagesMoved", err)
 	}
-	checkError(t, err, "containerd=1.6.20, systemd=252.1")
+	testutil.CheckError(t, err, "containerd=1.6.20, systemd=252.1")
 	if err := explainApt(&run.Error{Err: errors.New("exit status 100"), Tail: "E: Failed to fetch"}); errors.Is(err, ErrPackagesMoved) {
 		t.Errorf("a mirror out of reach was taken for a missing version: %v", err)
 	}
@@ -97,29 +98,16 @@ func TestRepositoryPinsPackagesForAmd64(t *testing.T) {
 
 func TestPinnedKnowsOnlyThePackagesAskedFor(t *testing.T) {
 	l := layout.Layout{Root: t.TempDir()}
-	write(t, lockFile(l), "libc6=1\nipset=2\nzlib1g=3\n")
+	testutil.WriteFile(t, lockFile(l), "libc6=1\nipset=2\nzlib1g=3\n")
 	got, err := Pinned(l, "ipset", "libc6")
 	if want := []string{"ipset=2", "libc6=1"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("Pinned = %v, %v; want %v", got, err, want)
 	}
 	_, err = Pinned(l, "ipset", "kmod")
-	checkError(t, err, "package kmod is not pinned: run `"+refreshCommand)
+	testutil.CheckError(t, err, "package kmod is not pinned: run `"+refreshCommand)
 }
 
 func TestReadPinsSaysHowToWriteAMissingOne(t *testing.T) {
 	_, err := readPins(filepath.Join(t.TempDir(), "packages-riscv64.lock"), nil)
-	checkError(t, err, refreshCommand)
-}
-
-// checkError fails unless err's text has want in it; an empty want is no error.
-func checkError(t testing.TB, err error, want string) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("unexpected error: %v", err)
-	case want != "" && err == nil:
-		t.Errorf("no error, want one with %q", want)
-	case err != nil && !strings.Contains(err.Error(), want):
-		t.Errorf("error %q, want one with %q", err, want)
-	}
+	testutil.CheckError(t, err, refreshCommand)
 }

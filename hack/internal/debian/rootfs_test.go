@@ -17,6 +17,7 @@ import (
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // dpkgStatus is dpkg's record of a root file system in which every requested package has
@@ -49,11 +50,11 @@ for arg; do
 	esac
 done
 if [ -e $F/says ]; then cat $F/says >&2; exit 25; fi`)
-	write(t, filepath.Join(f.dir, "installed"), "mmdebstrap installed\n")
-	write(t, filepath.Join(f.dir, "status"), dpkgStatus(version))
-	write(t, filepath.Join(f.dir, "rootfs.tar"), "a root file system")
+	testutil.WriteFile(t, filepath.Join(f.dir, "installed"), "mmdebstrap installed\n")
+	testutil.WriteFile(t, filepath.Join(f.dir, "status"), dpkgStatus(version))
+	testutil.WriteFile(t, filepath.Join(f.dir, "rootfs.tar"), "a root file system")
 	l := layout.Layout{Root: t.TempDir()}
-	write(t, lockFile(l), lockText())
+	testutil.WriteFile(t, lockFile(l), lockText())
 	return f, l
 }
 
@@ -119,11 +120,11 @@ func TestRootFSLeavesNothingHalfMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, l := newMirror(t, tc.version)
 			if tc.says != "" {
-				write(t, filepath.Join(f.dir, "says"), tc.says)
+				testutil.WriteFile(t, filepath.Join(f.dir, "says"), tc.says)
 			}
-			write(t, filepath.Join(l.Cache("rootfs"), "new", "rootfs.tar"), "what a killed process left")
+			testutil.WriteFile(t, filepath.Join(l.Cache("rootfs"), "new", "rootfs.tar"), "what a killed process left")
 			_, err := RootFS(t.Context(), l, nil)
-			checkError(t, err, tc.wantErr)
+			testutil.CheckError(t, err, tc.wantErr)
 			if errors.Is(err, ErrPackagesMoved) != tc.moved {
 				t.Errorf("error is ErrPackagesMoved: %v, want %v: %v", !tc.moved, tc.moved, err)
 			}
@@ -135,7 +136,7 @@ func TestRootFSLeavesNothingHalfMade(t *testing.T) {
 func TestRootFSInstallsMmdebstrap(t *testing.T) {
 	f, l := newMirror(t, "1")
 	f.script("sudo", `shift; exec "$@"`)
-	write(t, filepath.Join(f.dir, "installed"), "")
+	testutil.WriteFile(t, filepath.Join(f.dir, "installed"), "")
 	if _, err := RootFS(t.Context(), l, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestMachineWithoutAMirrorOfTheSuiteIsToldSo(t *testing.T) {
 	f, l := newMirror(t, "1")
 	f.script("apt-get", "")
 	_, err := RootFS(t.Context(), l, nil)
-	checkError(t, err, "this machine's apt has no mirror of Debian "+suite)
+	testutil.CheckError(t, err, "this machine's apt has no mirror of Debian "+suite)
 	if !slices.ContainsFunc(f.calls(), func(c string) bool { return strings.HasSuffix(c, " update") }) {
 		t.Errorf("apt's lists were not read before giving up: %v", f.calls())
 	}

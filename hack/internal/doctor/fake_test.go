@@ -1,10 +1,11 @@
 package doctor
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/testutil"
 )
 
 // files writes files of a machine that is not this one, by path, and returns the
@@ -13,13 +14,7 @@ func files(t testing.TB, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range content {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testutil.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	return dir
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"podenv.dev/hack/internal/testutil"
 )
 
 func TestDelegate(t *testing.T) {
@@ -30,13 +32,7 @@ func TestDelegate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			for file, text := range test.files {
-				path := filepath.Join(root, file)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testutil.WriteFile(t, filepath.Join(root, file), text)
 			}
 			if err := delegate(root); err != nil {
 				t.Fatal(err)

@@ -20,7 +20,7 @@ func TestEnsureMakesTheEngineServe(t *testing.T) {
 		calls   []string // of dockerd, systemctl and sudo
 	}{
 		"which serves already": {
-			host: func(f *fake) { f.write("serves", "", 0o644) },
+			host: func(f *fake) { f.write("serves", "") },
 		},
 		"by starting dockerd without flags on a host with all capabilities": {
 			host: func(*fake) {}, started: true,
@@ -34,7 +34,7 @@ func TestEnsureMakesTheEngineServe(t *testing.T) {
 			host: func(f *fake) {
 				f.bound()
 				f.link("go")
-				f.write("daemon.json", `{"default-runtime": "podenv", "runtimes": {"podenv": {"path": "/x"}}}`, 0o644)
+				f.write("daemon.json", `{"default-runtime": "podenv", "runtimes": {"podenv": {"path": "/x"}}}`)
 			},
 			started: true,
 			calls:   []string{"dockerd"},
@@ -43,7 +43,7 @@ func TestEnsureMakesTheEngineServe(t *testing.T) {
 			host: func(f *fake) {
 				f.bound()
 				f.link("go")
-				f.write("daemon.json", `{"data-root": "/data"}`, 0o644)
+				f.write("daemon.json", `{"data-root": "/data"}`)
 			},
 			started: true,
 			calls:   []string{"dockerd --add-runtime podenv=STATE/podenv-oci-runtime --default-runtime podenv"},
@@ -70,7 +70,7 @@ test -e $F/asked2 && { echo '{"ServerVersion":"20.10.24"}'; exit 0; }
 test -e $F/asked1 && touch $F/asked2
 touch $F/asked1
 echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
-				f.write("run/docker.pid", f.process("dockerd"), 0o644)
+				f.write("run/docker.pid", f.process("dockerd"))
 			},
 			started: true,
 		},
@@ -115,7 +115,7 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 			kind: ErrNoEngine, said: []string{"/run/user/1000/docker.sock", "docker context use default"},
 		},
 		"the user may not talk to the daemon": {
-			host: func(f *fake) { f.write("denied", "", 0o644) },
+			host: func(f *fake) { f.write("denied", "") },
 			kind: ErrNoEngine, said: []string{"permission denied", "usermod -aG docker"},
 		},
 		"the docker command is something else": {
@@ -151,7 +151,7 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 		},
 		"another dockerd never serves": {
 			host: func(f *fake) {
-				f.write("run/docker.pid", f.process("dockerd"), 0o644)
+				f.write("run/docker.pid", f.process("dockerd"))
 				f.startTimeout = 300 * time.Millisecond
 			},
 			kind: ErrNoEngine, said: []string{"does not serve after 300ms", "stop it"},
@@ -160,12 +160,12 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 			host: func(f *fake) {
 				f.bound()
 				f.link("go")
-				f.write("daemon.json", `{"runtimes": {"nvidia": {"path": "/nvidia"}}}`, 0o644)
+				f.write("daemon.json", `{"runtimes": {"nvidia": {"path": "/nvidia"}}}`)
 			},
 			kind: ErrPrivileged, said: []string{"CAP_SYS_RESOURCE", `"default-runtime": "podenv"`},
 		},
 		"daemon.json is not JSON": {
-			host: func(f *fake) { f.bound(); f.link("go"); f.write("daemon.json", `{`, 0o644) },
+			host: func(f *fake) { f.bound(); f.link("go"); f.write("daemon.json", `{`) },
 			kind: ErrNoEngine, said: []string{"daemon.json", "correct it"},
 		},
 	} {
@@ -192,7 +192,7 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 func TestEnsureStartsNoDaemonWhereAnotherIsMeant(t *testing.T) {
 	for name, meant := range map[string]func(*fake){
 		"by DOCKER_HOST":         func(f *fake) { f.t.(*testing.T).Setenv("DOCKER_HOST", "unix:///nowhere") },
-		"by a socket of others":  func(f *fake) { f.write("denied", "", 0o644) },
+		"by a socket of others":  func(f *fake) { f.write("denied", "") },
 		"and this is not root's": func(f *fake) { f.uid = 1000 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestRuntimeThatWasDeletedIsRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			f.link("go")
-			f.write("run/docker.pid", f.process("dockerd"), 0o644)
+			f.write("run/docker.pid", f.process("dockerd"))
 			path := filepath.Join(f.dir, "gone", "runtime")
 			if err := f.restoreRuntime(t.Context(), theRepository, parseInfo(t, strings.ReplaceAll(test.info, "PATH", path))); err != nil {
 				t.Fatal(err)

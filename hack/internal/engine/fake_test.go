@@ -12,6 +12,7 @@ import (
 
 	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // fake is a host whose commands are shell scripts in the folder bin, which is all of
@@ -63,7 +64,7 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 // through which a test could write.
 func (f *fake) link(name string) {
 	f.t.Helper()
-	f.write("bin/"+name, fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", f.real(name)), 0o755)
+	f.write("bin/"+name, fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", f.real(name)))
 }
 
 // real is the path of a command of the real host.
@@ -82,14 +83,12 @@ func (f *fake) real(name string) string {
 // script makes a command that notes its command line and goes on with body.
 func (f *fake) script(name, body string) {
 	f.t.Helper()
-	f.write("bin/"+name, fmt.Sprintf("#!/bin/sh\nF=%s\necho %s \"$@\" >> $F/calls\n%s\n", f.dir, name, body), 0o755)
+	f.write("bin/"+name, fmt.Sprintf("#!/bin/sh\nF=%s\necho %s \"$@\" >> $F/calls\n%s\n", f.dir, name, body))
 }
 
-func (f *fake) write(name, text string, mode os.FileMode) {
+func (f *fake) write(name, text string) {
 	f.t.Helper()
-	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), mode); err != nil {
-		f.t.Fatal(err)
-	}
+	testutil.WriteFile(f.t, filepath.Join(f.dir, name), text)
 }
 
 func (f *fake) remove(name string) {

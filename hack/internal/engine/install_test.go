@@ -28,7 +28,7 @@ func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
 			f := newFake(t)
 			f.link("mv")
 			for _, command := range []string{"docker", "dockerd"} {
-				f.write(command, "#!/bin/sh\n", 0o755)
+				f.write(command, "#!/bin/sh\n")
 				f.remove("bin/" + command)
 			}
 			body := `case "$*" in *docker-cli*) mv $F/docker $F/bin/docker;; *docker.io*) mv $F/dockerd $F/bin/dockerd;; esac`

@@ -14,6 +14,7 @@ import (
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/remedy"
+	"podenv.dev/hack/internal/testutil"
 )
 
 func parseInfo(t testing.TB, text string) Info {
@@ -91,18 +92,8 @@ func repositoryWithProbe(t testing.TB) layout.Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(l.Root, "hack/internal/engine/probe")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for path, data := range map[string][]byte{
-		filepath.Join(dir, "main.go"):   source,
-		filepath.Join(l.Root, "go.mod"): []byte("module podenv.dev\n\ngo 1.25\n"),
-	} {
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testutil.WriteFile(t, filepath.Join(l.Root, "hack/internal/engine/probe/main.go"), string(source))
+	testutil.WriteFile(t, filepath.Join(l.Root, "go.mod"), "module podenv.dev\n\ngo 1.25\n")
 	return l
 }
 

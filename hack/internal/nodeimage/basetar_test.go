@@ -13,6 +13,7 @@ import (
 
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/image/imagetest"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // smallRoot is a small root file system, in the order in which mmdebstrap writes it.
@@ -142,7 +143,7 @@ func TestWriteBaseRefusesARootFileSystemThatIsNotWhatItKnows(t *testing.T) {
 		"cut off":                     {rootfsTar(t, smallRoot, image.Epoch)[:3300], "reading the root file system"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil), tc.wantErr)
+			testutil.CheckError(t, writeBase(io.Discard, bytes.NewReader(tc.raw), nil), tc.wantErr)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package nodeimage
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,19 +8,17 @@ import (
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/testutil"
 )
 
 func TestCheckImagesNamesWhatKubeadmMisses(t *testing.T) {
 	dir := t.TempDir()
 	kubeadm := filepath.Join(dir, "kubeadm")
-	writeFile(t, kubeadm, `#!/bin/sh
+	testutil.WriteFile(t, kubeadm, `#!/bin/sh
 [ "$*" = "config images list --kubernetes-version v1.33.13+podenv.2" ] || exit 1
 echo registry.k8s.io/pause:3.10
 echo registry.k8s.io/etcd:3.5.24-0
 `)
-	if err := os.Chmod(kubeadm, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	r := &build.Result{Version: "v1.33.13+podenv.2", Binaries: map[string]string{"kubeadm": kubeadm}}
 	archive := func(ref string) string {
 		out := filepath.Join(dir, strings.NewReplacer("/", "-", ":", "-").Replace(ref)+".tar")
@@ -33,21 +30,21 @@ echo registry.k8s.io/etcd:3.5.24-0
 	}
 	archives := []string{archive("registry.k8s.io/pause:3.10")}
 	err := checkImages(t.Context(), r, archives)
-	checkError(t, err, "asks for registry.k8s.io/etcd:3.5.24-0, which was not built; built are registry.k8s.io/pause:3.10")
+	testutil.CheckError(t, err, "asks for registry.k8s.io/etcd:3.5.24-0, which was not built; built are registry.k8s.io/pause:3.10")
 	archives = append(archives, archive("registry.k8s.io/etcd:3.5.24-0"))
-	checkError(t, checkImages(t.Context(), r, archives), "")
+	testutil.CheckError(t, checkImages(t.Context(), r, archives), "")
 }
 
 func TestNodeFilesWantsTheBinariesOfANode(t *testing.T) {
 	tree := t.TempDir()
-	writeFile(t, filepath.Join(tree, kubeadmConstants), `package constants
+	testutil.WriteFile(t, filepath.Join(tree, kubeadmConstants), `package constants
 const DefaultEtcdVersion = "3.5.24-0"
 const CoreDNSVersion = "v1.12.0"
 const PauseVersion = "3.9"
 `)
 	r := &build.Result{Version: "v1.33.13", Tree: &source.Tree{Dir: tree}, Binaries: map[string]string{"kubeadm": "/k", "kubectl": "/k"}}
 	_, err := nodeFiles(r)
-	checkError(t, err, "kubelet is missing: build all components first")
+	testutil.CheckError(t, err, "kubelet is missing: build all components first")
 	r.Binaries["kubelet"] = "/k"
 	files, err := nodeFiles(r)
 	if err != nil {
@@ -70,8 +67,8 @@ const PauseVersion = "3.9"
 func TestReferenceChangesWithAnythingThatGoesIn(t *testing.T) {
 	dir := t.TempDir()
 	bin, archive := filepath.Join(dir, "kubelet"), filepath.Join(dir, "pause.tar")
-	writeFile(t, bin, "1")
-	writeFile(t, archive, "1")
+	testutil.WriteFile(t, bin, "1")
+	testutil.WriteFile(t, archive, "1")
 	refer := func(base, version, data string) string {
 		t.Helper()
 		ref, err := reference(base, version, []image.File{{Path: "/usr/bin/kubelet", Source: bin}, {Path: "/kind/version", Data: []byte(data)}}, []string{archive})
@@ -98,8 +95,8 @@ func TestReferenceChangesWithAnythingThatGoesIn(t *testing.T) {
 	changed("base image", refer("other", "v1.33.13+podenv.2", "a"))
 	changed("version", refer("base", "v1.33.13", "a"))
 	changed("files", refer("base", "v1.33.13+podenv.2", "b"))
-	writeFile(t, bin, "2")
+	testutil.WriteFile(t, bin, "2")
 	changed("binaries", refer("base", "v1.33.13+podenv.2", "a"))
-	writeFile(t, archive, "2")
+	testutil.WriteFile(t, archive, "2")
 	changed("images", refer("base", "v1.33.13+podenv.2", "a"))
 }

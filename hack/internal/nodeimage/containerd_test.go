@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/testutil"
 )
 
 func TestContainerdConfig(t *testing.T) {
@@ -80,7 +81,7 @@ func TestContainerdSpecAddsKindsHook(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err = containerdSpec([]byte(`{"ociVersion":"1.0.2"}`))
-	checkError(t, err, "no process")
+	testutil.CheckError(t, err, "no process")
 }
 
 func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
@@ -99,7 +100,7 @@ func TestOOMScoresAreRestrictedOnlyWhereTheHostIsBounded(t *testing.T) {
 				"proc/1/uid_map":             tc.uidMap,
 				"etc/containerd/config.toml": string(config),
 			} {
-				writeFile(t, filepath.Join(root, path), text)
+				testutil.WriteFile(t, filepath.Join(root, path), text)
 			}
 			// Twice: a node that starts again on another host must find out again.
 			for range 2 {
@@ -124,17 +125,17 @@ func TestContainerdAndKubeletLearnTheVersionOfCgroups(t *testing.T) {
 			root := t.TempDir()
 			containerd, kubelet := filepath.Join(root, containerdConfigFile), filepath.Join(root, "var/lib/kubelet/config.yaml")
 			config := string(containerdConfig(defaultPause))
-			writeFile(t, containerd, config)
+			testutil.WriteFile(t, containerd, config)
 			// The node starts on the other kind of host first, and must find out again.
 			for i, v2 := range []bool{!cgroupV2, cgroupV2} {
 				controllers := filepath.Join(root, "sys/fs/cgroup/cgroup.controllers")
 				if v2 {
-					writeFile(t, controllers, "cpu\n")
+					testutil.WriteFile(t, controllers, "cpu\n")
 				} else if err := os.RemoveAll(controllers); err != nil {
 					t.Fatal(err)
 				}
 				if i == 1 { // containerd starts before kubeadm has written the file
-					writeFile(t, kubelet, "cgroupDriver: systemd\ncgroupRoot: /kubelet\nfailCgroupV1: true\n")
+					testutil.WriteFile(t, kubelet, "cgroupDriver: systemd\ncgroupRoot: /kubelet\nfailCgroupV1: true\n")
 				}
 				if out, err := exec.Command("sh", "files/kind/bin/cgroup-version.sh", root).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)
@@ -154,16 +155,6 @@ func TestContainerdAndKubeletLearnTheVersionOfCgroups(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func writeFile(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/image/imagetest"
+	"podenv.dev/hack/internal/poll"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // docker is a fake that has the images that it was given by load.
@@ -33,7 +34,7 @@ func TestBaseIsLoadedOnce(t *testing.T) {
 		"mmdebstrap": `for arg; do case $arg in */rootfs.tar) cp "$FAKE/rootfs.tar" "$arg" ;; esac; done`,
 		"dpkg-query": `case "$*" in *--admindir=*) cat ` + filepath.Join(l.Root, packagesLock) + ` ;; *) echo mmdebstrap installed ;; esac`,
 	})
-	writeFile(t, filepath.Join(dir, "rootfs.tar"), string(rootfsTar(t, smallRoot, image.Epoch)))
+	testutil.WriteFile(t, filepath.Join(dir, "rootfs.tar"), string(rootfsTar(t, smallRoot, image.Epoch)))
 	var refs []string
 	for range 2 {
 		ref, err := Base(t.Context(), l, &engine.Engine{}, nil)
@@ -81,7 +82,7 @@ func TestAssembleLeavesNoContainer(t *testing.T) {
 			_, calls := fakeCommands(t, map[string]string{"docker": `if [ "$1" = ` + tc.fails + ` ]; then exit 1; fi
 case "$1" in cp | exec) cat >/dev/null ;; esac`})
 			err := assemble(t.Context(), &engine.Engine{}, "podenv/node-base:b", "podenv/node:v1-h", "v1", []image.File{{Path: "/kind/version", Data: []byte("v1")}}, nil, nil)
-			checkError(t, err, tc.wantErr)
+			testutil.CheckError(t, err, tc.wantErr)
 			all := calls()
 			if last := all[len(all)-1]; last != "docker rm --force --volumes podenv-node-image-v1-h" {
 				t.Errorf("the last command is %q, want the container removed", last)
@@ -98,16 +99,16 @@ func TestAssembleRemovesItsContainerAfterCtrlC(t *testing.T) {
 	go func() {
 		done <- assemble(ctx, &engine.Engine{}, "podenv/node-base:b", "podenv/node:v1-h", "v1", nil, nil, nil)
 	}()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := poll.Until(t.Context(), time.Minute, func(context.Context) error {
 		_, err := os.Stat(filepath.Join(dir, "runs"))
-		return err == nil, nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		checkError(t, err, "signal: terminated")
+		testutil.CheckError(t, err, "signal: terminated")
 	}
 	all := calls()
 	if last := all[len(all)-1]; last != "docker rm --force --volumes podenv-node-image-v1-h" {

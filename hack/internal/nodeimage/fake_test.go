@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // fakeCommands puts shell scripts first in PATH, under the names that they have in
@@ -18,10 +19,7 @@ func fakeCommands(t testing.TB, scripts map[string]string) (dir string, calls fu
 	dir = t.TempDir()
 	for name, script := range scripts {
 		text := "#!/bin/sh\nset -eu\nFAKE=" + dir + "\necho " + name + ` "$@" >>"$FAKE/calls"` + "\n" + script
-		writeFile(t, filepath.Join(dir, "bin", name), text)
-		if err := os.Chmod(filepath.Join(dir, "bin", name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testutil.WriteFile(t, filepath.Join(dir, "bin", name), text)
 	}
 	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	return dir, func() []string {
@@ -62,7 +60,7 @@ func fakeRepository(t testing.TB) layout.Layout {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(l.Root, name), string(data))
+		testutil.WriteFile(t, filepath.Join(l.Root, name), string(data))
 	}
 	for _, program := range runtimePrograms {
 		if err := os.MkdirAll(filepath.Join(l.Root, program.Dir), 0o755); err != nil {
@@ -70,17 +68,4 @@ func fakeRepository(t testing.TB) layout.Layout {
 		}
 	}
 	return l
-}
-
-// checkError fails unless err's text has want in it; an empty want is no error.
-func checkError(t testing.TB, err error, want string) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("unexpected error: %v", err)
-	case want != "" && err == nil:
-		t.Errorf("no error, want one with %q", want)
-	case err != nil && !strings.Contains(err.Error(), want):
-		t.Errorf("error %q, want one with %q", err, want)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/testutil"
 )
 
 func TestKindFilesMayBeRunIfTheyAreScripts(t *testing.T) {
@@ -39,7 +40,7 @@ func TestKindFilesMayBeRunIfTheyAreScripts(t *testing.T) {
 
 func TestKindFilesOfAnotherLayoutAreAnError(t *testing.T) {
 	_, err := kindFilesIn(fstest.MapFS{})
-	checkError(t, err, "laid out differently")
+	testutil.CheckError(t, err, "laid out differently")
 }
 
 // What kind's Dockerfile does besides copying files is done here by hand, so a new

@@ -15,6 +15,7 @@ import (
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/testutil"
 )
 
 func TestReadVersions(t *testing.T) {
@@ -34,9 +35,9 @@ const (
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := t.TempDir()
-			writeFile(t, filepath.Join(tree, kubeadmConstants), tc.text)
+			testutil.WriteFile(t, filepath.Join(tree, kubeadmConstants), tc.text)
 			v, err := readVersions(tree)
-			checkError(t, err, tc.wantErr)
+			testutil.CheckError(t, err, tc.wantErr)
 			if tc.wantErr != "" {
 				return
 			}
@@ -61,14 +62,14 @@ func TestReadVersionsOfARealRelease(t *testing.T) {
 
 func TestSupportImageOfAnUnknownVersionSaysWhatToAdd(t *testing.T) {
 	tree := t.TempDir()
-	writeFile(t, filepath.Join(tree, kubeadmConstants), `package constants
+	testutil.WriteFile(t, filepath.Join(tree, kubeadmConstants), `package constants
 const DefaultEtcdVersion = "9.9.9-0"
 const CoreDNSVersion = "v9.9.9"
 const PauseVersion = "9.9"
 `)
 	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, nil)
-	checkError(t, err, "no file pins this version: make hack/images/")
-	checkError(t, err, "for v9.9.9")
+	testutil.CheckError(t, err, "no file pins this version: make hack/images/")
+	testutil.CheckError(t, err, "for v9.9.9")
 }
 
 // The file that pins what a support image is made of is called after the version.
