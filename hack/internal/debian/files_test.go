@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,7 +56,7 @@ func rootfsTar(t *testing.T, more ...entry) string {
 
 func TestFilesAreThoseThatDpkgListsForThePackages(t *testing.T) {
 	f, l := newMirror(t, "1")
-	testutil.WriteFile(t, filepath.Join(f.dir, "rootfs.tar"), rootfsTar(t))
+	f.Write("rootfs.tar", rootfsTar(t))
 	got, err := Files(t.Context(), l, nil, "tool", "libtool")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +88,7 @@ func TestFilesSayWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, l := newMirror(t, "1")
-			testutil.WriteFile(t, filepath.Join(f.dir, "rootfs.tar"), tc.tar)
+			f.Write("rootfs.tar", tc.tar)
 			_, err := Files(t.Context(), l, nil, tc.packages...)
 			testutil.CheckError(t, err, tc.wantErr)
 			testutil.CheckError(t, err, "reading "+l.Cache("rootfs"))

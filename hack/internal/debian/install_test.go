@@ -2,11 +2,6 @@ package debian
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,55 +11,30 @@ import (
 	"podenv.dev/hack/internal/testutil"
 )
 
-// fake is a host whose commands are shell scripts in a folder that is all of PATH. Files
-// beside them, $F in the scripts, are the host's state.
+// fake is a host with fake commands.
 type fake struct {
 	Installer
-	t   testing.TB
-	dir string
+	*testutil.Commands
 }
 
 func newFake(t *testing.T) *fake {
 	t.Helper()
-	f := &fake{Installer{LockTimeout: 20 * time.Second, LockPoll: time.Millisecond}, t, t.TempDir()}
-	for _, name := range []string{"env", "cat", "touch", "true"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		testutil.WriteFile(t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", path))
+	return &fake{
+		Installer{LockTimeout: 20 * time.Second, LockPoll: time.Millisecond},
+		testutil.NewCommands(t, "env", "cat", "touch", "true"),
 	}
-	t.Setenv("PATH", filepath.Join(f.dir, "bin"))
-	return f
-}
-
-// script makes a command that notes its command line and goes on with body.
-func (f *fake) script(name, body string) {
-	f.t.Helper()
-	testutil.WriteFile(f.t, filepath.Join(f.dir, "bin", name), fmt.Sprintf("#!/bin/sh\nF=%s\necho %s \"$@\" >> $F/calls\n%s\n", f.dir, name, body))
 }
 
 // debian adds dpkg-query, which knows the packages installed, and apt-get, whose
 // install does body.
 func (f *fake) debian(installed, body string) {
-	testutil.WriteFile(f.t, filepath.Join(f.dir, "installed"), strings.ReplaceAll(installed, ", ", "\n")+"\n")
-	f.script("dpkg-query", `cat $F/installed; exit 1`) // 1: it does not know all
-	f.script("apt-get", "case \"$*\" in *update*) touch $F/updated; exit 0;; esac\n"+body)
+	f.Write("installed", strings.ReplaceAll(installed, ", ", "\n")+"\n")
+	f.Script("dpkg-query", `cat $F/installed; exit 1`) // 1: it does not know all
+	f.Script("apt-get", "case \"$*\" in *update*) touch $F/updated; exit 0;; esac\n"+body)
 }
 
-// calls are the command lines so far of apt-get, mmdebstrap and sudo.
-func (f *fake) calls() (calls []string) {
-	data, err := os.ReadFile(filepath.Join(f.dir, "calls"))
-	if err != nil && !os.IsNotExist(err) {
-		f.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
-		if name, _, _ := strings.Cut(line, " "); slices.Contains([]string{"apt-get", "mmdebstrap", "sudo"}, name) {
-			calls = append(calls, strings.TrimSpace(line))
-		}
-	}
-	return calls
-}
+// calls returns the command lines so far of apt-get, mmdebstrap and sudo.
+func (f *fake) calls() []string { return f.Calls("apt-get", "mmdebstrap", "sudo") }
 
 const (
 	install = "apt-get --quiet install --yes --no-install-recommends"
@@ -111,7 +81,7 @@ func TestEnsureInstalled(t *testing.T) {
 			host: func(f *fake) {
 				f.UID = 1000
 				f.debian("", "")
-				f.script("sudo", `shift; exec "$@"`)
+				f.Script("sudo", `shift; exec "$@"`)
 			},
 			names: []string{"a"},
 			calls: []string{"sudo -n true", "sudo -n env DEBIAN_FRONTEND=noninteractive LC_ALL=C RUNLEVEL=1 " + install + " a", install + " a"},
@@ -140,7 +110,7 @@ func TestEnsureInstalledSaysWhatToDo(t *testing.T) {
 	}{
 		"not Debian":           {func(*fake) {}, []string{"not Debian", "your distribution"}},
 		"no root and no sudo":  {func(f *fake) { f.UID = 1000; f.debian("", "") }, []string{"no sudo", "apt-get install --no-install-recommends a"}},
-		"a sudo with password": {func(f *fake) { f.UID = 1000; f.debian("", ""); f.script("sudo", "exit 1") }, []string{"asks for a password", "apt-get install"}},
+		"a sudo with password": {func(f *fake) { f.UID = 1000; f.debian("", ""); f.Script("sudo", "exit 1") }, []string{"asks for a password", "apt-get install"}},
 		"no network":           {failing("Failed to fetch http://x  Temporary failure resolving x"), []string{"check the network"}},
 		"a lock for too long": {func(f *fake) {
 			failing("Could not get lock /var/lib/dpkg/lock-frontend")(f)

@@ -39,10 +39,10 @@ func newMirror(t *testing.T, version string) (*fake, layout.Layout) {
 		t.Fatal(err)
 	}
 	f := newFake(t)
-	f.script("dpkg-query", `case "$*" in *--admindir=*) exec `+dpkgQuery+` "$@" ;; esac; cat $F/installed`)
-	f.script("apt-get", `echo "http://mirror.example/debian/ bookworm main"`)
-	f.script("apt-config", `echo 'Acquire::http::Proxy "http://proxy.example:3128";'`)
-	f.script("mmdebstrap", `cat >$F/sources
+	f.Script("dpkg-query", `case "$*" in *--admindir=*) exec `+dpkgQuery+` "$@" ;; esac; cat $F/installed`)
+	f.Script("apt-get", `echo "http://mirror.example/debian/ bookworm main"`)
+	f.Script("apt-config", `echo 'Acquire::http::Proxy "http://proxy.example:3128";'`)
+	f.Script("mmdebstrap", `cat >$F/sources
 for arg; do
 	case $arg in
 	*/rootfs.tar) cat $F/rootfs.tar >"$arg" ;;
@@ -50,9 +50,9 @@ for arg; do
 	esac
 done
 if [ -e $F/says ]; then cat $F/says >&2; exit 25; fi`)
-	testutil.WriteFile(t, filepath.Join(f.dir, "installed"), "mmdebstrap installed\n")
-	testutil.WriteFile(t, filepath.Join(f.dir, "status"), dpkgStatus(version))
-	testutil.WriteFile(t, filepath.Join(f.dir, "rootfs.tar"), "a root file system")
+	f.Write("installed", "mmdebstrap installed\n")
+	f.Write("status", dpkgStatus(version))
+	f.Write("rootfs.tar", "a root file system")
 	l := layout.Layout{Root: t.TempDir()}
 	testutil.WriteFile(t, lockFile(l), lockText())
 	return f, l
@@ -81,7 +81,7 @@ func TestRootFSIsMadeOnceFromTheMachinesMirrors(t *testing.T) {
 			t.Errorf("mmdebstrap was not given %s: %s", want, made[0])
 		}
 	}
-	if sources, err := os.ReadFile(filepath.Join(f.dir, "sources")); err != nil || string(sources) != "deb http://mirror.example/debian/ bookworm main\n" {
+	if sources, err := os.ReadFile(filepath.Join(f.Dir, "sources")); err != nil || string(sources) != "deb http://mirror.example/debian/ bookworm main\n" {
 		t.Errorf("sources %q, %v", sources, err)
 	}
 }
@@ -120,7 +120,7 @@ func TestRootFSLeavesNothingHalfMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, l := newMirror(t, tc.version)
 			if tc.says != "" {
-				testutil.WriteFile(t, filepath.Join(f.dir, "says"), tc.says)
+				f.Write("says", tc.says)
 			}
 			testutil.WriteFile(t, filepath.Join(l.Cache("rootfs"), "new", "rootfs.tar"), "what a killed process left")
 			_, err := RootFS(t.Context(), l, nil)
@@ -135,8 +135,8 @@ func TestRootFSLeavesNothingHalfMade(t *testing.T) {
 
 func TestRootFSInstallsMmdebstrap(t *testing.T) {
 	f, l := newMirror(t, "1")
-	f.script("sudo", `shift; exec "$@"`)
-	testutil.WriteFile(t, filepath.Join(f.dir, "installed"), "")
+	f.Script("sudo", `shift; exec "$@"`)
+	f.Write("installed", "")
 	if _, err := RootFS(t.Context(), l, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestRootFSInstallsMmdebstrap(t *testing.T) {
 
 func TestMachineWithoutAMirrorOfTheSuiteIsToldSo(t *testing.T) {
 	f, l := newMirror(t, "1")
-	f.script("apt-get", "")
+	f.Script("apt-get", "")
 	_, err := RootFS(t.Context(), l, nil)
 	testutil.CheckError(t, err, "this machine's apt has no mirror of Debian "+suite)
 	if !slices.ContainsFunc(f.calls(), func(c string) bool { return strings.HasSuffix(c, " update") }) {

@@ -10,8 +10,8 @@ import (
 
 // debian adds dpkg-query, which knows no package, and apt-get, which does body.
 func (f *fake) debian(body string) {
-	f.script("dpkg-query", "exit 1")
-	f.script("apt-get", body)
+	f.Script("dpkg-query", "exit 1")
+	f.Script("apt-get", body)
 }
 
 const install = "apt-get --quiet install --yes --no-install-recommends"
@@ -26,9 +26,9 @@ func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			f.link("mv")
+			f.Link("mv")
 			for _, command := range []string{"docker", "dockerd"} {
-				f.write(command, "#!/bin/sh\n")
+				f.Write(command, "#!/bin/sh\n")
 				f.remove("bin/" + command)
 			}
 			body := `case "$*" in *docker-cli*) mv $F/docker $F/bin/docker;; *docker.io*) mv $F/dockerd $F/bin/dockerd;; esac`
@@ -39,7 +39,7 @@ func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
 			if err := f.installDocker(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			got := f.calls("apt-get")
+			got := f.Calls("apt-get")
 			for i := range got {
 				got[i] = strings.TrimSuffix(got[i], " apparmor") // where this kernel has it
 			}

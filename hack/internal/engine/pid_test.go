@@ -14,7 +14,7 @@ import (
 func (f *fake) process(name string) string {
 	f.t.Helper()
 	path := filepath.Join(f.t.TempDir(), name)
-	sleep, err := os.ReadFile(f.real("sleep"))
+	sleep, err := os.ReadFile(f.Real("sleep"))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestClearStaleRemovesOnlyPidFilesOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			f.write("run/docker.pid", test.pid(f))
+			f.Write("run/docker.pid", test.pid(f))
 			if err := f.clearStale(); err != nil {
 				t.Fatal(err)
 			}
@@ -68,12 +68,12 @@ func TestClearStaleRemovesOnlyPidFilesOfOthers(t *testing.T) {
 func TestDaemonKeyNamesOneLifeOfOneDaemon(t *testing.T) {
 	f := newFake(t)
 	info := Info{ID: "ID", ServerVersion: "1"}
-	f.write("run/docker.pid", f.process("dockerd"))
+	f.Write("run/docker.pid", f.process("dockerd"))
 	first := f.daemonKey(info)
 	if again := f.daemonKey(info); again != first {
 		t.Errorf("the key of the same daemon changed from %s to %s", first, again)
 	}
-	f.write("run/docker.pid", f.process("dockerd"))
+	f.Write("run/docker.pid", f.process("dockerd"))
 	if restarted := f.daemonKey(info); restarted == first {
 		t.Error("a restarted daemon has the same key")
 	}

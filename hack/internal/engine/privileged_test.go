@@ -29,8 +29,8 @@ func parseInfo(t testing.TB, text string) Info {
 // container makes the docker command one whose run, and exec, end with the given
 // shell lines.
 func (f *fake) container(run, exec string) {
-	f.link("go")
-	f.script("docker", "case $1 in\nimport) cat > $F/image;;\nrun) "+run+";;\nexec) "+exec+";;\nesac")
+	f.Link("go")
+	f.Script("docker", "case $1 in\nimport) cat > $F/image;;\nrun) "+run+";;\nexec) "+exec+";;\nesac")
 }
 
 func TestProbeRunsAPrivilegedContainerAndAProcessInIt(t *testing.T) {
@@ -39,11 +39,11 @@ func TestProbeRunsAPrivilegedContainerAndAProcessInIt(t *testing.T) {
 	if err := probe(t.Context(), theRepository, nil); err != nil {
 		t.Fatal(err)
 	}
-	run := f.calls("docker run")
+	run := f.Calls("docker run")
 	if len(run) != 1 || !strings.Contains(run[0], "--privileged") || !strings.Contains(run[0], "--pull=never") {
 		t.Errorf("ran %q", run)
 	}
-	if exec := f.calls("docker exec --privileged"); len(exec) != 1 {
+	if exec := f.Calls("docker exec --privileged"); len(exec) != 1 {
 		t.Errorf("executed %q", exec)
 	}
 	f.wantClean()
@@ -69,17 +69,17 @@ func TestProbeThatIsRefusedLeavesNothingBehind(t *testing.T) {
 // wantClean fails unless the probe's container and image were taken away.
 func (f *fake) wantClean() {
 	f.t.Helper()
-	run := f.calls("docker run")
+	run := f.Calls("docker run")
 	if len(run) != 1 {
 		f.t.Fatalf("ran %q, want one container", run)
 	}
 	words := strings.Fields(run[0])
 	name := words[slices.Index(words, "--name")+1]
 	image := words[len(words)-3]
-	if rm := f.calls("docker rm"); len(rm) != 1 || !strings.HasSuffix(rm[0], " "+name) {
+	if rm := f.Calls("docker rm"); len(rm) != 1 || !strings.HasSuffix(rm[0], " "+name) {
 		f.t.Errorf("removed containers %q, want %s", rm, name)
 	}
-	if rmi := f.calls("docker rmi"); len(rmi) != 1 || !strings.HasSuffix(rmi[0], " "+image) {
+	if rmi := f.Calls("docker rmi"); len(rmi) != 1 || !strings.HasSuffix(rmi[0], " "+image) {
 		f.t.Errorf("removed images %q, want %s", rmi, image)
 	}
 }
@@ -113,7 +113,7 @@ func TestProbeRunsOncePerDaemon(t *testing.T) {
 	if cached, err := cachedProbe(t.Context(), l, "restarted", nil); err != nil || cached {
 		t.Errorf("another daemon: cached %v, error %v", cached, err)
 	}
-	if runs := f.calls("docker run"); len(runs) != 2 {
+	if runs := f.Calls("docker run"); len(runs) != 2 {
 		t.Errorf("ran %q, want one container a daemon", runs)
 	}
 }
@@ -127,7 +127,7 @@ func TestRefusedProbeIsTriedAgain(t *testing.T) {
 			t.Fatalf("error %v, want ErrPrivileged", err)
 		}
 	}
-	if runs := f.calls("docker run"); len(runs) != 2 {
+	if runs := f.Calls("docker run"); len(runs) != 2 {
 		t.Errorf("ran %q, want it tried twice", runs)
 	}
 }
@@ -140,7 +140,7 @@ func TestRefusalIsExplained(t *testing.T) {
 		want string // part of the remedy
 	}{
 		"on a bounded host with a daemon that was started plainly": {
-			func(f *fake) { f.bound(); f.link("go") }, `{"DefaultRuntime": "runc"}`, "daemon.json and restart dockerd",
+			func(f *fake) { f.bound(); f.Link("go") }, `{"DefaultRuntime": "runc"}`, "daemon.json and restart dockerd",
 		},
 		"on a bounded host where the runtime cannot be built": {
 			(*fake).bound, `{"DefaultRuntime": "runc"}`, "stop it, and `podenv up`",

@@ -1,0 +1,78 @@
+package testutil
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Commands are shell scripts in the directory bin of Dir, which is all of PATH. Other files in Dir,
+// which is $F in the scripts, are their state. The file calls has the command lines.
+type Commands struct {
+	Dir  string
+	t    testing.TB
+	path string // the original PATH
+}
+
+// NewCommands returns Commands that are links to the real commands called names.
+func NewCommands(t *testing.T, names ...string) *Commands {
+	t.Helper()
+	c := &Commands{t.TempDir(), t, os.Getenv("PATH")}
+	t.Setenv("PATH", filepath.Join(c.Dir, "bin"))
+	for _, name := range names {
+		c.Link(name)
+	}
+	return c
+}
+
+// Link adds a script that executes a real command. A test could write through a symbolic link.
+func (c *Commands) Link(name string) {
+	c.t.Helper()
+	c.Write("bin/"+name, fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", c.Real(name)))
+}
+
+// Real returns the path of a real command.
+func (c *Commands) Real(name string) string {
+	c.t.Helper()
+	for _, dir := range filepath.SplitList(c.path) {
+		path := filepath.Join(dir, name)
+		if stat, err := os.Stat(path); err == nil && stat.Mode().IsRegular() {
+			return path
+		}
+	}
+	c.t.Fatalf("%s is not in PATH", name)
+	return ""
+}
+
+// Script adds a command that records its command line and then runs body.
+func (c *Commands) Script(name, body string) {
+	c.t.Helper()
+	c.Write("bin/"+name, fmt.Sprintf("#!/bin/sh\nF=%s\necho %s \"$@\" >> $F/calls\n%s\n", c.Dir, name, body))
+}
+
+// Write writes a file in Dir.
+func (c *Commands) Write(name, text string) {
+	c.t.Helper()
+	WriteFile(c.t, filepath.Join(c.Dir, name), text)
+}
+
+// Calls returns the command lines so far that start with one of commands.
+func (c *Commands) Calls(commands ...string) []string {
+	c.t.Helper()
+	data, err := os.ReadFile(filepath.Join(c.Dir, "calls"))
+	if err != nil && !os.IsNotExist(err) {
+		c.t.Fatal(err)
+	}
+	var calls []string
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		for _, command := range commands {
+			if line == command || strings.HasPrefix(line, command+" ") {
+				calls = append(calls, line)
+			}
+		}
+	}
+	return calls
+}
