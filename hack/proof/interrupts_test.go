@@ -36,11 +36,11 @@ func upGoesOnAfterInterrupts(c *check) error {
 		return err
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, exec.CommandContext(ctx, "git", "clone", "--quiet", repo.Root, dir))
+	mustRun(t, exec.CommandContext(ctx, "git", "clone", "--quiet", repo.Root, dir))
 	build := exec.CommandContext(ctx, "go", "build", "-o", "_output/bin/podenv", "./hack/podenv")
 	build.Dir = dir
-	must(t, build)
-	down := func() { must(t, podenvIn(context.WithoutCancel(ctx), dir, "down", "--name", interruptedName)) }
+	mustRun(t, build)
+	down := func() { mustRun(t, podenvIn(context.WithoutCancel(ctx), dir, "down", "--name", interruptedName)) }
 	down() // what a killed run left
 	t.Cleanup(down)
 
@@ -66,7 +66,7 @@ func upGoesOnAfterInterrupts(c *check) error {
 				}
 				interruptUp(ctx, t, dir, at.step, after)
 				if strings.HasPrefix(at.step, "cluster ") {
-					noNodes(t)
+					checkNoNodes(t)
 				}
 			})
 		}
@@ -78,7 +78,7 @@ func upGoesOnAfterInterrupts(c *check) error {
 		}
 	})
 	down()
-	noNodes(t)
+	checkNoNodes(t)
 	return nil
 }
 
@@ -93,7 +93,7 @@ func podenvIn(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func must(t *testing.T, cmd *exec.Cmd) {
+func mustRun(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
@@ -161,7 +161,7 @@ func processesIn(dir string) (found []string) {
 	return found
 }
 
-func noNodes(t *testing.T) {
+func checkNoNodes(t *testing.T) {
 	t.Helper()
 	out, err := exec.CommandContext(context.Background(), "docker", "ps", "--all", "--format", "{{.Names}}",
 		"--filter", "label=io.x-k8s.kind.cluster="+interruptedName).Output()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-const patience = 10 * time.Second
+const timeout = 10 * time.Second
 
 func TestPauseEndsWhenItIsTold(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -27,8 +27,8 @@ func TestPauseEndsWhenItIsTold(t *testing.T) {
 			signals <- sig
 			select {
 			case <-ended:
-			case <-time.After(patience):
-				t.Errorf("pause still waits %v after %v", patience, sig)
+			case <-time.After(timeout):
+				t.Errorf("pause still waits %v after %v", timeout, sig)
 			}
 		})
 	}
@@ -50,11 +50,11 @@ func TestPauseReapsEveryChildThatHasEnded(t *testing.T) {
 	}
 	go func() { wait(signals); close(ended) }()
 	signals <- syscall.SIGCHLD // for those that ended before wait looked
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for _, pid := range pids {
 		for syscall.Kill(pid, 0) == nil { // a zombie can still be signalled
 			if time.Now().After(deadline) {
-				t.Fatalf("child %d is still there after %v", pid, patience)
+				t.Fatalf("child %d is still there after %v", pid, timeout)
 			}
 			time.Sleep(time.Millisecond)
 		}
