@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/nodeimage"
 )
@@ -94,9 +96,8 @@ func inspect(ctx context.Context, e *engine.Engine, repository string) ([]image,
 	if err != nil || ids == "" {
 		return nil, err
 	}
-	distinct := strings.Fields(ids)
-	slices.Sort(distinct)
-	out, err := e.Docker(ctx, append([]string{"image", "inspect"}, slices.Compact(distinct)...)...).Output()
+	distinct := sets.New(strings.Fields(ids)...)
+	out, err := e.Docker(ctx, append([]string{"image", "inspect"}, sets.List(distinct)...)...).Output()
 	if err != nil {
 		return nil, err
 	}
