@@ -19,7 +19,7 @@ func docker(ctx context.Context, e *engine.Engine, err error) Finding {
 	case err == nil:
 		return storage(check, e.Info())
 	case !engine.CanStart(err):
-		return failed(check, err, "mend what it says")
+		return failed(check, err, "fix what it says")
 	case debian.ThisUser().CanInstall(ctx) != nil:
 		return fail(check, err.Error(), "as root: `apt-get install docker.io`, or run podenv as root and `podenv up` does it")
 	}
@@ -42,7 +42,7 @@ func privileged(ctx context.Context, l layout.Layout, e *engine.Engine) Finding 
 		return warn(check, "not tried, because no engine serves", "`podenv up` starts one and tries")
 	}
 	if err := e.Privileged(ctx, l); err != nil {
-		return failed(check, err, "mend what it says")
+		return failed(check, err, "fix what it says")
 	}
 	return ok(check, "run, and run privileged processes")
 }

@@ -95,8 +95,8 @@ func TestOnlyAFailFails(t *testing.T) {
 }
 
 func TestFailureHasTheErrorsOwnRemedy(t *testing.T) {
-	host := remedy.New(errors.New("wrong"), "mend it")
-	want := Finding{"c", Fail, "wrong", "mend it"}
+	host := remedy.New(errors.New("wrong"), "fix it")
+	want := Finding{"c", Fail, "wrong", "fix it"}
 	if got := failed("c", host, "other"); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

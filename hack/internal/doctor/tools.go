@@ -74,7 +74,7 @@ func (t tool) examine(ctx context.Context, mayInstall bool) Finding {
 	}
 	out, err := run.Command(ctx, t.name, "--version").Output()
 	if err != nil {
-		return fail(t.name, err.Error(), "mend it, or "+remedy)
+		return fail(t.name, err.Error(), "fix it, or "+remedy)
 	}
 	line, _, _ := strings.Cut(out, "\n")
 	found := versionNumber.FindString(line)

@@ -132,7 +132,7 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 		},
 		"dockerd ends at once": {
 			host: func(f *fake) { f.Script("dockerd", "echo failed to start: no idea >&2; exit 3") },
-			kind: ErrNoEngine, said: []string{"dockerd", "exit status 3", "dockerd.log", "no idea", "mend what the log says"},
+			kind: ErrNoEngine, said: []string{"dockerd", "exit status 3", "dockerd.log", "no idea", "fix what the log says"},
 		},
 		"dockerd has no iptables": {
 			host: func(f *fake) { f.Script("dockerd", "echo iptables failed: table nat does not exist >&2; exit 1") },
@@ -147,7 +147,7 @@ echo 'Cannot connect to the Docker daemon' >&2; exit 1`)
 				f.Script("dockerd", "echo $$ > $F/dockerd.pid; echo still loading; exec sleep 60")
 				f.startTimeout = 500 * time.Millisecond
 			},
-			kind: ErrNoEngine, said: []string{"does not serve after 500ms", "still loading", "mend"},
+			kind: ErrNoEngine, said: []string{"does not serve after 500ms", "still loading", "fix what the log says"},
 		},
 		"another dockerd never serves": {
 			host: func(f *fake) {

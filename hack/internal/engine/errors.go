@@ -27,5 +27,5 @@ func remedyOf(log string) string {
 	case remedy.ContainsAny(log, "cgroup isn't mounted", "cgroup mountpoint does not exist"):
 		return "no cgroups are mounted: `apt-get install cgroupfs-mount && cgroupfs-mount` as root, or start this machine with /sys/fs/cgroup"
 	}
-	return "mend what the log says, and try again"
+	return "fix what the log says, and try again"
 }

@@ -11,7 +11,7 @@ func TestRemedyOfTheDaemonsLog(t *testing.T) {
 		"pid file found, ensure docker is not running or delete /var/run/docker.pid": "another daemon",
 		"Devices cgroup isn't mounted":                                               "cgroupfs-mount",
 		"mkdir /var/lib/docker: no space left on device":                             "podenv doctor",
-		"anything else": "mend what the log says",
+		"anything else": "fix what the log says",
 	} {
 		if got := remedyOf(log); !strings.Contains(got, want) {
 			t.Errorf("remedy of %q is %q, want one with %q", log, got, want)
