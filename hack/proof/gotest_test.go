@@ -136,7 +136,7 @@ func (c *check) rerun(dir string, cases []junit.Case) (map[[2]string]junit.Case,
 	return results, nil
 }
 
-// maxFlakes is the number of failed tests up to which they may be flakes, and run again.
+// maxFlakes is the largest number of failed tests that are run again as possible flakes.
 const maxFlakes = 20
 
 // upstreamTestsOf runs the release's own tests of packages in the tree at dir. A failed test that

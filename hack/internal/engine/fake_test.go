@@ -14,7 +14,7 @@ import (
 	"podenv.dev/hack/internal/testutil"
 )
 
-// fake is a host with fake commands.
+// fake is a host whose commands are scripts.
 type fake struct {
 	*host
 	*testutil.Commands
