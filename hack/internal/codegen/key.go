@@ -2,12 +2,12 @@ package codegen
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+
+	"podenv.dev/hack/internal/digest"
 )
 
 // outputVersion must be raised when Generate writes other files for the same inputs.
@@ -21,18 +21,17 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "codegen %s %s %t\n", outputVersion, o.Release, o.All)
+	parts := []string{"codegen", outputVersion, o.Release, strconv.FormatBool(o.All)}
 	sources, _ := openAPISpec.ReadDir("openapispec") // embedded: cannot fail
 	for _, source := range sources {
 		data, _ := openAPISpec.ReadFile("openapispec/" + source.Name())
-		fmt.Fprintf(h, "%s %x\n", source.Name(), sha256.Sum256(data))
+		parts = append(parts, source.Name(), string(data))
 	}
 	for _, file := range c.paths() {
 		if data, ok := c.after[file]; ok {
-			fmt.Fprintf(h, "%s %x\n", file, sha256.Sum256(data))
+			parts = append(parts, "file", file, string(data))
 		} else {
-			fmt.Fprintf(h, "%s gone\n", file)
+			parts = append(parts, "deleted", file)
 		}
 	}
 	if c.changesClients() {
@@ -40,7 +39,7 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", err
 		}
-		fmt.Fprintf(h, "groups %x\n", sha256.Sum256(groups))
+		parts = append(parts, "groups", string(groups))
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return digest.Of(parts...), nil
 }

@@ -2,14 +2,13 @@ package codegen
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -95,21 +94,20 @@ func withTools(ctx context.Context, tree, dir, version string, step *progress.St
 
 // toolsKey is a hash of everything that the commands are built from.
 func toolsKey(o Options, m *minor, goVersion string) (string, error) {
-	h := sha256.New()
-	fmt.Fprintln(h, o.Release, goVersion, m.tools, m.toolsVersion)
+	parts := append([]string{o.Release, goVersion, m.toolsVersion}, m.tools...)
 	for _, root := range []string{"go.mod", "go.sum", "cmd/genswaggertypedocs", stagingRoot + "k8s.io/code-generator/cmd", stagingRoot + "k8s.io/code-generator/pkg"} {
 		err := filepath.WalkDir(filepath.Join(o.Tree, root), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
 				return err
 			}
-			data, err := os.ReadFile(name)
+			sum, err := digest.File(name)
 			rel, _ := filepath.Rel(o.Tree, name)
-			fmt.Fprintf(h, "%s %x\n", rel, sha256.Sum256(data))
+			parts = append(parts, rel, sum)
 			return err
 		})
 		if err != nil {
 			return "", fmt.Errorf("looking for the generators' sources: %w; is %s an assembled tree?", err, o.Tree)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))[:32], nil
+	return digest.Of(parts...)[:32], nil
 }
