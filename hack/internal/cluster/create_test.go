@@ -87,7 +87,7 @@ func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
 			change: func(t *testing.T, f fakeDocker, _ *Config) {
 				f.write(t, "fail/run", "write /var/lib/docker/x: no space left on device")
 			},
-			wants: []string{"the disk is full"},
+			wants: []string{"podenv clean"},
 		},
 		"an engine that refuses privileged containers": {
 			change: func(t *testing.T, f fakeDocker, _ *Config) {

@@ -33,7 +33,7 @@ var remedies = []struct{ message, remedy string }{
 	{"port is already allocated", "another process has taken the API server's port since it was chosen: run it again"},
 	{"address already in use", "another process has taken the API server's port since it was chosen: run it again"},
 	{"is already in use by container", "choose another name with --name"},
-	{"no space left on device", "the disk is full: free some space, for example with `go clean -cache`"},
+	{"no space left on device", remedy.ForDisk},
 	{"unable to apply caps", "the container engine refuses privileged containers: see `podenv doctor`"},
 	{"Cannot connect to the Docker daemon", "the container engine does not run: see `podenv doctor`"},
 	{"failed to lock config file", "another program is changing the kubeconfig; if none is, remove the .lock file beside it"},

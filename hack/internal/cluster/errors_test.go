@@ -16,7 +16,7 @@ func TestKubeletFailure(t *testing.T) {
 			"kubelet.go:10] starting\nE1121 kubelet.go:1671] \"Failed to start cAdvisor\" err=\"inotify_init: too many open files\"\nexit\n",
 			[]string{"kind-worker: E1121", "inotify_init: too many open files", "sysctl fs.inotify.max_user_instances"},
 		},
-		"disk":            {"write /var/lib/kubelet/x: no space left on device\n", []string{"the disk is full"}},
+		"disk":            {"write /var/lib/kubelet/x: no space left on device\n", []string{"podenv clean"}},
 		"what passes":     {"dial tcp: connect: connection refused\nlisten: address already in use\n", nil},
 		"nothing at all":  {"", nil},
 		"no line at last": {"a line that is cut off", nil},

@@ -47,13 +47,13 @@ var known = []struct {
 }
 
 // Explain wraps an error of a known kind in ErrNoDisk or ErrPortInUse, and adds the remedy. It
-// returns any other error as it is.
+// returns any other error, and one that has the remedy, as it is.
 func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	for _, k := range known {
-		if errors.Is(err, k.kind) {
+		if errors.Is(err, k.kind) || strings.Contains(err.Error(), k.remedy) {
 			return err
 		}
 		if errors.Is(err, k.errno) || ContainsAny(strings.ToLower(err.Error()), k.messages...) {

@@ -22,6 +22,7 @@ func TestExplain(t *testing.T) {
 		"a port that another process has": {errors.New("listen tcp4 127.0.0.1:6443: bind: address already in use"), ErrPortInUse},
 		"anything else":                   {errors.New("exit status 1"), nil},
 		"what was explained already":      {&Error{ErrNoDisk, "buy one"}, nil},
+		"a remedy in the text":            {errors.New("kubelet.log: no space left on device\n  " + ForDisk), nil},
 		"no error":                        {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
