@@ -1,5 +1,5 @@
-// Package run starts external commands. Its errors carry the command as a person
-// would paste it into a shell and the last lines that it printed.
+// Package run starts external commands. Its errors contain the command line, quoted for
+// a shell, and the last lines of its output.
 package run
 
 import (
@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// grace is how long a command has to end after SIGTERM before it is killed.
-const grace = 10 * time.Second
+// gracePeriod is the time between SIGTERM and SIGKILL.
+const gracePeriod = 10 * time.Second
 
-// tailLines is how many of a failed command's last lines its error shows, as far as they are in
-// its last tailBytes.
+// The error of a failed command shows the last tailLines of its output, read from the last
+// tailBytes.
 const (
 	tailLines = 15
 	tailBytes = 64 << 10
@@ -27,27 +27,27 @@ const (
 
 // Cmd is a command to be run. Its methods return it, so that calls chain.
 type Cmd struct {
-	ctx context.Context // exec.Cmd keeps its own to itself
+	ctx context.Context // exec.Cmd does not export its context
 	cmd *exec.Cmd
 	log io.Writer
 }
 
 // Command prepares name with args. When ctx ends, the command's whole process
-// group gets SIGTERM and, ten seconds later, the command is killed; ctx's error is
-// then in the chain of the command's.
+// group gets SIGTERM and, ten seconds later, the command is killed. Its error then
+// wraps ctx's error.
 func Command(ctx context.Context, name string, args ...string) *Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = grace
+	cmd.WaitDelay = gracePeriod
 	return &Cmd{ctx: ctx, cmd: cmd}
 }
 
-// Interruptible has the command clean up when its context ends: the process group gets
-// SIGINT in place of SIGTERM, and the command is killed after patience.
-func (c *Cmd) Interruptible(patience time.Duration) *Cmd {
+// Interruptible lets the command clean up when its context ends: the process group gets
+// SIGINT instead of SIGTERM, and the command is killed after gracePeriod.
+func (c *Cmd) Interruptible(gracePeriod time.Duration) *Cmd {
 	c.cmd.Cancel = func() error { return syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT) }
-	c.cmd.WaitDelay = patience
+	c.cmd.WaitDelay = gracePeriod
 	return c
 }
 
@@ -85,14 +85,12 @@ func (c *Cmd) Output() (string, error) {
 func (c *Cmd) run(capture bool) (string, error) {
 	var stdout bytes.Buffer
 	var last tail
-	sinks := []io.Writer{&last}
+	c.cmd.Stderr = &last
 	if c.log != nil {
 		fmt.Fprintf(c.log, "+ %s\n", c)
-		sinks = append(sinks, c.log)
+		c.cmd.Stderr = io.MultiWriter(&last, c.log)
 	}
-	both := io.MultiWriter(sinks...)
-	c.cmd.Stderr = both
-	c.cmd.Stdout = both
+	c.cmd.Stdout = c.cmd.Stderr
 	if capture {
 		c.cmd.Stdout = &stdout
 		if c.log != nil {
@@ -103,9 +101,9 @@ func (c *Cmd) run(capture bool) (string, error) {
 	if err == nil {
 		return stdout.String(), nil
 	}
-	// os/exec tells of the signal only, and a program that catches it of its exit status.
-	if ended := c.ctx.Err(); ended != nil && !errors.Is(err, ended) {
-		err = fmt.Errorf("%w: %w", ended, err)
+	// The error of os/exec names only the signal or, if the program caught it, the exit status.
+	if ctxErr := c.ctx.Err(); ctxErr != nil && !errors.Is(err, ctxErr) {
+		err = fmt.Errorf("%w: %w", ctxErr, err)
 	}
 	if capture && len(last) == 0 {
 		last = stdout.Bytes()
@@ -122,7 +120,7 @@ func (c *Cmd) String() string {
 	return strings.Join(words, " ")
 }
 
-// Quote returns word as a POSIX shell needs it written.
+// Quote quotes word for a POSIX shell, if it needs quotes.
 func Quote(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+%"
 	if word != "" && strings.Trim(word, plain) == "" {
@@ -133,10 +131,10 @@ func Quote(word string) string {
 
 // Error says which command failed, and how.
 type Error struct {
-	Line string // the command as a person would paste it
-	Dir  string // where it ran; empty for the current directory
-	Tail string // the last lines that it printed
-	Err  error  // what os/exec said, after the context's error where that had ended
+	Line string // the command line, quoted for a shell
+	Dir  string // its working directory; empty for the current one
+	Tail string // the last lines of its output
+	Err  error  // the error of os/exec; it wraps the context's error if the context ended
 }
 
 func (e *Error) Error() string {
@@ -154,7 +152,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// tail keeps the end of what is written to it.
+// tail keeps at least the last tailBytes written to it.
 type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -170,19 +168,19 @@ func (t tail) String() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// Lines returns a writer that calls each for every whole line written to it, without its ending.
+// Lines returns a writer that calls each for every complete line, without the newline.
 func Lines(each func(line string)) io.Writer { return &lineWriter{each: each} }
 
 type lineWriter struct {
 	each    func(string)
-	partial []byte // the beginning of a line whose end is yet to be written
+	partial []byte // an incomplete last line
 }
 
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.partial = append(w.partial, p...)
 	for {
-		line, rest, whole := bytes.Cut(w.partial, []byte{'\n'})
-		if !whole {
+		line, rest, complete := bytes.Cut(w.partial, []byte{'\n'})
+		if !complete {
 			return len(p), nil
 		}
 		w.each(string(line))

@@ -81,7 +81,7 @@ func TestCancelEndsTheWholeProcessGroup(t *testing.T) {
 func TestInterruptibleCommandCleansUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		script, want string
-		patience     time.Duration
+		gracePeriod  time.Duration
 	}{
 		"in its time":   {"trap 'echo cleaned; exit 3' INT; echo started; while :; do sleep 0.1; done", "started\ncleaned", time.Minute},
 		"or is stopped": {"trap '' INT TERM; echo started; while :; do sleep 0.1; done", "started", time.Second},
@@ -91,11 +91,11 @@ func TestInterruptibleCommandCleansUp(t *testing.T) {
 			defer cancel()
 			begin := time.Now()
 			started := writer(func([]byte) { cancel() })
-			out, err := Command(ctx, "sh", "-c", test.script).Interruptible(test.patience).Log(started).Output()
+			out, err := Command(ctx, "sh", "-c", test.script).Interruptible(test.gracePeriod).Log(started).Output()
 			if out != test.want || !errors.Is(err, context.Canceled) {
 				t.Errorf("printed %q, error %v; want %q", out, err, test.want)
 			}
-			if took := time.Since(begin); took >= grace {
+			if took := time.Since(begin); took >= gracePeriod {
 				t.Errorf("it took %v", took)
 			}
 		})
