@@ -1,6 +1,6 @@
-// Package progress shows what long work is doing: one line a step, which lives
-// while the step runs on a terminal and is printed plainly elsewhere, and one log
-// file a step.
+// Package progress shows the steps of a long operation, with one log file per step. On a
+// terminal, each running step has a line that is redrawn; elsewhere, a step prints a line
+// when it starts and one when it ends.
 package progress
 
 import (
@@ -19,13 +19,12 @@ import (
 	"golang.org/x/term"
 )
 
-// redraw is how often live lines are drawn again.
-const redraw = 200 * time.Millisecond
+const (
+	redrawInterval    = 200 * time.Millisecond // on a terminal
+	heartbeatInterval = 30 * time.Second       // elsewhere, so that CI sees that a step still runs
+)
 
-// heartbeat is how often a plain step says that it is still at work.
-const heartbeat = 30 * time.Second
-
-// Reporter shows steps, several of which may run at once.
+// Reporter shows steps. Several steps may run at the same time.
 type Reporter struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -33,14 +32,14 @@ type Reporter struct {
 	width  int
 	logs   string
 	active []*Step
-	drawn  int // live lines on the screen below the finished ones
+	drawn  int // how many live lines are on the screen, below the finished ones
 	stop   chan struct{}
 	// Timings is called with each finished step, if set.
 	Timings func(name string, took time.Duration, cached bool, err error)
 }
 
-// New returns a Reporter that writes to w, with lines that live if live is set
-// (w is a terminal of width columns), and keeps the steps' logs in the folder logs.
+// New returns a Reporter that writes to w and keeps the steps' logs in the folder logs. With
+// live, w is a terminal of width columns, and the lines of running steps are redrawn.
 func New(w io.Writer, live bool, width int, logs string) *Reporter {
 	if width <= 0 {
 		width = 80
@@ -48,8 +47,7 @@ func New(w io.Writer, live bool, width int, logs string) *Reporter {
 	return &Reporter{w: w, live: live, width: width, logs: logs}
 }
 
-// To returns a Reporter that writes to w, with lines that live if w is a terminal and plain is
-// not set, and keeps the steps' logs in the folder logs.
+// To is New for a w that may be a terminal. With plain, it is used like any other file.
 func To(w io.Writer, plain bool, logs string) *Reporter {
 	f, isFile := w.(*os.File)
 	if plain || !isFile || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
@@ -59,29 +57,29 @@ func To(w io.Writer, plain bool, logs string) *Reporter {
 	return New(w, true, width, logs)
 }
 
-// Step is one step of long work. The methods of a nil Step do nothing, so that a
-// caller without a Reporter needs no other code.
+// Step is one step of a long operation. The methods of a nil Step do nothing, so that
+// callers need no Reporter.
 type Step struct {
-	r      *Reporter
-	name   string
-	start  time.Time
-	said   time.Time
-	now    string
-	log    *os.File
-	cached string
-	done   bool
+	r           *Reporter
+	name        string
+	start       time.Time
+	lastPrinted time.Time
+	now         string
+	log         *os.File
+	cached      string
+	done        bool
 }
 
-// Step starts a step. Its log is logs/<name>.log, with spaces and slashes as dashes, or
-// <name>.2.log and so on while another step, perhaps of another process, writes there.
+// Step starts a step. Its log is logs/<name>.log, with spaces, slashes and colons as dashes.
+// While another step, perhaps of another process, uses that file, it is <name>.2.log and so on.
 func (r *Reporter) Step(name string) *Step {
 	if r == nil {
 		return nil
 	}
-	s := &Step{r: r, name: name, start: time.Now(), said: time.Now()}
+	s := &Step{r: r, name: name, start: time.Now(), lastPrinted: time.Now()}
 	if err := os.MkdirAll(r.logs, 0o755); err == nil {
-		// Without a log the step still runs: a full disk is for the step to report.
-		s.log = createLog(filepath.Join(r.logs, slug.Replace(name)))
+		// Without a log the step still runs. If the disk is full, the step reports that.
+		s.log = createLog(filepath.Join(r.logs, fileName.Replace(name)))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,15 +96,15 @@ func (r *Reporter) Step(name string) *Step {
 	return s
 }
 
-// mostLogs is how many steps of one name may run at once and have logs.
-const mostLogs = 100
+// maxLogs limits how many steps with the same name have logs at the same time.
+const maxLogs = 100
 
-// createLog creates the first of the log files called base that nobody writes to; nil if
-// it cannot. The lock is the open file's: it lasts as long as the step, or a command that
-// writes to its log.
+// createLog creates base.log or, while that is in use, base.2.log and so on. It returns nil if
+// it cannot. The flock belongs to the open file: it lasts until the step, and every command
+// that inherited the file, ends.
 func createLog(base string) *os.File {
 	path := base + ".log"
-	for n := 2; n <= mostLogs; n++ {
+	for n := 2; n <= maxLogs; n++ {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 		if err != nil {
 			return nil
@@ -121,10 +119,10 @@ func createLog(base string) *os.File {
 	return nil
 }
 
-// slug makes a file name of a step's name.
-var slug = strings.NewReplacer(" ", "-", "/", "-", ":", "-")
+// fileName turns the name of a step into a file name.
+var fileName = strings.NewReplacer(" ", "-", "/", "-", ":", "-")
 
-// Now says what the step is doing at this moment.
+// Now sets what the line of the step shows it is doing.
 func (s *Step) Now(format string, args ...any) {
 	if s == nil {
 		return
@@ -137,7 +135,7 @@ func (s *Step) Now(format string, args ...any) {
 	}
 }
 
-// Cached says that the step found its result already made.
+// Cached marks the step as one whose result already exists, which what describes.
 func (s *Step) Cached(what string) {
 	if s == nil {
 		return
@@ -147,7 +145,7 @@ func (s *Step) Cached(what string) {
 	s.cached = what
 }
 
-// Log is where the step's full output goes.
+// Log is the writer for the step's full output.
 func (s *Step) Log() io.Writer {
 	if s == nil || s.log == nil {
 		return io.Discard
@@ -155,7 +153,7 @@ func (s *Step) Log() io.Writer {
 	return s.log
 }
 
-// LogPath is the file behind Log, or empty.
+// LogPath is the path of the log file, or empty if there is none.
 func (s *Step) LogPath() string {
 	if s == nil || s.log == nil {
 		return ""
@@ -163,9 +161,8 @@ func (s *Step) LogPath() string {
 	return s.log.Name()
 }
 
-// End ends the step and returns err, which says whether it failed; a failure gets
-// the path of the step's full log added. End is called once; later calls only
-// return err.
+// End ends the step and returns err. If err is not nil, the step failed, and the returned
+// error also names the step's log. A second call only returns err.
 func (s *Step) End(err error) error {
 	if s == nil {
 		return err
@@ -193,7 +190,6 @@ func (s *Step) End(err error) error {
 	return err
 }
 
-// finish takes s out of the active steps and prints its last line.
 func (r *Reporter) finish(s *Step, took time.Duration, err error) {
 	r.active = slices.DeleteFunc(r.active, func(other *Step) bool { return other == s })
 	mark, note := "ok", elapsed(took)
@@ -216,7 +212,7 @@ func (r *Reporter) finish(s *Step, took time.Duration, err error) {
 	}
 }
 
-// Print prints a line that stays, above the steps that run.
+// Print prints a permanent line above the running steps.
 func (r *Reporter) Print(line string) {
 	if r == nil {
 		return
@@ -231,7 +227,7 @@ func (r *Reporter) Print(line string) {
 }
 
 func (r *Reporter) tick(stop <-chan struct{}) {
-	t := time.NewTicker(redraw)
+	t := time.NewTicker(redrawInterval)
 	defer t.Stop()
 	for {
 		select {
@@ -242,25 +238,25 @@ func (r *Reporter) tick(stop <-chan struct{}) {
 			if r.live {
 				r.draw()
 			} else {
-				r.beat()
+				r.printHeartbeats()
 			}
 			r.mu.Unlock()
 		}
 	}
 }
 
-// beat lets plain steps that have been silent for long say that they are at work.
-func (r *Reporter) beat() {
+// printHeartbeats prints a line for each step that has printed none for heartbeatInterval.
+func (r *Reporter) printHeartbeats() {
 	for _, s := range r.active {
-		if time.Since(s.said) < heartbeat {
+		if time.Since(s.lastPrinted) < heartbeatInterval {
 			continue
 		}
-		s.said = time.Now()
+		s.lastPrinted = time.Now()
 		fmt.Fprintf(r.w, "  ...   %s (%s)  %s\n", s.name, elapsed(time.Since(s.start)), s.now)
 	}
 }
 
-// clear takes the live lines off the screen.
+// clear removes the live lines from the screen.
 func (r *Reporter) clear() {
 	if r.drawn > 0 {
 		fmt.Fprintf(r.w, "\x1b[%dA\x1b[J", r.drawn)
