@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Counts are the results of some tests.
+// Counts counts the results of tests.
 type Counts struct {
 	Passed, Failed, Skipped int
 }
@@ -17,7 +17,7 @@ type Counts struct {
 // Total is how many tests there are.
 func (c Counts) Total() int { return c.Passed + c.Failed + c.Skipped }
 
-// String is the closing line of a test run: "N passed, N failed, N skipped".
+// String is the last line that a test run prints: "N passed, N failed, N skipped".
 func (c Counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.Passed, c.Failed, c.Skipped)
 }
@@ -33,7 +33,7 @@ type Case struct {
 	Skipped   *Message `xml:"skipped"`
 }
 
-// Problem is why the test failed; nil if it did not.
+// Problem says why the test failed; it is nil if the test did not fail.
 func (c Case) Problem() *Message { return cmp.Or(c.Failure, c.Error) }
 
 // Message says why a test failed or was skipped.
@@ -42,35 +42,35 @@ type Message struct {
 	Text    string `xml:",chardata"`
 }
 
-// Gist is the beginning of the message, on one line. A first line alone is often no more
-// than "Timed out". Of a Go test the message says "Failed" at most; then it is the
-// beginning of what the test printed.
+// Gist is the beginning of the message, on one line. It is longer than the first line, which
+// is often only "Timed out". The message of a Go test is empty or "Failed"; then Gist is the
+// beginning of the test's output.
 func (m *Message) Gist() string {
-	const most = 500
+	const maxBytes = 500
 	text := m.Message
 	if text == "" || text == "Failed" {
-		text = cmp.Or(printed(m.Text), text)
+		text = cmp.Or(withoutMarkers(m.Text), text)
 	}
 	words := strings.Join(strings.Fields(text), " ")
-	if len(words) > most {
-		words = strings.ToValidUTF8(words[:most], "") + "…"
+	if len(words) > maxBytes {
+		words = strings.ToValidUTF8(words[:maxBytes], "") + "…"
 	}
 	return words
 }
 
-// printed is output of a Go test without the lines that frame it.
-func printed(output string) string {
-	var own strings.Builder
+// withoutMarkers returns the output of a Go test without lines such as "=== RUN" and "--- FAIL".
+func withoutMarkers(output string) string {
+	var text strings.Builder
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			own.WriteString(line + " ")
+			text.WriteString(line + " ")
 		}
 	}
-	return strings.TrimSpace(own.String())
+	return strings.TrimSpace(text.String())
 }
 
-// suite is a testsuite element, or testsuites: both have suites or cases inside.
+// suite is a testsuite or testsuites element: both contain suites or cases.
 type suite struct {
 	Cases  []Case  `xml:"testcase"`
 	Nested []suite `xml:"testsuite"`
@@ -84,8 +84,8 @@ func (s suite) all() []Case {
 	return cases
 }
 
-// Read returns the tests in the JUnit file at path, whose outermost element may
-// be a testsuite or testsuites.
+// Read returns the tests in the JUnit file at path. Its root element is a testsuite or
+// testsuites.
 func Read(path string) ([]Case, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func Read(path string) ([]Case, error) {
 	return top.all(), nil
 }
 
-// Count adds up cases.
+// Count counts the results of cases.
 func Count(cases []Case) Counts {
 	var c Counts
 	for _, test := range cases {
