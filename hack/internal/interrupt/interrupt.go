@@ -1,4 +1,4 @@
-// Package interrupt ends work that nobody waits for any more.
+// Package interrupt cancels work that nobody waits for any more.
 package interrupt
 
 import (
@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Context returns a context that ends with Ctrl-C, with SIGTERM, or when something is written to
-// the standard output or error that nobody reads any more. Until stop is called, none of them
-// ends the process, so that it can clean up.
+// Context returns a context that ends on Ctrl-C, on SIGTERM, or when the process writes to a
+// standard output or standard error that nobody reads any more. Until stop is called, none of
+// these ends the process, so that it can clean up.
 //
-// A connection that breaks raises SIGPIPE too in a process that is told of it (os/signal): it
-// ends nothing.
+// A process that handles SIGPIPE also gets it for a broken network connection (see os/signal).
+// That does not end the context.
 func Context(parent context.Context) (ctx context.Context, stop context.CancelFunc) {
 	ctx, release := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(ctx)
@@ -25,7 +25,7 @@ func Context(parent context.Context) (ctx context.Context, stop context.CancelFu
 		for {
 			select {
 			case <-pipes:
-				if unread(os.Stdout) || unread(os.Stderr) {
+				if isBroken(os.Stdout) || isBroken(os.Stderr) {
 					cancel()
 				}
 			case <-ctx.Done():
@@ -40,8 +40,8 @@ func Context(parent context.Context) (ctx context.Context, stop context.CancelFu
 	}
 }
 
-// unread says whether f is a pipe or a terminal with nobody at its other end.
-func unread(f *os.File) bool {
+// isBroken reports whether f is a pipe or a terminal that nobody reads.
+func isBroken(f *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 	_, err := unix.Poll(fds, 0)
 	return err == nil && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0

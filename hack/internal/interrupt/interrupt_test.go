@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// work writes to a pipe of its own that nobody reads, goes on, and then waits for its end. Its
-// standard output is read until then.
+// work writes to a broken pipe, which must not end it. Then it prints until its context ends.
+// The test reads its standard output until then.
 func work() error {
 	ctx, stop := Context(context.Background())
 	defer stop()
