@@ -1,4 +1,4 @@
-// Package bench compares what benchmarks measured with what was asked of them.
+// Package bench compares benchmark results with goals.
 package bench
 
 import (
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Medians are the medians of benchmarks by name, without "Benchmark" and the number of
-// processors, and by unit, in base units: "sec/op", "B/s".
+// Medians are the medians of benchmarks, by name and unit. A name has neither "Benchmark" nor
+// the number of processors. The units are base units: "sec/op", "B/s".
 type Medians map[[2]string]float64
 
 // Read reads a file in the Go benchmark format.
@@ -22,7 +22,7 @@ func Read(path string) (Medians, error) {
 	for file.Scan() {
 		if result, ok := file.Result().(*benchfmt.Result); ok {
 			for _, v := range result.Values {
-				key := [2]string{nameOf(result.Name), v.Unit}
+				key := [2]string{withoutProcs(result.Name), v.Unit}
 				samples[key] = append(samples[key], v.Value)
 			}
 		}
@@ -37,8 +37,8 @@ func Read(path string) (Medians, error) {
 	return medians, nil
 }
 
-// nameOf is name without the number of processors behind it.
-func nameOf(name benchfmt.Name) string {
+// withoutProcs returns name without the number of processors at its end.
+func withoutProcs(name benchfmt.Name) string {
 	base, parts := name.Parts()
 	for _, part := range parts {
 		if part[0] == '/' {
@@ -48,14 +48,14 @@ func nameOf(name benchfmt.Name) string {
 	return string(base)
 }
 
-// Goal is what is asked of a relation between benchmarks.
+// Goal is a limit for the ratio of benchmark results.
 type Goal struct {
-	What    string
-	Over    []string // benchmarks, whose values are added
-	Under   []string // the same; without any, the value of Over itself counts
-	Unit    string
-	AtLeast bool // or at most
-	Asked   float64
+	What        string
+	Numerator   []string // benchmarks whose values are added
+	Denominator []string // the same; if empty, the limit is for the numerator
+	Unit        string
+	AtLeast     bool // the limit is a minimum, not a maximum
+	Limit       float64
 }
 
 func (m Medians) sum(names []string, unit string) (sum float64, err error) {
@@ -69,37 +69,37 @@ func (m Medians) sum(names []string, unit string) (sum float64, err error) {
 	return sum, nil
 }
 
-// Reached is the value of the relation.
-func (g Goal) Reached(m Medians) (float64, error) {
-	over, err := m.sum(g.Over, g.Unit)
-	if err != nil || len(g.Under) == 0 {
-		return over, err
+// Ratio returns the value that is compared with the limit.
+func (g Goal) Ratio(m Medians) (float64, error) {
+	numerator, err := m.sum(g.Numerator, g.Unit)
+	if err != nil || len(g.Denominator) == 0 {
+		return numerator, err
 	}
-	under, err := m.sum(g.Under, g.Unit)
-	return over / under, err
+	denominator, err := m.sum(g.Denominator, g.Unit)
+	return numerator / denominator, err
 }
 
-// Write writes what was asked for and what was reached. It informs: a loaded host may miss
-// what a quiet one reaches.
+// Write writes a table of goals and results. A missed goal is no error, because a busy host may
+// miss a goal that an idle one reaches.
 func Write(w io.Writer, goals []Goal, m Medians) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RELATION\tASKED\tREACHED\tMET")
 	for _, g := range goals {
-		reached, err := g.Reached(m)
+		ratio, err := g.Ratio(m)
 		if err != nil {
 			return err
 		}
-		sign, met := "<=", reached <= g.Asked
+		sign, met := "<=", ratio <= g.Limit
 		if g.AtLeast {
-			sign, met = ">=", reached >= g.Asked
+			sign, met = ">=", ratio >= g.Limit
 		}
-		fmt.Fprintf(t, "%s\t%s %.4g\t%.3g\t%s\n", g.What, sign, g.Asked, reached, map[bool]string{true: "yes", false: "no"}[met])
+		fmt.Fprintf(t, "%s\t%s %.4g\t%.3g\t%s\n", g.What, sign, g.Limit, ratio, map[bool]string{true: "yes", false: "no"}[met])
 	}
 	return t.Flush()
 }
 
-// label makes "read 1000 keys of 1000" of "Read/1000_keys_of_1000".
+// label turns "Read/1000_keys_of_1000" into "read 1000 keys of 1000".
 func label(benchmark string) string {
-	verb, of, _ := strings.Cut(benchmark, "/")
-	return strings.ToLower(verb) + " " + strings.ReplaceAll(of, "_", " ")
+	function, sub, _ := strings.Cut(benchmark, "/")
+	return strings.ToLower(function) + " " + strings.ReplaceAll(sub, "_", " ")
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// output is what a group of benchmarks prints of which each goal is just reached.
+// output returns a file with lines in the Go benchmark format.
 func output(t *testing.T, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bench.txt")

@@ -8,27 +8,27 @@ import (
 
 const (
 	secPerOp = "sec/op"
-	upstream = "kubernetes" // the contestant whose code is upstream's
+	upstream = "kubernetes" // in names of benchmarks of upstream's code
 	envfile  = "envfile"
 )
 
-// faster asks that the contestant ours is at least so many times as fast as upstream's.
+// faster is the goal that ours is at least so many times as fast as upstream's code.
 func faster(benchmark, ours string, times float64) Goal {
 	return Goal{
-		What: label(benchmark) + ": " + upstream + " / " + ours, AtLeast: true, Asked: times, Unit: secPerOp,
-		Over: []string{benchmark + "/by=" + upstream}, Under: []string{benchmark + "/by=" + ours},
+		What: label(benchmark) + ": " + upstream + " / " + ours, AtLeast: true, Limit: times, Unit: secPerOp,
+		Numerator: []string{benchmark + "/by=" + upstream}, Denominator: []string{benchmark + "/by=" + ours},
 	}
 }
 
-// within asks that reading takes at most so many times as long as os.ReadFile.
+// within is the goal that reading takes at most so many times as long as os.ReadFile.
 func within(benchmark string, times float64) Goal {
 	return Goal{
-		What: label(benchmark) + ": " + envfile + " / os.ReadFile", Asked: times, Unit: secPerOp,
-		Over: []string{benchmark + "/by=" + envfile}, Under: []string{benchmark + "/by=os.ReadFile"},
+		What: label(benchmark) + ": " + envfile + " / os.ReadFile", Limit: times, Unit: secPerOp,
+		Numerator: []string{benchmark + "/by=" + envfile}, Denominator: []string{benchmark + "/by=os.ReadFile"},
 	}
 }
 
-// Goals returns what is asked of a group of benchmarks that measured m.
+// Goals returns the goals of a group of benchmarks that measured m.
 func Goals(group string, m Medians) []Goal {
 	switch group {
 	case "envfile":
@@ -41,10 +41,13 @@ func Goals(group string, m Medians) []Goal {
 			within("Read/100_keys_of_1000", 2),
 			within("Read/the_last_key_of_1000", 2),
 			within("Read/2_values_of_32_KiB", 2),
-			{What: "parse 2 values of 32 KiB: B/s", AtLeast: true, Asked: 1e9, Unit: "B/s", Over: []string{"Parse/2_values_of_32_KiB/by=" + envfile}},
 			{
-				What: "parse one key: allocations, of 1000 / of 10", Asked: 1, Unit: "allocs/op",
-				Over: []string{"Parse/the_last_key_of_1000/by=" + envfile}, Under: []string{"Parse/the_last_key_of_10/by=" + envfile},
+				What: "parse 2 values of 32 KiB: B/s", AtLeast: true, Limit: 1e9, Unit: "B/s",
+				Numerator: []string{"Parse/2_values_of_32_KiB/by=" + envfile},
+			},
+			{
+				What: "parse one key: allocations, of 1000 / of 10", Limit: 1, Unit: "allocs/op",
+				Numerator: []string{"Parse/the_last_key_of_1000/by=" + envfile}, Denominator: []string{"Parse/the_last_key_of_10/by=" + envfile},
 			},
 		}
 	case "names":
@@ -61,23 +64,24 @@ func Goals(group string, m Medians) []Goal {
 			faster("Keep/a_script_of_64_KiB", "expansion", 2),
 			faster("Keep/variables_of_a_shell", "expansion", 2))
 	case "kubelet":
-		const of = "MakeEnvironmentVariables/"
+		const prefix = "MakeEnvironmentVariables/"
 		return []Goal{{
-			What: "100 fileKeyRefs / (100 literal values + one reading)", Asked: 1.5, Unit: secPerOp,
-			Over: []string{of + "fileKeyRefs"}, Under: []string{of + "literals", of + "read"},
+			What: "100 fileKeyRefs / (100 literal values + one reading)", Limit: 1.5, Unit: secPerOp,
+			Numerator: []string{prefix + "fileKeyRefs"}, Denominator: []string{prefix + "literals", prefix + "read"},
 		}}
 	case "admission":
 		const none, three = "Admission/no_presets", "Admission/3_of_100_presets_match"
 		return []Goal{
-			{What: label(none) + ": s", Asked: 1e-6, Unit: secPerOp, Over: []string{none}},
-			{What: label(none) + ": allocations", Asked: 0, Unit: "allocs/op", Over: []string{none}},
-			{What: label(three) + ": s", Asked: 50e-6, Unit: secPerOp, Over: []string{three}},
+			{What: label(none) + ": s", Limit: 1e-6, Unit: secPerOp, Numerator: []string{none}},
+			{What: label(none) + ": allocations", Limit: 0, Unit: "allocs/op", Numerator: []string{none}},
+			{What: label(three) + ": s", Limit: 50e-6, Unit: secPerOp, Numerator: []string{three}},
 		}
 	}
 	return nil
 }
 
-// worstExpansion asks that the worst of upstream's cases is as fast as upstream's.
+// worstExpansion is the goal that the slowest of upstream's cases is as fast as with upstream's
+// code.
 func worstExpansion(m Medians) []Goal {
 	var goals []Goal
 	for key := range m {
@@ -86,12 +90,12 @@ func worstExpansion(m Medians) []Goal {
 		}
 	}
 	if len(goals) == 0 {
-		return []Goal{faster("Expand/whole_string", "expansion", 1)} // which says that nothing ran
+		return []Goal{faster("Expand/whole_string", "expansion", 1)} // its error says that nothing ran
 	}
 	worst := slices.MinFunc(goals, func(a, b Goal) int {
-		x, _ := a.Reached(m)
-		y, _ := b.Reached(m)
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.What, b.What))
+		ratioA, _ := a.Ratio(m)
+		ratioB, _ := b.Ratio(m)
+		return cmp.Or(cmp.Compare(ratioA, ratioB), cmp.Compare(a.What, b.What))
 	})
 	worst.What += ", the worst of upstream's cases"
 	return []Goal{worst}
