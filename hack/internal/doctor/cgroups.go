@@ -39,7 +39,7 @@ func cgroups(root string) Finding {
 	if _, err := os.Stat(filepath.Join(root, "unified", "cgroup.procs")); err == nil {
 		version = "v1 with a v2 hybrid"
 	}
-	return ok(check, "%s: works with the node image's systemd 252, and podenv tells kubelets of v1.35 and later to accept it; systemd 257 and later need v2", version)
+	return ok(check, "%s: works with the node image, which has systemd 252 and lets kubelets of v1.35 and later run on v1; systemd 257 and later need v2", version)
 }
 
 func without(wanted, have []string) []string {
