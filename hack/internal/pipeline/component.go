@@ -14,10 +14,10 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// Component makes the build of one component that name stands for, from what is at hand:
-// "stock:v1.32" is the release of series v1.32 without patches, "patched:v1.33" the
-// series' tree as it is, edits included, and anything else the path of an executable.
-// Only that component is compiled, and only if it has changed.
+// Component returns the build of one component that name selects: "stock:v1.32" is the
+// release of series v1.32 without patches, "patched:v1.33" the series' tree as it is, edits
+// included, and anything else the path of an executable. It compiles only that component, and
+// only if it has changed.
 func (p *Pipeline) Component(ctx context.Context, name, component string) (node.Build, error) {
 	kind, minor, isSeries := strings.Cut(name, ":")
 	if !isSeries || strings.Contains(kind, "/") {
@@ -37,12 +37,12 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 	if err != nil {
 		return node.Build{}, fmt.Errorf("build %q: %w", name, err)
 	}
-	of := &Pipeline{Layout: p.Layout, Series: s, Reporter: p.Reporter, Stock: kind == "stock"}
-	t, err := of.TreeAsItIs(ctx)
+	p = &Pipeline{Layout: p.Layout, Series: s, Reporter: p.Reporter, Stock: kind == "stock"}
+	t, err := p.TreeAsItIs(ctx)
 	if err != nil {
 		return node.Build{}, err
 	}
-	r, err := of.Binaries(ctx, t, []string{component})
+	r, err := p.Binaries(ctx, t, []string{component})
 	if err != nil {
 		return node.Build{}, err
 	}
@@ -50,13 +50,13 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 	if err != nil || !slices.Contains(build.ImageComponents, component) {
 		return b, err
 	}
-	err = of.Images(ctx, r)
+	err = p.Images(ctx, r)
 	b.Image = r.Images[component]
 	return b, err
 }
 
-// TreeAsItIs returns the tree with a person's edits, or a new one if there is no tree yet. A
-// stock tree has no edits.
+// TreeAsItIs returns the tree, edits included, or a new one if there is none yet. A stock tree
+// has no edits.
 func (p *Pipeline) TreeAsItIs(ctx context.Context) (*source.Tree, error) {
 	if !p.Stock {
 		t, err := source.Open(ctx, p.Layout, p.Series, false, p.Reporter)
@@ -70,7 +70,7 @@ func (p *Pipeline) TreeAsItIs(ctx context.Context) (*source.Tree, error) {
 	return p.Tree(ctx, source.Options{})
 }
 
-// executable is the build in the file at path.
+// executable returns the build in the file at path.
 func (p *Pipeline) executable(ctx context.Context, path, component string) (node.Build, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package pipeline joins the steps that lead from a release tag to a running
-// cluster, and overlaps those that do not wait for one another.
+// Package pipeline runs the steps from a release tag to a running cluster. Steps that do not
+// depend on each other run at the same time.
 package pipeline
 
 import (
@@ -23,22 +23,22 @@ import (
 	"podenv.dev/hack/internal/testimages"
 )
 
-// packages are the Debian packages that the steps' tools come from; the container
-// engine's own are engine.Ensure's.
+// packages are the Debian packages with the steps' tools. engine.Ensure installs those of the
+// container engine.
 var packages = []string{"protobuf-compiler", "mmdebstrap"}
 
-// Pipeline makes what one series needs.
+// Pipeline runs the steps for one series.
 type Pipeline struct {
 	Layout   layout.Layout
 	Series   series.Series
 	Reporter *progress.Reporter
-	// Stock leaves the patches out.
+	// Stock builds the release without the patches.
 	Stock bool
-	// Verbosity is klog's -v on the clusters; 0 leaves Kubernetes' default.
+	// Verbosity is klog's -v on the clusters; 0 means Kubernetes' default.
 	Verbosity int
 }
 
-// Result is what a finished pipeline made.
+// Result is the output of NodeImage.
 type Result struct {
 	Engine     *engine.Engine
 	Tree       *source.Tree
@@ -47,7 +47,7 @@ type Result struct {
 	TestImages []string // archives of the images that test pods run
 }
 
-// step starts a step with a line of its own; end ends it with the error that it had.
+// step starts a step. The caller ends it with end, which adds the step's name to an error.
 func (p *Pipeline) step(name string) (s *progress.Step, end func(error) error) {
 	s = p.Reporter.Step(name)
 	return s, func(err error) error {
@@ -64,7 +64,7 @@ func (p *Pipeline) Packages(ctx context.Context, more ...string) error {
 	return end(debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages)...))
 }
 
-// Engine sees to a container engine that runs privileged containers.
+// Engine returns a container engine that runs privileged containers.
 func (p *Pipeline) Engine(ctx context.Context) (*engine.Engine, error) {
 	s, end := p.step("container engine")
 	e, err := engine.Ensure(ctx, p.Layout, s)
@@ -92,8 +92,8 @@ func (p *Pipeline) Images(ctx context.Context, r *build.Result) error {
 	return end(build.Images(ctx, p.Layout, r, s))
 }
 
-// NodeImage goes all the way to the node image and the images of test pods. The
-// root file system and the test images are made while Kubernetes compiles.
+// NodeImage builds the node image and the images of test pods, and all that they need. It
+// builds the root file system and the test images while Kubernetes compiles.
 func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 	if err := p.Packages(ctx); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 		if r.Tree, err = p.Tree(gctx, source.Options{}); err != nil {
 			return err
 		}
-		// They are made here only to be in the cache when the node image wants them.
+		// This only fills the cache for the build of the node image.
 		g.Go(func() error {
 			s, end := p.step("support images")
 			_, err := nodeimage.SupportImages(gctx, p.Layout, p.Series, r.Tree.Dir, s)
@@ -137,8 +137,8 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 	return r, end(err)
 }
 
-// Cluster creates the cluster that cfg describes from the images that r has, or finds it as
-// it should be.
+// Cluster creates the cluster that cfg describes from the images of r, unless it already exists
+// as described.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (*cluster.Cluster, error) {
 	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
 	s, end := p.step("cluster " + cfg.Name)
@@ -146,8 +146,8 @@ func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (
 	return c, end(err)
 }
 
-// Gates are the gates that a cluster of the series has on: those of this branch, and on
-// v1.29 the one of ValidatingAdmissionPolicy, which later releases have on by default.
+// Gates returns the gates to turn on in a cluster of the series: those of this branch and, on
+// v1.29, ValidatingAdmissionPolicy, which is on by default in later releases.
 func (p *Pipeline) Gates() (map[string]bool, error) {
 	if p.Stock {
 		return nil, nil
