@@ -17,8 +17,8 @@ import (
 	"podenv.dev/hack/internal/suite"
 )
 
-// e2eProcs is how many specs run at a time. They mostly wait for the kubelet's
-// back-off, so there are more than a small host has cores.
+// e2eProcs is how many specs run at a time. Specs mostly wait for the kubelet's back-off, so
+// it may exceed the number of cores.
 const e2eProcs = 4
 
 func newE2E(a *app) *cobra.Command {
@@ -77,37 +77,37 @@ Exit status: 0 only where a spec ran and none failed.`,
 	return cmd
 }
 
-// olderOf returns the minors whose stock kubelets are tried beside the series': those that
-// were asked for, or the one before.
-func olderOf(l layout.Layout, s series.Series, asked []string) ([]string, error) {
-	may, err := s.Older(l, series.SupportedSkew)
+// olderMinors returns the minors whose stock kubelets run with the series' API server: the
+// requested ones or, by default, the previous minor.
+func olderMinors(l layout.Layout, s series.Series, requested []string) ([]string, error) {
+	allowed, err := s.Older(l, series.SupportedSkew)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range asked {
-		if !slices.Contains(may, name) {
+	for _, name := range requested {
+		if !slices.Contains(allowed, name) {
 			return nil, &usageError{fmt.Errorf("--older %s: no kubelet of it may run beside a %s API server, or patches/ has no such series: choose from %s",
-				name, s.Name, cmp.Or(strings.Join(may, ", "), "none"))}
+				name, s.Name, cmp.Or(strings.Join(allowed, ", "), "none"))}
 		}
 	}
-	if len(asked) > 0 {
-		return asked, nil
+	if len(requested) > 0 {
+		return requested, nil
 	}
 	return s.Older(l, 1)
 }
 
-// newerOf returns the minors that the series' is upgraded to: those that were asked for, or
-// the one after.
-func newerOf(l layout.Layout, s series.Series, asked []string) ([]string, error) {
-	may, err := s.Newer(l)
+// newerMinors returns the minors that the cluster is upgraded to: the requested ones or, by
+// default, the next minor.
+func newerMinors(l layout.Layout, s series.Series, requested []string) ([]string, error) {
+	allowed, err := s.Newer(l)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(asked); n > len(may) || !slices.Equal(asked, may[:n]) {
+	if n := len(requested); n > len(allowed) || !slices.Equal(requested, allowed[:n]) {
 		return nil, &usageError{fmt.Errorf("--newer %s: the control plane of %s goes on one minor at a time: name the first ones of %s",
-			strings.Join(asked, ","), s.Name, cmp.Or(strings.Join(may, ","), "none, as patches/ has no newer release"))}
+			strings.Join(requested, ","), s.Name, cmp.Or(strings.Join(allowed, ","), "none, as patches/ has no newer release"))}
 	}
-	return may[:min(len(may), max(1, len(asked)))], nil
+	return allowed[:min(len(allowed), max(1, len(requested)))], nil
 }
 
 // ownCluster points o at podenv's cluster.
@@ -116,10 +116,10 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Older, err = olderOf(a.layout, s, o.Older); err != nil {
+	if o.Older, err = olderMinors(a.layout, s, o.Older); err != nil {
 		return err
 	}
-	if o.Newer, err = newerOf(a.layout, s, o.Newer); err != nil {
+	if o.Newer, err = newerMinors(a.layout, s, o.Newer); err != nil {
 		return err
 	}
 	c, err := a.cluster(ctx)
@@ -132,9 +132,9 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	if o.Podenv, err = os.Executable(); err != nil {
 		return err
 	}
-	built := filepath.Join(a.layout.Build(a.series), "bin", "kubectl")
-	if _, err := os.Stat(built); err == nil {
-		o.Kubectl = cmp.Or(o.Kubectl, built)
+	kubectl := filepath.Join(a.layout.Build(a.series), "bin", "kubectl")
+	if _, err := os.Stat(kubectl); err == nil {
+		o.Kubectl = cmp.Or(o.Kubectl, kubectl)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestAClusterGoesOnOneMinorAtATime(t *testing.T) {
 		{"v1.33", "v1.35,v1.34", "error"},
 		{"v1.36", "v1.37", "error"},
 	} {
-		got, err := newerOf(l, series.Series{Name: test.minor}, strings.FieldsFunc(test.asked, func(c rune) bool { return c == ',' }))
+		got, err := newerMinors(l, series.Series{Name: test.minor}, strings.FieldsFunc(test.asked, func(c rune) bool { return c == ',' }))
 		if test.want == "error" {
 			if !errors.As(err, new(*usageError)) {
 				t.Errorf("%s --newer %s: %v, %v; want a usage error", test.minor, test.asked, got, err)
