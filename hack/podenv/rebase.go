@@ -16,10 +16,10 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// rebaseFlags are those of podenv rebase.
+// rebaseFlags are the flags of podenv rebase.
 type rebaseFlags struct {
-	from, to, release string
-	goOn, skip, abort bool
+	from, to, release   string
+	resume, skip, abort bool
 }
 
 func newRebase(a *app) *cobra.Command {
@@ -45,7 +45,7 @@ needs to be adapted again.`,
   podenv rebase --abort             # drop what was done so far`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.goOn && f.skip || f.goOn && f.abort || f.skip && f.abort {
+			if f.resume && f.skip || f.resume && f.abort || f.skip && f.abort {
 				return &usageError{errors.New("--continue, --skip and --abort exclude one another: choose one")}
 			}
 			return a.rebase(cmd.Context(), f)
@@ -55,7 +55,7 @@ needs to be adapted again.`,
 	flags.StringVar(&f.from, "from", "", "the series whose patches to carry")
 	flags.StringVar(&f.to, "to", "", "the minor to carry them to")
 	flags.StringVar(&f.release, "release", "", "the release that a new series stands on (default the newest)")
-	flags.BoolVar(&f.goOn, "continue", false, "go on where the rebase stopped")
+	flags.BoolVar(&f.resume, "continue", false, "go on where the rebase stopped")
 	flags.BoolVar(&f.skip, "skip", false, "leave out the patch at which it stopped, and go on")
 	flags.BoolVar(&f.abort, "abort", false, "drop the rebase; patches/ stays as it is")
 	return cmd
@@ -77,7 +77,7 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	if err != nil {
 		return err
 	}
-	// The generators of both trees need tools.
+	// The generators of both trees need the packages' tools.
 	p := &pipeline.Pipeline{Layout: a.layout, Series: from, Reporter: a.reporter()}
 	if err := p.Packages(ctx); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	return nil
 }
 
-// findRebase fills in which rebase goes on, where one does and the command line does not
-// say it.
+// findRebase checks --from and --to. With --continue, --skip or --abort, it fills in a missing
+// one from the rebase in progress.
 func (a *app) findRebase(f *rebaseFlags) error {
 	if f.from != "" && f.to != "" {
 		if f.from == f.to {
@@ -119,29 +119,30 @@ func (a *app) findRebase(f *rebaseFlags) error {
 		}
 		return nil
 	}
-	if !f.goOn && !f.skip && !f.abort {
+	if !f.resume && !f.skip && !f.abort {
 		return &usageError{errors.New("which series, and to which minor? name them with --from and --to: see podenv rebase --help")}
 	}
-	begun, err := source.RebasesInProgress(a.layout)
+	inProgress, err := source.RebasesInProgress(a.layout)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(begun, func(to, from string) bool {
+	maps.DeleteFunc(inProgress, func(to, from string) bool {
 		return f.to != "" && f.to != to || f.from != "" && f.from != from
 	})
-	switch len(begun) {
+	switch len(inProgress) {
 	case 0:
 		return errors.New("no such rebase is in progress: begin one with --from and --to")
 	case 1:
-		for to, from := range begun {
+		for to, from := range inProgress {
 			f.to, f.from = to, from
 		}
 		return nil
 	}
-	return &usageError{fmt.Errorf("rebases to %s are in progress: name one with --to", strings.Join(slices.Sorted(maps.Keys(begun)), ", "))}
+	return &usageError{fmt.Errorf("rebases to %s are in progress: name one with --to", strings.Join(slices.Sorted(maps.Keys(inProgress)), ", "))}
 }
 
-// rebaseTarget returns the series that is written, and makes it if need be.
+// rebaseTarget returns the series --to. It creates a new one, and pins it to --release or to the
+// newest release.
 func (a *app) rebaseTarget(ctx context.Context, f rebaseFlags) (series.Series, error) {
 	if f.release != "" {
 		if semver.MajorMinor(f.release) != series.Minor(f.to) {
