@@ -15,11 +15,10 @@ import (
 
 func main() { os.Exit(Main()) }
 
-// interrupted is the exit status after Ctrl-C, as shells have it: 128 + SIGINT.
-const interrupted = 130
-
-// found is the exit status of an audit that found something.
-const found = 3
+const (
+	exitFound       = 3   // an audit found something
+	exitInterrupted = 130 // Ctrl-C: 128 + SIGINT, as in shells
+)
 
 // Main runs the command line and returns its exit status: 0, 1 for a failure,
 // 2 for a wrong command line, 3 for an audit that found something, 130 after Ctrl-C.
@@ -32,41 +31,41 @@ func Main() int {
 		return 0
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "podenv: interrupted; the same command goes on from here")
-		return interrupted
+		return exitInterrupted
 	case errors.As(err, &usage), errors.Is(err, series.ErrUnknown):
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", err)
 		return 2
 	case errors.Is(err, errReported):
 		return 1
 	case errors.Is(err, errFound):
-		return found
+		return exitFound
 	default:
-		// A full disk or a port in use can end any step; this adds what to do.
+		// A full disk or a port in use can end any step: Explain adds what to do.
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", remedy.Explain(err))
 		return 1
 	}
 }
 
-// untilInterrupted returns a context that ends with Ctrl-C or SIGTERM. A second one ends the
-// process at once. From the first on a broken pipe does not: in "podenv up | tee log", Ctrl-C
-// also ends tee, and podenv has to clean up.
+// untilInterrupted returns a context that ends on the first Ctrl-C or SIGTERM. The second one
+// ends the process at once. After the first one, a broken pipe does not end the process: in
+// "podenv up | tee log", Ctrl-C also ends tee, and podenv has to clean up.
 func untilInterrupted() context.Context {
-	ctx, interrupt := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		signal.Stop(signals)
-		interrupt()
+		cancel()
 	}()
 	return ctx
 }
 
-// errReported ends a verb that has already said what is wrong.
+// errReported ends a verb that has already printed what is wrong.
 var errReported = errors.New("already reported")
 
-// usageError is a command line that podenv does not understand.
+// usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }

@@ -21,20 +21,20 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"podenv": main, "interrupted": interruptItself})
 }
 
-// interruptItself is a process that gets Ctrl-C and then prints until nobody reads it.
+// interruptItself is a process that gets Ctrl-C and then prints until its pipe breaks.
 func interruptItself() {
 	ctx := untilInterrupted()
 	syscall.Kill(os.Getpid(), syscall.SIGINT) //nolint:errcheck // the test fails then
 	<-ctx.Done()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if _, err := fmt.Println("cleaning up"); err != nil {
-			os.Exit(interrupted)
+			os.Exit(exitInterrupted)
 		}
 	}
 }
 
-// Each file of testdata is a story of a person at a command line, in a repository
-// that has one series, the names of two suites, and nothing else.
+// Each file of testdata is a script of a user's commands. They run in a repository that has
+// only one series and the names of two suites.
 func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -87,7 +87,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// listen listens on a port of 127.0.0.1 for the rest of the story, at $PORT.
+// listen listens on a port of 127.0.0.1 at $PORT until the script ends.
 func listen(ts *testscript.TestScript, _ bool, _ []string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
