@@ -18,7 +18,7 @@ import (
 	runs "podenv.dev/test/tekton"
 )
 
-// tektonFlags are those of podenv tekton.
+// tektonFlags are the flags of podenv tekton.
 type tektonFlags struct {
 	delete, examples bool
 	timeout          time.Duration
@@ -76,13 +76,14 @@ func (a *app) tekton(ctx context.Context, f tektonFlags) error {
 		return err
 	}
 	on.Timeout = f.timeout
-	// Before minutes of building.
-	if _, err := on.Check(ctx, &tekton.Release{Version: p.Series.Release, Tree: t}); err != nil {
+	unbuilt := &tekton.Release{Version: p.Series.Release, Tree: t}
+	// Fail before minutes of building.
+	if _, err := on.Check(ctx, unbuilt); err != nil {
 		return err
 	}
 	if f.delete {
 		step := p.Reporter.Step("delete Tekton")
-		return step.End(on.Delete(ctx, &tekton.Release{Version: p.Series.Release, Tree: t}, step))
+		return step.End(on.Delete(ctx, unbuilt, step))
 	}
 	step := p.Reporter.Step("Tekton build")
 	r, err := tekton.Build(ctx, a.layout, t, step)
@@ -105,7 +106,7 @@ func (a *app) tekton(ctx context.Context, f tektonFlags) error {
 	return a.runTektonExamples(ctx, client, p)
 }
 
-// installTekton brings the cluster to r, and reports whether it was there before.
+// installTekton installs r on the cluster, and reports whether it already ran there.
 func (a *app) installTekton(ctx context.Context, on *tekton.Installation, c *cluster.Cluster, r *tekton.Release, step *progress.Step) (before bool, err error) {
 	if before, err = on.Check(ctx, r); err != nil {
 		return false, err
@@ -124,8 +125,8 @@ func (a *app) installTekton(ctx context.Context, on *tekton.Installation, c *clu
 	return false, on.Install(ctx, r, step)
 }
 
-// runTektonExamples runs those that change nothing of the cluster's configuration, one after the
-// other, and prints what their steps saw.
+// runTektonExamples runs the examples that do not change the cluster's configuration, one after
+// the other, and prints the environment of their steps.
 func (a *app) runTektonExamples(ctx context.Context, client *runs.Client, p *pipeline.Pipeline) error {
 	for _, example := range runs.Examples {
 		if example.Defaults != nil {
@@ -141,7 +142,7 @@ func (a *app) runTektonExamples(ctx context.Context, client *runs.Client, p *pip
 	return nil
 }
 
-// tektonPipeline returns the steps for the series of Tekton asked for, or the newest.
+// tektonPipeline returns the pipeline of the Tekton series --series, by default of the newest.
 func (a *app) tektonPipeline() (*pipeline.Pipeline, error) {
 	if !series.IsTekton(a.series) {
 		all, err := series.All(a.layout)
