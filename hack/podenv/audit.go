@@ -16,8 +16,8 @@ import (
 	"podenv.dev/hack/operator/audit"
 )
 
-// errFound ends an audit that found something. Its exit status is none that an error
-// or a wrong command line has.
+// errFound ends an audit that found something. Its exit status differs from that of an error
+// and of a wrong command line.
 var errFound = errors.New("found")
 
 func newAudit(a *app) *cobra.Command {
@@ -57,7 +57,7 @@ seeing everything (it prints what it saw), 2 for a wrong command line, 130 after
   podenv audit --output tsv | awk -F '\t' '$6 == "fileKeyRef" { print $1 }' | sort -u
   podenv audit --namespace shop || test $? = 3`,
 		Args: noArgs,
-		// Not the root's own, which looks for a checkout.
+		// Replaces the root's, which needs a checkout.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, err := rowWriter(*format, audit.WriteTable, audit.WriteTSV)
@@ -97,7 +97,7 @@ func runAudit(ctx context.Context, flags *genericclioptions.ConfigFlags, o audit
 	config.UserAgent = "podenv-audit"
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS = -1 // one request at a time; the server itself holds back whom it must
+	config.QPS = -1 // the audit sends one request at a time, and the server has its own limits
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
@@ -109,22 +109,22 @@ func runAudit(ctx context.Context, flags *genericclioptions.ConfigFlags, o audit
 	return report, err
 }
 
-// concludeAudit says on standard error what the output alone does not, and returns the
-// error whose exit status is the report's.
+// concludeAudit prints a summary to standard error, and returns the error that gives the
+// command its exit status.
 func (a *app) concludeAudit(report *audit.Report) error {
 	fmt.Fprintf(a.errs, "podenv: %d uses in %d pods and pod templates\n", len(report.Findings), report.Objects)
 	switch {
 	case slices.ContainsFunc(report.Unread, apierrors.IsForbidden):
 		return fmt.Errorf("%w\nbind the user to the role that `kubectl create clusterrole podenv-audit --verb=list,get --resource=%s` makes",
-			unread(report), strings.Join(audit.Resources(), ","))
+			unreadError(report), strings.Join(audit.Resources(), ","))
 	case len(report.Unread) > 0:
-		return unread(report)
+		return unreadError(report)
 	case len(report.Findings) > 0:
 		return errFound
 	}
 	return nil
 }
 
-func unread(report *audit.Report) error {
+func unreadError(report *audit.Report) error {
 	return fmt.Errorf("not everything could be looked at:\n%w", errors.Join(report.Unread...))
 }

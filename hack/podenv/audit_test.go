@@ -11,9 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// apiserver serves the lists in a folder, pods.json for /api/v1/pods, for the rest of
-// the story, at $SERVER: apiserver FOLDER. It forbids to list forbidden.json's
-// resource, which that file names, and knows no other.
+// apiserver FOLDER serves the lists in a folder, pods.json for /api/v1/pods, at $SERVER until
+// the script ends. It answers 403 for the resource that the file "forbidden" names, and 404 for
+// a resource without a file.
 func apiserver(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	forbidden, err := os.ReadFile(path.Join(dir, "forbidden"))
@@ -32,7 +32,7 @@ func apiserver(ts *testscript.TestScript, _ bool, args []string) {
 			refuse(w, http.StatusNotFound, "NotFound", "there are no "+resource)
 			return
 		}
-		_, _ = w.Write(list) // a client that went away is no concern of ours
+		_, _ = w.Write(list) // fails only if the client has gone
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("SERVER", server.URL)

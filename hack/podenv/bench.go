@@ -89,7 +89,7 @@ type benchRun struct {
 	cold        bool
 }
 
-// check finds what is wrong with the flags.
+// check validates the flags.
 func (b *benchRun) check() error {
 	if err := checkGroups(b.only, []string{"admission", "cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (b *benchRun) check() error {
 	return nil
 }
 
-// file is where a group's numbers go.
+// file is the file for the results of a group.
 func (b *benchRun) file(group string) string {
 	return filepath.Join(b.app.layout.Output(), "bench", group+".txt")
 }
@@ -163,14 +163,14 @@ func (b *benchRun) group(ctx context.Context, name string) (err error) {
 	return err
 }
 
-// inModule runs benchmarks of test/bench.
+// inModule runs benchmarks of test/bench. Its note lists the modules that they compare with.
 func (b *benchRun) inModule(ctx context.Context, name, pattern, duration string) error {
-	beside, err := run.Command(ctx, "go", "list", "-m", "-f={{.Path}}@{{.Version}}", "k8s.io/kubernetes", "k8s.io/apimachinery",
+	modules, err := run.Command(ctx, "go", "list", "-m", "-f={{.Path}}@{{.Version}}", "k8s.io/kubernetes", "k8s.io/apimachinery",
 		"github.com/joho/godotenv", "github.com/compose-spec/compose-go/v2").Dir(b.app.layout.Root).Output()
 	if err != nil {
 		return err
 	}
-	return b.measure(ctx, name, filepath.Join(b.app.layout.Root, "test", "bench"), pattern, duration, "beside: "+strings.ReplaceAll(beside, "\n", " "))
+	return b.measure(ctx, name, filepath.Join(b.app.layout.Root, "test", "bench"), pattern, duration, "beside: "+strings.ReplaceAll(modules, "\n", " "))
 }
 
 // inTree runs benchmarks that the patches add to a package.
@@ -187,9 +187,9 @@ func (b *benchRun) inTree(ctx context.Context, name, pkg, pattern string) error 
 		"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0")
 }
 
-// measure compiles the tests of the package in dir once and runs the benchmarks that pattern
-// selects, all of them each time, so that what a host does beside hits all alike. benchstat
-// shows note, a line KEY: VALUE, above its tables.
+// measure compiles the tests of the package in dir and runs the benchmarks that pattern selects
+// --count times. Each run has all benchmarks, so that other load on the host affects all of them
+// alike. benchstat shows note, a line KEY: VALUE, above its tables.
 func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, note string, env ...string) error {
 	step := b.app.reporter().Step("bench " + name)
 	return step.End(func() error {
@@ -221,8 +221,8 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, no
 	}())
 }
 
-// cluster runs the tests of a package on the cluster called --name or, where there is none,
-// on one that lives only for that.
+// cluster runs the tests of a package on the cluster --name or, if it does not exist, on a
+// temporary one.
 func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...string) error {
 	p, err := b.app.pipeline()
 	if err != nil {
@@ -249,10 +249,10 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	return err
 }
 
-// delete deletes a cluster made for the measurement, also after Ctrl-C.
+// delete deletes the temporary cluster, also after Ctrl-C.
 func (b *benchRun) delete(ctx context.Context, r *progress.Reporter, c *cluster.Cluster) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	step := r.Step("delete cluster " + c.Name())
-	step.End(c.Delete(ctx, step)) //nolint:errcheck // it has been shown
+	step.End(c.Delete(ctx, step)) //nolint:errcheck // the step shows it
 }

@@ -71,7 +71,7 @@ The paths of the binaries are printed.`,
 	return cmd
 }
 
-// componentArgs takes names of components only.
+// componentArgs accepts only names of components.
 func componentArgs(_ *cobra.Command, args []string) error {
 	return checkComponents(build.Components, args...)
 }
@@ -116,7 +116,7 @@ without a container registry. The image's name is printed.`,
 	return cmd
 }
 
-// refreshPackages pins the current Debian packages of every image.
+// refreshPackages pins the Debian packages of every image at their current versions.
 func (a *app) refreshPackages(ctx context.Context, p *pipeline.Pipeline) error {
 	if err := p.Packages(ctx); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"podenv.dev/hack/internal/suite"
 )
 
-// comparedSuites are the suites whose features some releases have without patches.
+// comparedSuites are the suites of features that some releases have without the patches.
 var comparedSuites = []string{"envfiles", "relaxed", "expansion"}
 
 func newCompare(a *app) *cobra.Command {
@@ -86,8 +86,8 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
 	return cmd
 }
 
-// compare runs suites on a patched and then on a stock cluster. The first run says how long
-// a spec may take in the second one.
+// compare runs suites on a patched and then on a stock cluster. The durations on the first
+// cluster set the timeout of a spec on the second one.
 func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) ([]compare.Row, error) {
 	name := a.name
 	a.name = name + "-patched"
@@ -143,7 +143,7 @@ func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, k
 		if err := a.ownCluster(ctx, &o); err != nil {
 			return nil, err
 		}
-		if a.stock { // specs of a gate that the release lacks are skipped
+		if a.stock { // specs that need a gate that the release lacks are skipped
 			o.RequireGates = slices.DeleteFunc(o.RequireGates, func(gate string) bool { return !want.Gates[gate] })
 		}
 		step := p.Reporter.Step("e2e " + name + " on " + a.name)

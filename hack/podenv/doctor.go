@@ -40,11 +40,11 @@ something must be fixed first.`,
 	return cmd
 }
 
-// checkInotify refuses a new cluster that the kernel has too few inotify instances for,
-// before anything is built. Docker is asked only then: a cluster that is there needs no more.
+// checkInotify refuses a new cluster if the kernel has too few inotify instances for it, before
+// anything is built. An existing cluster needs no more of them, so it is not refused.
 func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
-	short := doctor.InotifyFor(want.Workers)
-	if short == nil {
+	tooFew := doctor.InotifyFor(want.Workers)
+	if tooFew == nil {
 		return nil
 	}
 	if e, err := engine.Find(ctx); err == nil {
@@ -52,5 +52,5 @@ func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
 			return nil
 		}
 	}
-	return short
+	return tooFew
 }

@@ -51,7 +51,7 @@ or a container cannot start; with --strict, also 1 if anything is unknown; 2 for
   podenv expand -f pod.yaml -f presets.yaml --presets
   kustomize build . | podenv expand -f - --output json | jq '.[].containers[].env'`,
 		Args: noArgs,
-		// A manifest is anywhere: no checkout is needed.
+		// Replaces the root's, which needs a checkout.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.expand(cmd, o)
@@ -69,7 +69,7 @@ or a container cannot start; with --strict, also 1 if anything is unknown; 2 for
 
 const relaxedGate = "RelaxedEnvironmentVariableValidation"
 
-// relaxedNames is what --feature-gates says of relaxedGate; nil if nothing.
+// relaxedNames returns the value of relaxedGate in --feature-gates; nil if it is not set.
 func (o *expandOptions) relaxedNames() (*bool, error) {
 	var relaxed *bool
 	for gate, on := range o.gates {
@@ -106,7 +106,7 @@ func (a *app) expand(cmd *cobra.Command, o expandOptions) error {
 	return nil
 }
 
-// pods reads the files and, if asked to, the cluster.
+// pods reads the files and, with --kubeconfig or --context, the cluster.
 func (o *expandOptions) pods(cmd *cobra.Command) ([]expand.Pod, error) {
 	relaxed, err := o.relaxedNames()
 	if err != nil {
@@ -121,13 +121,13 @@ func (o *expandOptions) pods(cmd *cobra.Command) ([]expand.Pod, error) {
 	if err := o.read(cmd.InOrStdin(), readers...); err != nil {
 		return nil, err
 	}
-	from, err := o.presetOptions()
+	source, err := o.presetOptions()
 	if err != nil {
 		return nil, err
 	}
-	options := expand.Options{Client: from.Client, Namespace: from.Namespace, ShowSecrets: o.showSecrets, RelaxedNames: relaxed}
+	options := expand.Options{Client: source.Client, Namespace: source.Namespace, ShowSecrets: o.showSecrets, RelaxedNames: relaxed}
 	if o.presets {
-		options.Presets = preset.NewInjector(&presets, from)
+		options.Presets = preset.NewInjector(&presets, source)
 	}
 	return expand.Pods(cmd.Context(), &manifest, options)
 }

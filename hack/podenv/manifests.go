@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// manifestFlags are those of verbs that read manifests and, if asked to, a cluster.
+// manifestFlags are the flags of verbs that read manifests and, optionally, a cluster.
 type manifestFlags struct {
 	files               []string
 	kubeconfig, context string
@@ -26,12 +26,12 @@ func (m *manifestFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&m.namespace, "namespace", "n", "", `of objects that name none (default the context's, or "default")`)
 }
 
-// manifestReader keeps what it needs of a file.
+// manifestReader reads the objects that it needs from a file.
 type manifestReader interface {
 	Read(name string, file io.Reader) error
 }
 
-// read has each of readers read each file.
+// read passes every file to each of readers.
 func (m *manifestFlags) read(stdin io.Reader, readers ...manifestReader) error {
 	if len(m.files) == 0 {
 		return errors.New("which manifest? give a file with -f, or -f - for standard input")
@@ -57,8 +57,8 @@ func (m *manifestFlags) read(stdin io.Reader, readers ...manifestReader) error {
 	return nil
 }
 
-// cluster returns how to reach the cluster, nil if none was asked for, and the namespace of
-// objects that name none.
+// cluster returns the client configuration, which is nil without --kubeconfig and --context, and
+// the namespace of objects that name none.
 func (m *manifestFlags) cluster() (*rest.Config, string, error) {
 	namespace := "default"
 	var config *rest.Config

@@ -50,7 +50,7 @@ keep the cluster, run podenv node undo first.`,
 	return cmd
 }
 
-// cluster finds the cluster that --name says.
+// cluster finds the cluster --name.
 func (a *app) cluster(ctx context.Context) (*cluster.Cluster, error) {
 	e, err := engine.Ensure(ctx, a.layout, nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *app) cluster(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Find(ctx, a.layout, e, a.name)
 }
 
-// onCluster runs f on the cluster that --name says.
+// onCluster runs f on the cluster --name.
 func (a *app) onCluster(f func(context.Context, *cluster.Cluster, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := a.cluster(cmd.Context())
@@ -164,7 +164,7 @@ swap makes it. --build is one of:
 			if err != nil {
 				return err
 			}
-			// Before anything is compiled.
+			// Fail before minutes of compiling.
 			if err := node.CheckRuns(ctx, c, args[0], args[1]); err != nil {
 				return err
 			}
@@ -254,7 +254,7 @@ nodes. Evicted pods do not come back.`,
 	}
 }
 
-// printChanged says what a component is now.
+// printChanged prints what a component runs now.
 func (a *app) printChanged(c node.Changed) {
 	fmt.Fprintf(a.out, "%s %s %s\n", c.Node, c.Component, c.Version)
 	if len(c.LeftOut) > 0 {
@@ -262,8 +262,7 @@ func (a *app) printChanged(c node.Changed) {
 	}
 }
 
-// nodeArgs takes a node and, if n is 2, a component of those that all operations take,
-// or one of more.
+// nodeArgs accepts a node and, if n is 2, a component: one of node.Components or of more.
 func nodeArgs(n int, more ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {

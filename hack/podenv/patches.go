@@ -38,8 +38,7 @@ changed.`,
 	}
 }
 
-// printWritten prints the files that were written, each after prefix, and what the user may
-// not expect of them.
+// printWritten prints each written file after prefix, and notes on standard error.
 func (a *app) printWritten(w *source.Written, prefix string) {
 	for _, file := range w.Files {
 		fmt.Fprintln(a.out, prefix+file)

@@ -37,7 +37,7 @@ or a file or cluster that cannot be read.`,
   podenv preset -f deployment.yaml --kubeconfig ~/.kube/config --namespace shop
   podenv preset -f pod.yaml -f presets.yaml --output json | jq '.[].result'`,
 		Args: noArgs,
-		// A manifest is anywhere: no checkout is needed.
+		// Replaces the root's, which needs a checkout.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.preset(cmd, o)
@@ -70,7 +70,7 @@ func (a *app) preset(cmd *cobra.Command, o presetOptions) error {
 	return nil
 }
 
-// pods reads the files and, if asked to, the cluster.
+// pods reads the files and, with --kubeconfig or --context, the cluster.
 func (o *presetOptions) pods(cmd *cobra.Command) ([]preset.Pod, error) {
 	var manifest preset.Manifest
 	if err := o.read(cmd.InOrStdin(), &manifest); err != nil {
@@ -83,7 +83,7 @@ func (o *presetOptions) pods(cmd *cobra.Command) ([]preset.Pod, error) {
 	return preset.Pods(cmd.Context(), &manifest, options)
 }
 
-// presetOptions says where presets are, beside those of the files.
+// presetOptions returns the clients for the cluster, if there is one, and the default namespace.
 func (m *manifestFlags) presetOptions() (o preset.Options, err error) {
 	config, namespace, err := m.cluster()
 	o.Namespace = namespace

@@ -12,13 +12,12 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// proofTool is the path of a program that compileProofs makes.
+// proofTool is the path of a program that compileProofs builds.
 func (a *app) proofTool(name string) string { return filepath.Join(a.layout.Cache("proof"), name) }
 
-// compileProofs makes the tests of hack/proof and gotestsum; the Go cache knows what has not
-// changed.
+// compileProofs builds the tests of hack/proof and gotestsum.
 func (a *app) compileProofs(ctx context.Context) error {
-	if _, err := a.pipeline(); err != nil { // a series that does not exist
+	if _, err := a.pipeline(); err != nil { // the series does not exist
 		return err
 	}
 	step := a.reporter().Step("compiling the proofs")
@@ -42,25 +41,26 @@ func (a *app) prove(ctx context.Context, pattern, name string, flags ...string) 
 	return a.runProofs(ctx, filepath.Join(a.layout.JUnit(), name+".xml"), append(flags, "-test.run="+pattern))
 }
 
-// lastLine is what CI reads.
+// lastLine prints the last line, which CI reads.
 const lastLine = `sh -c 'echo "$((TESTS_TOTAL - TESTS_FAILED - TESTS_SKIPPED)) passed, $TESTS_FAILED failed, $TESTS_SKIPPED skipped"'`
 
-// cleanUp is how long the tests have after Ctrl-C to delete their clusters.
-const cleanUp = 3 * time.Minute
+// cleanUpTimeout is how long the tests have after Ctrl-C to delete their clusters.
+const cleanUpTimeout = 3 * time.Minute
 
-// proofCommand prepares the tests. Ctrl-C is for podenv, which passes it on to them once.
+// proofCommand prepares the tests. They have a process group of their own, so that Ctrl-C reaches
+// only podenv, which sends them SIGTERM once.
 func (a *app) proofCommand(ctx context.Context, flags []string) *exec.Cmd {
 	flags = append(flags, "-podenv.series="+a.series, fmt.Sprintf("-podenv.plain=%t", a.plain))
 	cmd := exec.CommandContext(ctx, a.proofTool("proof.test"), flags...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = cleanUp
+	cmd.WaitDelay = cleanUpTimeout
 	cmd.Dir, cmd.Stdout, cmd.Stderr = a.layout.Root, a.out, a.errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
 
-// runProofs runs the tests and has gotestsum read what they print on standard output. Their progress
-// goes to standard error.
+// runProofs runs the tests. gotestsum reads their standard output; their progress goes to
+// standard error.
 func (a *app) runProofs(ctx context.Context, report string, flags []string) error {
 	tests := a.proofCommand(ctx, append(flags, "-test.v=test2json", "-test.paniconexit0", "-test.timeout=0", "-test.parallel=8"))
 	tests.Stdout = nil

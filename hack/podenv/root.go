@@ -17,7 +17,7 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// app is what every verb needs.
+// app has what all verbs share.
 type app struct {
 	out, errs io.Writer
 
@@ -31,7 +31,7 @@ type app struct {
 
 const defaultSeries = "v1.33"
 
-// clusterName is what kind takes.
+// clusterName matches the names that kind accepts.
 var clusterName = regexp.MustCompile(`^[a-z0-9.-]+$`)
 
 func newRoot(out, errs io.Writer) *cobra.Command {
@@ -82,7 +82,7 @@ inputs have not changed costs nothing.`,
 	return root
 }
 
-// prepare checks what all verbs share.
+// prepare checks --name and finds the checkout.
 func (a *app) prepare() (err error) {
 	if a.name != "" && !clusterName.MatchString(a.name) {
 		return &usageError{fmt.Errorf("--name %q: a cluster's name is lower-case letters, digits, dots and dashes", a.name)}
@@ -91,12 +91,12 @@ func (a *app) prepare() (err error) {
 	return err
 }
 
-// nameFlag gives a verb the flag that says which cluster it is about.
+// nameFlag adds --name to a verb that operates on a cluster.
 func (a *app) nameFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.name, "name", cluster.DefaultName, "the cluster's name")
 }
 
-// stockFlag gives a verb the flag that leaves the patches out.
+// stockFlag adds --stock, which leaves the patches out.
 func (a *app) stockFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.stock, "stock", false, "the release without patches")
 }
@@ -106,7 +106,7 @@ func (a *app) reporter() *progress.Reporter {
 	return progress.To(a.errs, a.plain, a.layout.Logs())
 }
 
-// pipeline returns the steps for the series asked for.
+// pipeline returns the pipeline of the series --series.
 func (a *app) pipeline() (*pipeline.Pipeline, error) {
 	s, err := series.Load(a.layout, a.series)
 	if err != nil {
@@ -118,14 +118,14 @@ func (a *app) pipeline() (*pipeline.Pipeline, error) {
 	return &pipeline.Pipeline{Layout: a.layout, Series: s, Reporter: a.reporter(), Stock: a.stock}, nil
 }
 
-// outputFlag gives a verb that lists rows the flag that says how.
+// outputFlag adds --output to a verb that lists rows.
 func outputFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().StringP("output", "o", "table", "table, tsv or json")
 }
 
-// rowWriter is how rows are written in the form that --output names.
-func rowWriter[T any](form string, table, tsv func(io.Writer, []T) error) (func(io.Writer, []T) error, error) {
-	switch form {
+// rowWriter returns the function that writes rows in the format of --output.
+func rowWriter[T any](format string, table, tsv func(io.Writer, []T) error) (func(io.Writer, []T) error, error) {
+	switch format {
 	case "table":
 		return table, nil
 	case "tsv":
@@ -133,10 +133,10 @@ func rowWriter[T any](form string, table, tsv func(io.Writer, []T) error) (func(
 	case "json":
 		return jsonout.WriteList[T], nil
 	}
-	return nil, &usageError{fmt.Errorf("--output %q: choose table, tsv or json", form)}
+	return nil, &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
 }
 
-// noArgs refuses arguments as a wrong command line.
+// noArgs is cobra.NoArgs with a usageError.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usageError{fmt.Errorf("%s takes no arguments, got %q: see %[1]s --help", cmd.CommandPath(), args)}

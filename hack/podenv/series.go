@@ -85,7 +85,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 	return cmd
 }
 
-// printIncomplete says what s lacks, if it is incomplete.
+// printIncomplete prints what s lacks, if it is incomplete.
 func (a *app) printIncomplete(s series.Series) error {
 	lacks, err := s.Incomplete()
 	if err == nil && lacks != "" {

@@ -59,7 +59,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 	return cmd
 }
 
-// checkGroups refuses an --only that is empty or has a group that does not exist.
+// checkGroups refuses an --only that is empty or has an unknown group.
 func checkGroups(only, groups []string) error {
 	if len(only) == 0 {
 		return &usageError{fmt.Errorf("--only '': no group: choose of %s", strings.Join(groups, ", "))}

@@ -53,8 +53,8 @@ too, it says what is edited and how to keep or drop it.`,
 	return cmd
 }
 
-// treeStatus prints one tab-separated line for each thing that the tree holds:
-// what it is, its id or path, and its subject.
+// treeStatus prints the tree's state, commits and edits, one tab-separated line each: what it
+// is, its id or path, and its subject.
 func (a *app) treeStatus(ctx context.Context, p *pipeline.Pipeline) error {
 	s, err := source.Describe(ctx, a.layout, p.Series, a.stock)
 	if err != nil {

@@ -61,7 +61,7 @@ has only Kubernetes' own pods and objects. Otherwise up says what differs, and o
 					return err
 				}
 			}
-			a.whatNext(r, c)
+			a.printNextSteps(r, c)
 			return nil
 		},
 	}
@@ -73,7 +73,7 @@ has only Kubernetes' own pods and objects. Otherwise up says what differs, and o
 	return cmd
 }
 
-// checkPort refuses a port of the API server's before anything is built.
+// checkPort refuses --api-server-port before anything is built.
 func checkPort(ctx context.Context, want cluster.Config) error {
 	err := cluster.CheckPort(ctx, want.Name, want.APIServerPort)
 	if err != nil && !errors.Is(err, remedy.ErrPortInUse) {
@@ -82,7 +82,7 @@ func checkPort(ctx context.Context, want cluster.Config) error {
 	return err
 }
 
-// up makes the cluster, with the gates of the series unless want has others.
+// up creates the cluster, with the gates of the series unless want has others.
 func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config) (*pipeline.Result, *cluster.Cluster, error) {
 	if want.Gates == nil {
 		var err error
@@ -98,7 +98,7 @@ func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config)
 	return r, c, err
 }
 
-// runStories runs the KEP's stories and prints what their containers saw.
+// runStories runs the KEP's stories and prints the environment of their containers.
 func (a *app) runStories(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
 	step := p.Reporter.Step("KEP-3721 stories")
 	client, err := c.Client()
@@ -113,8 +113,8 @@ func (a *app) runStories(ctx context.Context, p *pipeline.Pipeline, c *cluster.C
 	return a.runPreset(ctx, p, c, client)
 }
 
-// runPreset runs the first example of the document "Pod Preset", where the series has it,
-// and prints what was injected.
+// runPreset runs the first example of the design document "Pod Preset", if the series has the
+// gate, and prints what was injected.
 func (a *app) runPreset(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster, client kubernetes.Interface) error {
 	gates, err := p.Gates()
 	if err != nil || !gates[string(featuregates.PodPreset)] {
@@ -137,8 +137,8 @@ func (a *app) runPreset(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cl
 	return nil
 }
 
-// whatNext prints what to type next.
-func (a *app) whatNext(r *pipeline.Result, c *cluster.Cluster) {
+// printNextSteps prints commands for the new cluster.
+func (a *app) printNextSteps(r *pipeline.Result, c *cluster.Cluster) {
 	kubectl := r.Build.Binaries["kubectl"]
 	if rel, err := filepath.Rel(a.layout.Root, kubectl); err == nil {
 		kubectl = rel
@@ -149,7 +149,7 @@ func (a *app) whatNext(r *pipeline.Result, c *cluster.Cluster) {
 	}
 	kubectl += " --context " + c.Context()
 	fmt.Fprintf(a.out, "\nThe cluster %s runs %s.\n  %s get pods --all-namespaces\n", a.name, r.Build.Version, kubectl)
-	if !a.stock { // which does not have the field
+	if !a.stock { // a stock release does not have the field
 		fmt.Fprintf(a.out, "  %s explain pod.spec.containers.env.valueFrom.fileKeyRef\n", kubectl)
 	}
 	fmt.Fprintf(a.out, "  %s\n", down)
@@ -170,7 +170,7 @@ func newDown(a *app) *cobra.Command {
 	return cmd
 }
 
-// down deletes the cluster; a cluster that does not exist is none left.
+// down deletes the cluster. It is no error if there is none.
 func (a *app) down(ctx context.Context, r *progress.Reporter) error {
 	step := r.Step("down " + a.name)
 	c, err := a.cluster(ctx)

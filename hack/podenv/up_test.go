@@ -13,7 +13,7 @@ func TestUpRecommendsNothingThatTheReleaseLacks(t *testing.T) {
 	for _, stock := range []bool{false, true} {
 		var out strings.Builder
 		a := &app{out: &out, name: "other", stock: stock}
-		a.whatNext(&pipeline.Result{Build: &build.Result{Version: "v1.33.13", Binaries: map[string]string{"kubectl": "/bin/kubectl"}}}, &cluster.Cluster{})
+		a.printNextSteps(&pipeline.Result{Build: &build.Result{Version: "v1.33.13", Binaries: map[string]string{"kubectl": "/bin/kubectl"}}}, &cluster.Cluster{})
 		if explains := strings.Contains(out.String(), "explain pod.spec.containers.env.valueFrom.fileKeyRef"); explains == stock {
 			t.Errorf("stock: %t, printed\n%s", stock, out.String())
 		}
