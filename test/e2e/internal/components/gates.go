@@ -1,10 +1,10 @@
 package components
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/onsi/ginkgo/v2"
@@ -29,13 +29,13 @@ const (
 // RequiredGates are the gates of --podenv.require-gates.
 var RequiredGates []string
 
-// answers caches the results of notOn and notOnInKubelets.
+// answers caches the results of notOn and notOnInKubelets in this process.
 var answers sync.Map
 
-// RequireGate skips the running spec unless the API server and every node that takes pods
-// have the gate on. It fails the spec instead if the run's flags require the gate, so
-// that a cluster which lost its gates cannot pass as green. It asks the cluster once
-// per process; a suite that flips gates reads them with GateOfAPIServer and GateOfKubelet.
+// RequireGate skips the running spec unless the API server and every schedulable node have
+// the gate on. If --podenv.require-gates has the gate, it fails the spec instead: otherwise a
+// cluster that lost its gates would pass. It asks the cluster once per process, so a suite that
+// changes gates uses GateOfAPIServer and GateOfKubelet instead.
 func RequireGate(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
 	require(ctx, gate, gate, notOn)
@@ -87,7 +87,7 @@ func RequireGateOffInKubelets(ctx context.Context, gate string) {
 }
 
 // CheckRequiredGates returns an error, with what to do, for the first gate of
-// --podenv.require-gates that is not on everywhere: one error, rather than one of each spec.
+// --podenv.require-gates that is not on everywhere: one error instead of one per spec.
 func CheckRequiredGates(ctx context.Context, client kubernetes.Interface) error {
 	for _, gate := range RequiredGates {
 		if why := notOn(ctx, client, gate); why != "" {
@@ -97,8 +97,8 @@ func CheckRequiredGates(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// newClient needs no framework.Framework, which creates a namespace for each spec, also
-// for one that is skipped.
+// newClient returns a client without a framework.Framework, which would create a namespace even
+// for a spec that is skipped.
 func newClient() kubernetes.Interface {
 	ginkgo.GinkgoHelper()
 	client, err := framework.LoadClientset()
@@ -145,7 +145,7 @@ func TakesPods(node v1.Node) bool {
 	})
 }
 
-// GateOfAPIServer returns the state of gate in the API server that answers.
+// GateOfAPIServer returns the state of gate in the API server that client reaches.
 func GateOfAPIServer(ctx context.Context, client kubernetes.Interface, gate string) (GateState, error) {
 	return gateAt(ctx, client, gate, APIServerMetrics)
 }
@@ -156,20 +156,20 @@ func GateOfKubelet(ctx context.Context, client kubernetes.Interface, node, gate 
 }
 
 func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string) (GateState, error) {
-	metrics, err := Scrape(ctx, client, path)
+	metrics, err := get(ctx, client, path)
 	if err != nil {
 		return "", err
 	}
-	state, err := metrics.gate(gate)
+	state, err := gateIn(metrics, gate)
 	if err != nil {
 		return "", fmt.Errorf("reading the gate %s from %s: %w", gate, path, err)
 	}
 	return state, nil
 }
 
-// gate returns the state of the gate called name.
-func (m Metrics) gate(name string) (GateState, error) {
-	gates, err := featuregates.FromMetrics(strings.NewReader(m.Text))
+// gateIn returns the state of the gate name in the metrics of a component.
+func gateIn(metrics []byte, name string) (GateState, error) {
+	gates, err := featuregates.FromMetrics(bytes.NewReader(metrics))
 	if err != nil {
 		return "", err
 	}

@@ -31,11 +31,7 @@ func TestGate(t *testing.T) {
 		"Elsewhere":   GateUnknown,
 	} {
 		t.Run(gate, func(t *testing.T) {
-			m, err := parse(metrics)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := m.gate(gate); got != want || err != nil {
+			if got, err := gateIn([]byte(metrics), gate); got != want || err != nil {
 				t.Errorf("got %s, %v, want %s", got, err, want)
 			}
 		})
@@ -44,11 +40,7 @@ func TestGate(t *testing.T) {
 
 func TestGateNeedsTheMetricsOfAComponent(t *testing.T) {
 	for _, text := range []string{"", "other_metric 1\n"} {
-		m, err := parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.gate("EnvFiles"); err == nil || !strings.Contains(err.Error(), "no metric kubernetes_feature_enabled") {
+		if _, err := gateIn([]byte(text), "EnvFiles"); err == nil || !strings.Contains(err.Error(), "no metric kubernetes_feature_enabled") {
 			t.Errorf("%q: want an error that says so, got %v", text, err)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 // KubeletConfiguration of its own release, into the struct or map that into points to.
 func KubeletConfig(ctx context.Context, client kubernetes.Interface, node string, into any) error {
 	path := "/api/v1/nodes/" + node + "/proxy/configz"
-	raw, err := client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	raw, err := get(ctx, client, path)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
+		return err
 	}
 	var configz struct {
 		KubeletConfig json.RawMessage `json:"kubeletconfig"`
@@ -30,8 +30,8 @@ func KubeletConfig(ctx context.Context, client kubernetes.Interface, node string
 	return nil
 }
 
-// KubeletStart identifies the process that is the kubelet of node, by when it started,
-// in seconds since 1970.
+// KubeletStart returns when the process of node's kubelet started, in seconds since 1970. It
+// identifies the process.
 func KubeletStart(ctx context.Context, client kubernetes.Interface, node string) (float64, error) {
 	const metric = "process_start_time_seconds"
 	metrics, err := Scrape(ctx, client, KubeletMetrics(node))
@@ -45,8 +45,8 @@ func KubeletStart(ctx context.Context, client kubernetes.Interface, node string)
 	return start, nil
 }
 
-// KubeletHealth returns an error unless the kubelet of node says that it is well, its
-// node is Ready, and it still is the process that started at start.
+// KubeletHealth returns an error unless the kubelet of node reports that it is healthy, the node
+// is Ready, and the kubelet's process is still the one that started at start.
 func KubeletHealth(ctx context.Context, client kubernetes.Interface, node string, start float64) error {
 	answer, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes/" + node + "/proxy/healthz").DoRaw(ctx)
 	if err != nil {

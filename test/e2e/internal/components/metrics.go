@@ -1,5 +1,5 @@
-// Package components asks the components of a running cluster about themselves:
-// health, configuration, metrics.
+// Package components reads the health, configuration and metrics of the components of a
+// running cluster.
 package components
 
 import (
@@ -14,26 +14,34 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// APIServerMetrics is where the API server that answers serves its metrics.
+// APIServerMetrics is the path of the API server's metrics.
 const APIServerMetrics = "/metrics"
 
-// KubeletMetrics is where the API server hands through the metrics of node's kubelet.
+// KubeletMetrics is the path under which the API server proxies the metrics of node's kubelet.
 func KubeletMetrics(node string) string { return "/api/v1/nodes/" + node + "/proxy/metrics" }
 
-// Metrics are what a component served at one time.
+// Metrics is one scrape of a component.
 type Metrics struct {
-	// Text is the whole answer.
+	// Text is the whole response.
 	Text    string
 	samples model.Vector
 }
 
 // Scrape reads the metrics at path.
 func Scrape(ctx context.Context, client kubernetes.Interface, path string) (Metrics, error) {
-	text, err := client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	text, err := get(ctx, client, path)
 	if err != nil {
-		return Metrics{}, fmt.Errorf("reading %s: %w", path, err)
+		return Metrics{}, err
 	}
 	return parse(string(text))
+}
+
+func get(ctx context.Context, client kubernetes.Interface, path string) ([]byte, error) {
+	text, err := client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return text, nil
 }
 
 func parse(text string) (Metrics, error) {
@@ -46,8 +54,8 @@ func parse(text string) (Metrics, error) {
 	return Metrics{Text: text, samples: samples}, err
 }
 
-// Sum adds up the samples of the metric called name that have all of labels. It is 0
-// where there is none: a counter's label values have no sample before the first count.
+// Sum adds up the samples of the metric name that have all of labels. It is 0 if there are
+// none: a counter has no sample for label values before their first increment.
 func (m Metrics) Sum(name string, labels map[string]string) float64 {
 	sum := 0.0
 	for _, sample := range m.samples {
