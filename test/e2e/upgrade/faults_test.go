@@ -90,7 +90,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			meanwhile := l.runsSince(down, expected.Sidecar)
 			for _, run := range meanwhile {
 				generation, _ := run.Generation()
-				gomega.Expect(generation).To(gomega.BeNumerically(">", expected.There(l.log.Written, run.Pod, down)), "%+v", run)
+				gomega.Expect(generation).To(gomega.BeNumerically(">", expected.GenerationAt(l.log.Written, run.Pod, down)), "%+v", run)
 			}
 			bringUp(ctx, f, server)
 			l.expectInLogs(ctx, meanwhile)

@@ -11,8 +11,8 @@ import (
 	"podenv.dev/featuregates"
 )
 
-// HasUpstreamAPI reports whether the API server is of a release in which Kubernetes itself has
-// the API behind gate, so that upstream's validation decides, and not that of this branch.
+// HasUpstreamAPI reports whether the release of the API server has the API behind gate from
+// upstream. Then upstream's validation applies instead of this branch's.
 func HasUpstreamAPI(gate string) bool {
 	ginkgo.GinkgoHelper()
 	return !gateOfThisRelease(gate).Carried
@@ -34,7 +34,7 @@ func RequireOwnAPI(gate string) {
 	}
 }
 
-// RequireUnlocked skips the running spec where no component can have gate off.
+// RequireUnlocked skips the running spec if gate is locked to its default.
 func RequireUnlocked(gate string) {
 	ginkgo.GinkgoHelper()
 	if gateOfThisRelease(gate).Spec.LockToDefault {
@@ -42,8 +42,8 @@ func RequireUnlocked(gate string) {
 	}
 }
 
-// QuotesEnvFiles reports whether kubelets of the release of the API server read env files of
-// the form VAR='VALUE', and not VAR=VALUE.
+// QuotesEnvFiles reports whether kubelets of the API server's release read env files with
+// VAR='VALUE' instead of VAR=VALUE.
 func QuotesEnvFiles() bool {
 	ginkgo.GinkgoHelper()
 	quoted, err := featuregates.QuotesEnvFiles(serverVersion())
@@ -51,7 +51,7 @@ func QuotesEnvFiles() bool {
 	return quoted
 }
 
-// AtLeast reports whether the release of the API server is of minor ("v1.35") or a newer one.
+// AtLeast reports whether the API server is of minor ("v1.35") or newer.
 func AtLeast(minor string) bool {
 	ginkgo.GinkgoHelper()
 	release, err := version.ParseGeneric(serverVersion())
@@ -59,8 +59,8 @@ func AtLeast(minor string) bool {
 	return release.AtLeast(version.MustParseGeneric(minor))
 }
 
-// EnvFile returns text, lines of the form VAR=VALUE, in the form that kubelets of the release
-// of the API server read. Lines without an equals sign and comments stay as they are.
+// EnvFile converts text, lines VAR=VALUE, to the syntax that kubelets of the API server's
+// release read. Comments and lines without an equals sign stay as they are.
 func EnvFile(text string) string {
 	ginkgo.GinkgoHelper()
 	if QuotesEnvFiles() {
@@ -95,8 +95,8 @@ func gateOfThisRelease(gate string) featuregates.State {
 	return state
 }
 
-// StateIn returns what a gate is in a patched release ("v1.33" or "v1.33.13"), and whether it
-// has the gate.
+// StateIn returns the state of a gate in a patched release ("v1.33" or "v1.33.13"), and whether
+// the release has the gate.
 func StateIn(release, gate string) (featuregates.State, bool) {
 	states, err := featuregates.In(release)
 	if err == nil {
@@ -109,7 +109,7 @@ func StateIn(release, gate string) (featuregates.State, bool) {
 	return featuregates.State{}, false
 }
 
-// serverVersion is the release that the API server says that it is.
+// serverVersion is the version that the API server reports.
 func serverVersion() string {
 	ginkgo.GinkgoHelper()
 	info, err := newClient().Discovery().ServerVersion()

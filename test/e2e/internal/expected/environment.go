@@ -1,7 +1,7 @@
-// Package expected says which environments and states the containers of the suite upgrade
-// may have: under version skew (Cell, Matrix), and while the cluster fails or is upgraded.
-// For the latter it has a workload whose env files change all the time, reads what the
-// containers printed, and checks each environment against the rules of KEP-3721:
+// Package expected has the environments and states that the suite upgrade expects: under
+// version skew (Cell, Matrix), and during failures and upgrades. For the latter, it runs a
+// workload whose env files change all the time, reads the output of its containers, and checks
+// each environment against the rules of KEP-3721:
 //
 //	Workload ─► logs on the node ─► Log ─► Checker
 package expected
@@ -17,7 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Build says which code a component is built from.
+// Build is the source that a component is built from.
 type Build string
 
 const (
@@ -28,42 +28,42 @@ const (
 	Stock Build = "stock"
 )
 
-// Since is which kubelets may have started containers from a time on. It is more than one
-// while one follows the other.
+// Since has the kubelets that may have started containers since a time. There are two while
+// one replaces the other.
 type Since struct {
 	Time     time.Time
 	Kubelets []Build
 }
 
-// Writing is one generation of the env file of a pod. The writer announces it before it
-// renames the file into place, so it is known to be there once the next one is announced.
+// Writing is one generation of the env file of a pod. The writer announces a generation before
+// it renames the file into place, so the file is in place once the next one is announced.
 type Writing struct {
 	Pod        string
 	Generation int
 	Announced  time.Time
 }
 
-// Run is what one run of a container printed.
+// Run is the output of one run of a container.
 type Run struct {
 	Pod, Container string
 	Printed        time.Time
 	Env            map[string]string
 }
 
-// Checker knows what may be in the environments of a workload.
+// Checker checks the environments of a workload.
 type Checker struct {
-	Env      map[string][]v1.EnvVar // what each container asks for
-	Kubelets []Since                // in the order of time
+	Env      map[string][]v1.EnvVar // the env of each container's spec
+	Kubelets []Since                // ordered by time
 }
 
-// slack is how much later a container's output may get its time than that of another one.
-const slack = time.Second
+// clockSlack is how much the timestamps of two containers' output may be out of order.
+const clockSlack = time.Second
 
-// ValueOf is what the file of a pod has for each of its keys in one generation. With the
-// pod's name in it, no file can pass for that of another pod.
+// ValueOf is the value of every key in one generation of a pod's file. It contains the pod's
+// name, so that the file of another pod is detected.
 func ValueOf(pod string, generation int) string { return fmt.Sprintf("%s.%d", pod, generation) }
 
-// Check returns an error for each run whose environment is none that it may have.
+// Check returns an error for each run whose environment breaks the rules.
 func (c Checker) Check(written []Writing, runs []Run) error {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b Run) int { return a.Printed.Compare(b.Printed) })
@@ -88,19 +88,19 @@ func (c Checker) Check(written []Writing, runs []Run) error {
 	return errors.Join(wrong...)
 }
 
-// checkRun checks a run by itself, given what the writer of its pod has written: one of the
-// kubelets that may have started it gives this.
+// checkRun checks a run by itself, given what the writer of its pod wrote. One of the kubelets
+// that may have started it must give this environment.
 func (c Checker) checkRun(written []Writing, run Run) error {
 	asked, ok := c.Env[run.Container]
 	if !ok {
 		return errors.New("nobody knows what it asks for")
 	}
-	if err := unasked(asked, run.Env); err != nil {
+	if err := checkNames(asked, run.Env); err != nil {
 		return err
 	}
 	var wrong []error
 	for _, kubelet := range c.kubelets(run.Printed) {
-		check := map[Build]func([]Writing, []v1.EnvVar, Run) error{Patched: byPatched, Stock: byStock}[kubelet]
+		check := map[Build]func([]Writing, []v1.EnvVar, Run) error{Patched: checkPatched, Stock: checkStock}[kubelet]
 		err := check(written, asked, run)
 		if err == nil {
 			return nil
@@ -113,7 +113,7 @@ func (c Checker) checkRun(written []Writing, run Run) error {
 	return errors.Join(wrong...)
 }
 
-// kubelets are those that may have started what printed something at a time.
+// kubelets are the kubelets that may have started a container that printed at a time.
 func (c Checker) kubelets(at time.Time) (kubelets []Build) {
 	for _, since := range c.Kubelets {
 		if !since.Time.After(at) {
@@ -123,9 +123,9 @@ func (c Checker) kubelets(at time.Time) (kubelets []Build) {
 	return kubelets
 }
 
-// unasked returns an error for a variable that neither the container asks for nor the
-// kubelet and the runtime set by themselves, such as another line of the file.
-func unasked(asked []v1.EnvVar, env map[string]string) error {
+// checkNames returns an error for a variable that is not in the container's spec, such as
+// another line of the file, unless the kubelet and the runtime always set it.
+func checkNames(asked []v1.EnvVar, env map[string]string) error {
 	for name := range env {
 		if !slices.ContainsFunc(asked, func(v v1.EnvVar) bool { return v.Name == name }) &&
 			!slices.Contains([]string{"PATH", "HOSTNAME", "HOME"}, name) && !strings.HasPrefix(name, "KUBERNETES_") {
@@ -135,8 +135,8 @@ func unasked(asked []v1.EnvVar, env map[string]string) error {
 	return nil
 }
 
-// byPatched checks what a patched kubelet gives: values of one generation that was written.
-func byPatched(written []Writing, asked []v1.EnvVar, run Run) error {
+// checkPatched checks for a patched kubelet: all values are of one generation that was written.
+func checkPatched(written []Writing, asked []v1.EnvVar, run Run) error {
 	first := ""
 	for _, v := range asked {
 		value, set := run.Env[v.Name]
@@ -164,16 +164,16 @@ func byPatched(written []Writing, asked []v1.EnvVar, run Run) error {
 	return nil
 }
 
-// wasWritten reports whether the writer of a pod has written a value. It leaves no generation
-// out, so a later one stands for those whose announcement went with a log.
+// wasWritten reports whether the writer of a pod wrote a value. The writer skips no generation,
+// so a later one proves earlier ones whose announcement was lost with a log.
 func wasWritten(written []Writing, pod, value string) bool {
 	generation, err := strconv.Atoi(strings.TrimPrefix(value, pod+"."))
 	return err == nil && generation >= 0 && value == ValueOf(pod, generation) &&
 		slices.ContainsFunc(written, func(w Writing) bool { return w.Pod == pod && w.Generation >= generation })
 }
 
-// byStock checks what a stock kubelet gives.
-func byStock(_ []Writing, asked []v1.EnvVar, run Run) error {
+// checkStock checks for a stock kubelet.
+func checkStock(_ []Writing, asked []v1.EnvVar, run Run) error {
 	for _, v := range asked {
 		want := v.Value
 		if fileKey(v) != nil {
@@ -186,8 +186,8 @@ func byStock(_ []Writing, asked []v1.EnvVar, run Run) error {
 	return nil
 }
 
-// checkOrder checks a run against the one before it: the file is read after that has ended,
-// so what was there by then is the oldest that this one may have.
+// checkOrder checks a run against the previous one. The kubelet reads the file after the
+// previous run has ended, so the generation of that time is the oldest that run may have.
 func checkOrder(written []Writing, before *Run, run Run) error {
 	generation, ok := run.Generation()
 	if before == nil || !ok {
@@ -196,24 +196,24 @@ func checkOrder(written []Writing, before *Run, run Run) error {
 	if old, ok := before.Generation(); ok && generation < old {
 		return fmt.Errorf("generation %d after generation %d", generation, old)
 	}
-	if there := There(written, run.Pod, before.Printed); generation < there {
-		return fmt.Errorf("generation %d, though generation %d was there before the last run had ended", generation, there)
+	if oldest := GenerationAt(written, run.Pod, before.Printed); generation < oldest {
+		return fmt.Errorf("generation %d, though generation %d was there before the last run had ended", generation, oldest)
 	}
 	return nil
 }
 
-// There is a generation that the file of a pod has at a time, if not a later one.
-func There(written []Writing, pod string, at time.Time) int {
+// GenerationAt is the generation that the file of a pod has at a time, at least.
+func GenerationAt(written []Writing, pod string, at time.Time) int {
 	newest := 0
 	for _, w := range written {
-		if w.Pod == pod && !w.Announced.After(at.Add(-slack)) {
+		if w.Pod == pod && !w.Announced.After(at.Add(-clockSlack)) {
 			newest = max(newest, w.Generation)
 		}
 	}
 	return newest - 1
 }
 
-// Generation is the generation that a run took values of; from a stock kubelet it took none.
+// Generation is the generation of a run's values. There is none with a stock kubelet.
 func (run Run) Generation() (int, bool) {
 	for _, value := range run.Env {
 		if n, ok := strings.CutPrefix(value, run.Pod+"."); ok {

@@ -2,6 +2,7 @@ package expected
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,39 +10,39 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// Log gathers what the containers of the workload in one namespace printed. Kubelets keep
-// two runs of a container, so it is added to often.
+// Log collects the output of the workload's containers in one namespace. Kubelets keep the logs
+// of only two runs of a container, so call Add often.
 type Log struct {
 	Written []Writing
 	Runs    []Run
-	known   map[string]bool
+	seen    map[string]bool
 }
 
-// LogScript prints, on a node, all that containers of a namespace printed and that is still
-// there: nothing else knows it while the API server is down. Files may go meanwhile.
+// LogScript is a shell script that prints, on a node, all container logs of a namespace. The
+// API is no alternative, as it may be down. Files may disappear meanwhile.
 func LogScript(namespace string) string {
 	return "cd /var/log/pods; grep -rH '' " + namespace + "_* || true"
 }
 
-// Add adds what LogScript printed, as far as it is new.
-func (l *Log) Add(printed string) error {
-	if l.known == nil {
-		l.known = map[string]bool{}
+// Add adds the new lines of LogScript's output.
+func (l *Log) Add(output string) error {
+	if l.seen == nil {
+		l.seen = map[string]bool{}
 	}
-	for line := range strings.Lines(printed) {
-		if l.known[line] {
+	for line := range strings.Lines(output) {
+		if l.seen[line] {
 			continue
 		}
 		if err := l.add(line); err != nil {
 			return fmt.Errorf("%w, from the line %q", err, line)
 		}
-		l.known[line] = true
+		l.seen[line] = true
 	}
 	return nil
 }
 
-// add adds a line NAMESPACE_POD_UID/CONTAINER/RUN.log:TIME STREAM TAG TEXT. What follows the
-// colon is the format of CRI.
+// add adds a line NAMESPACE_POD_UID/CONTAINER/RUN.log:TIME STREAM TAG TEXT. The part after the
+// colon has the CRI log format.
 func (l *Log) add(line string) error {
 	path, entry, ok := strings.Cut(line, ".log:")
 	names, fields := strings.Split(path, "/"), strings.SplitN(strings.TrimSuffix(entry, "\n"), " ", 4)
@@ -57,13 +58,13 @@ func (l *Log) add(line string) error {
 		return err
 	}
 	container, stream, text := names[1], fields[1], fields[3]
-	writes := container == setup || container == Writer
+	isWriter := container == setup || container == Writer
 	switch {
-	case stream != "stdout" && writes:
-		return nil // a shell that is ended with the node says so
+	case stream != "stdout" && isWriter:
+		return nil // the shell reports when the node's shutdown terminates it
 	case stream != "stdout":
 		return fmt.Errorf("container %s of pod %s complains: %s", container, pod[1], text)
-	case writes:
+	case isWriter:
 		generation, err := strconv.Atoi(text)
 		if err != nil {
 			return fmt.Errorf("the writer announces no generation: %w", err)
@@ -81,10 +82,7 @@ func (l *Log) add(line string) error {
 
 // RanSince reports whether a container of a pod has printed its environment since a time.
 func (l *Log) RanSince(pod, container string, since time.Time) bool {
-	for _, run := range l.Runs {
-		if run.Pod == pod && run.Container == container && run.Printed.After(since) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Runs, func(run Run) bool {
+		return run.Pod == pod && run.Container == container && run.Printed.After(since)
+	})
 }

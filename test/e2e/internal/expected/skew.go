@@ -21,7 +21,7 @@ type Runs struct {
 	On    bool   // the gates; a stock build, and a gate that is locked, has what its release has
 }
 
-// String is how the matrix names it.
+// String is the heading in the matrix.
 func (r Runs) String() string {
 	switch {
 	case r.Build == Stock:
@@ -33,7 +33,7 @@ func (r Runs) String() string {
 	}
 }
 
-// Gate is what the component should say of a gate.
+// Gate is the state of a gate that the component should report.
 func (r Runs) Gate(name string) components.GateState {
 	gate, known := components.StateIn(r.Minor, name)
 	if !known || r.Build == Stock && gate.Carried {
@@ -61,23 +61,23 @@ const (
 	NameOnly = "name only" // the key is left out
 )
 
-// Outcome is what happens to a pod that is created in a cell, and of one that was stored
-// while the gates were on and that a kubelet gets in that cell.
+// Outcome is what happens, in a cell, to a new pod, and to a pod that was stored while the gates
+// were on and that a kubelet of the cell gets.
 type Outcome struct{ Created, Stored string }
 
-// String is how the matrix shows it.
+// String is the text in the matrix.
 func (o Outcome) String() string { return o.Created + " / " + o.Stored }
 
 // Cell is a pair of an API server and a kubelet.
 type Cell struct{ APIServer, Kubelet Runs }
 
-// wantEnvFile is what the skew does to a variable from an env file.
+// wantEnvFile is the effect of the skew on a variable from an env file.
 //
-// An API server that does not know the field drops it from what it reads, for everybody, and
-// from what it writes: when it binds a pod to a node, the field is gone. So is a new pod's only
-// source of the variable, for which the pod is refused; so does an API server with the gate off.
-// A kubelet that does not know the field sees a variable without a value. So does one of a
-// release that has the field from upstream, with the gate off.
+// An API server that does not know the field drops it from every pod that it reads or writes:
+// after it has bound a pod to a node, the field is gone. A new pod's variable then has an empty
+// valueFrom, so it refuses the pod. An API server with the gate off refuses the pod too. For a
+// kubelet that does not know the field, the variable has no value. The same goes for a kubelet
+// whose release has the field from upstream, with the gate off.
 func (c Cell) wantEnvFile() Outcome {
 	given := map[components.GateState]string{components.GateUnknown: Empty, components.GateOff: NotSet, components.GateOn: Value}[c.Kubelet.Gate(EnvFiles)]
 	if gate, known := components.StateIn(c.Kubelet.Minor, EnvFiles); given == NotSet && known && !gate.Carried {
@@ -93,11 +93,11 @@ func (c Cell) wantEnvFile() Outcome {
 	}
 }
 
-// wantRelaxed is what the skew does to special names.
+// wantRelaxed is the effect of the skew on special names.
 //
-// The gate of an API server decides on what is new. A kubelet takes every name that a pod
-// has. Stock ones of v1.30 and later take special keys of a ConfigMap too, whatever
-// their gate says; that of v1.29 does not, and a patched one goes by the gate.
+// The gate of an API server applies to new pods. A kubelet accepts every name that a pod has.
+// For special keys of a ConfigMap, stock kubelets of v1.30 and later accept them whatever
+// the gate, that of v1.29 does not, and a patched one follows the gate.
 func (c Cell) wantRelaxed() Outcome {
 	given := Both
 	switch state := c.Kubelet.Gate(Relaxed); {
@@ -110,7 +110,7 @@ func (c Cell) wantRelaxed() Outcome {
 	return Outcome{given, given}
 }
 
-// Features are the two that the matrix is about.
+// Features are the features of the matrix.
 var Features = []struct {
 	Gate string
 	Want func(Cell) Outcome
@@ -119,7 +119,7 @@ var Features = []struct {
 	{Relaxed, Cell.wantRelaxed},
 }
 
-// Sides are the API servers and the kubelets of a matrix: those of minor, and stock
+// Sides returns the API servers and the kubelets of a matrix: those of minor, and stock
 // kubelets of the older minors.
 func Sides(minor string, older []string) (apiServers, kubelets []Runs) {
 	own := []Runs{{Stock, minor, false}, {Patched, minor, false}, {Patched, minor, true}}
@@ -129,7 +129,7 @@ func Sides(minor string, older []string) (apiServers, kubelets []Runs) {
 	return own, append(kubelets, own...)
 }
 
-// Matrix prints a table, in Markdown, of what get says of each cell.
+// Matrix returns a Markdown table with the result of get for each cell.
 func Matrix(title string, apiServers, kubelets []Runs, get func(Cell) string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "| %s: API server, kubelet →", title)

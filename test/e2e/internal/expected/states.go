@@ -11,9 +11,8 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// CheckStates returns an error for each container of the workload that is neither running
-// nor waiting with the right reason, given the kubelets that may have started it, and for
-// pods that are not there.
+// CheckStates returns an error for each container of the workload in a state that it may not
+// have, given the kubelets that may have started it, and for missing pods.
 func CheckStates(all []v1.Pod, kubelets ...Build) error {
 	var wrong []error
 	want := map[string]int32{}
@@ -26,7 +25,7 @@ func CheckStates(all []v1.Pod, kubelets ...Build) error {
 			wrong = append(wrong, fmt.Errorf("pod %s is about to end", pod.Name))
 		}
 		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			if state := pods.Status(&pod, c.Name).State; !right(c.Name, state, kubelets) {
+			if state := pods.Status(&pod, c.Name).State; !allowed(c.Name, state, kubelets) {
 				wrong = append(wrong, fmt.Errorf("container %s of pod %s is %s", c.Name, pod.Name, describe(state)))
 			}
 		}
@@ -39,8 +38,8 @@ func CheckStates(all []v1.Pod, kubelets ...Build) error {
 	return errors.Join(wrong...)
 }
 
-// right reports whether a container may be in a state for good.
-func right(container string, state v1.ContainerState, kubelets []Build) bool {
+// allowed reports whether a container may stay in a state.
+func allowed(container string, state v1.ContainerState, kubelets []Build) bool {
 	done := state.Terminated != nil && state.Terminated.ExitCode == 0
 	waits := func(reason string) bool { return state.Waiting != nil && state.Waiting.Reason == reason }
 	switch {

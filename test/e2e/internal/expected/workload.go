@@ -16,34 +16,35 @@ import (
 // The containers of the workload.
 const (
 	setup  = "setup"  // writes the first generation
-	probed = "probed" // a sidecar that consumes, and is restarted whenever its probe fails
+	probed = "probed" // a consumer that is a sidecar; its failing probe restarts it
 
-	Init    = "init"    // an init container that consumes
+	Init    = "init"    // a consumer that is an init container
 	Writer  = "writer"  // a sidecar that writes one generation after the other
-	Sidecar = "sidecar" // a sidecar that consumes, and goes on
-	Regular = "regular" // a regular container that consumes, and goes on
+	Sidecar = "sidecar" // a consumer that is a sidecar and keeps running
+	Regular = "regular" // a consumer that is a regular container and keeps running
 
 	incomplete = "incomplete" // requires a key that the file never has
-	enders     = 4            // how many regular containers of a pod end, and are restarted
+
+	endingContainers = 4 // regular containers per pod that end and are restarted
 )
 
 const volume = "config"
 
-// keys are those that the file has in every generation.
+// keys are the keys of the file in every generation.
 var keys = []string{"FIRST", "LAST"}
 
-// generation writes generation n of the file beside it, and renames it into place. What was
-// left of a file that is not in place yet is written over.
+// generation writes generation n to a temporary file, and renames it into place. It overwrites
+// a temporary file that an earlier run has left.
 var generation = "echo $n\nvalue=$(hostname).$n\n" +
 	pods.WriteEnvFile("next", keys[0]+"=$value", keys[1]+"=$value") + "mv next config.env\n"
 
-// setupScript writes a first generation, unless the pod comes back after a reboot.
+// setupScript writes the first generation, unless the pod has one from before a reboot.
 var setupScript = `cd /data
 [ ! -e config.env ] || exit 0
 n=0
 ` + generation
 
-// writerScript goes on where a writer before it has left off, ten times a second.
+// writerScript writes ten generations a second, starting after the one in the file.
 var writerScript = `cd /data
 n=$(sed -n 's/^LAST=.*[.]\([0-9]*\)$/\1/p' config.env)
 while :; do
@@ -51,14 +52,14 @@ n=$((n+1))
 ` + generation + `usleep 100000
 done`
 
-// Workload is Deployments whose containers take variables from env files that change all
-// the time: containers that go on, containers that end or are killed and restarted, and one
-// that lacks a key. All of its pods go to the node called node.
+// Workload returns Deployments whose containers take variables from env files that change all
+// the time: containers that keep running, containers that end or are killed and restarted, and
+// one that lacks a key. All pods run on node.
 func Workload(node string) []*appsv1.Deployment {
 	goesOn := []v1.Container{consumer(Init), sidecar(serves(Sidecar, ":8081"))}
-	restarts := []v1.Container{consumer(Init), sidecar(fails(serves(probed, ":8081")))}
+	restarts := []v1.Container{consumer(Init), sidecar(withFailingProbe(serves(probed, ":8081")))}
 	var ends []v1.Container
-	for i := range enders {
+	for i := range endingContainers {
 		ends = append(ends, consumer(fmt.Sprintf("ends-%d", i)))
 	}
 	return []*appsv1.Deployment{
@@ -68,7 +69,7 @@ func Workload(node string) []*appsv1.Deployment {
 	}
 }
 
-// EnvOfContainers is what the containers of the workload ask for.
+// EnvOfContainers is the env of each consumer's spec.
 func EnvOfContainers() map[string][]v1.EnvVar {
 	asked := map[string][]v1.EnvVar{}
 	for _, d := range Workload("") {
@@ -82,8 +83,8 @@ func EnvOfContainers() map[string][]v1.EnvVar {
 	return asked
 }
 
-// consumer is a container that prints its environment. It knows itself by a variable that
-// comes from no file.
+// consumer is a container that prints its environment. The variable SELF, which is not from a
+// file, has the container's name.
 func consumer(name string) v1.Container {
 	missing := from("MISSING", "NEVER", true)
 	if name == incomplete {
@@ -107,8 +108,8 @@ func sidecar(c v1.Container) v1.Container {
 	return c
 }
 
-// fails gives a container a probe that nothing answers, so that the kubelet restarts it.
-func fails(c v1.Container) v1.Container {
+// withFailingProbe adds a probe that nothing answers, so that the kubelet restarts the container.
+func withFailingProbe(c v1.Container) v1.Container {
 	c.LivenessProbe = &v1.Probe{
 		ProbeHandler:        v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(1)}},
 		InitialDelaySeconds: 3, PeriodSeconds: 5, FailureThreshold: 1,
