@@ -8,7 +8,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 )
 
-// Route says which server gets the connections to the one endpoint.
+// Route is which server gets the connections to the endpoint.
 type Route string
 
 // The routes.
@@ -19,51 +19,51 @@ const (
 )
 
 const (
-	endpoint   = 6443 // where everybody looks for the API server, and where the first one serves
-	secondPort = 6444 // where the second one serves
-	firstPort  = 6445 // what leads past the balancer to the first one
+	endpoint   = 6443 // the port that all clients use, and on which the first server listens
+	secondPort = 6444 // the port on which the second server listens
+	firstPort  = 6445 // always redirected to the first server
 
 	chain = "PODENV-APISERVERS"
 )
 
-// refused6 is a rule against connections to the endpoint over IPv6, which kind's nodes may
-// have among them though the cluster has not. Their clients take IPv4, which is balanced.
-var refused6 = fmt.Sprintf("INPUT -p tcp --dport %d ! -d ::1 -j REJECT --reject-with tcp-reset", endpoint)
+// rejectIPv6 is a rule against connections to the endpoint over IPv6, which kind's nodes may have
+// even in an IPv4 cluster. Clients fall back to IPv4, which is balanced.
+var rejectIPv6 = fmt.Sprintf("INPUT -p tcp --dport %d ! -d ::1 -j REJECT --reject-with tcp-reset", endpoint)
 
-// unbalanced removes what balanced and rules make, as far as it is there.
-var unbalanced = `{
+// removeRules removes the chains of installChains and rules, if they exist.
+var removeRules = `{
 for hook in PREROUTING OUTPUT; do iptables -w -t nat -D $hook -j ` + chain + ` || :; done
 iptables -w -D INPUT -j ` + chain + ` || :
 for table in nat filter; do iptables -w -t $table -F ` + chain + ` && iptables -w -t $table -X ` + chain + ` || :; done
-ip6tables -w -D ` + refused6 + ` || :
+ip6tables -w -D ` + rejectIPv6 + ` || :
 } 2>/dev/null
 `
 
-// balanced has new connections pass the balancer's rules. They come first: what a Service
-// leads to the endpoint, from pods, has been decided on before. A host without IPv6 may
-// have no ip6tables that works.
-var balanced = `for hook in PREROUTING OUTPUT; do iptables -w -t nat -I $hook -j ` + chain + `; done
+// installChains makes new connections pass the balancer's rules before all other rules. They
+// come before kube-proxy's, so they do not apply to connections from pods through a Service.
+// ip6tables may fail on a host without IPv6.
+var installChains = `for hook in PREROUTING OUTPUT; do iptables -w -t nat -I $hook -j ` + chain + `; done
 iptables -w -I INPUT -j ` + chain + `
-ip6tables -w -I ` + refused6 + ` || :
+ip6tables -w -I ` + rejectIPv6 + ` || :
 `
 
-// rules are the balancer in the node with this address, as iptables-restore reads it. A
-// client sends all its requests through one connection for as long as that lasts, so those
-// of components on the nodes are reset once they are older than the rules, at the next word
-// of the client: generation differs from that of all rules before. The specs' own
-// connections, from elsewhere, end in no error that is not a server's.
+// rules is the balancer of the node with this address, as input of iptables-restore. A client
+// sends all its requests through one connection while it lasts. So the rules reset connections
+// from nodes that are older than the rules, at the next packet of the client: generation must
+// differ from that of all earlier rules. They do not reset the specs' own connections, from
+// elsewhere, so that a spec only sees errors of a server.
 func rules(address string, nodes []string, route Route, generation int) string {
 	var b strings.Builder
-	lead := func(port int, match string, to int) {
+	redirect := func(port int, match string, to int) {
 		fmt.Fprintf(&b, "-A %s -d %s -p tcp --dport %d %s-j DNAT --to-destination %[2]s:%[5]d\n", chain, address, port, match, to)
 	}
 	fmt.Fprintf(&b, "*nat\n:%s - [0:0]\n", chain)
-	lead(firstPort, "", endpoint)
+	redirect(firstPort, "", endpoint)
 	switch route {
 	case ToSecond:
-		lead(endpoint, "", secondPort)
+		redirect(endpoint, "", secondPort)
 	case ToBoth:
-		lead(endpoint, "-m statistic --mode random --probability 0.5 ", secondPort)
+		redirect(endpoint, "-m statistic --mode random --probability 0.5 ", secondPort)
 	}
 	fmt.Fprintf(&b, "COMMIT\n*filter\n:%s - [0:0]\n", chain)
 	for _, node := range nodes {
@@ -75,8 +75,8 @@ func rules(address string, nodes []string, route Route, generation int) string {
 	return b.String()
 }
 
-// Balance leads the connections of components, and new ones of everybody else who connects
-// to the endpoint from outside of pods, where route says: all components reconnect.
+// Balance redirects connections to the endpoint as route says: those of components, which all
+// reconnect, and new ones of other clients outside of pods.
 func (p *APIServerPair) Balance(ctx context.Context, route Route) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("leading connections " + string(route))

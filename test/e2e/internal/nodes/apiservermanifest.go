@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// first is the container, and the static pod, of the API server that a node has.
-	first = "kube-apiserver"
-	// second is the static pod of the one beside it.
-	second = "kube-apiserver-second"
+	first  = "kube-apiserver"        // the container and the static pod of the node's API server
+	second = "kube-apiserver-second" // the static pod of the second one
 
 	gatesFlag = "--feature-gates="
 	portFlag  = "--secure-port="
@@ -25,9 +23,9 @@ const (
 	podPreset = string(featuregates.PodPreset)
 )
 
-// another returns the manifest of an API server like the one of manifest, but on another
-// port and as change makes its command.
-func another(manifest string, port int, change func(pod *v1.Pod, c *v1.Container)) (string, error) {
+// secondManifest returns manifest, that of the first API server, for a second one on another
+// port, with changes.
+func secondManifest(manifest string, port int, change func(pod *v1.Pod, c *v1.Container)) (string, error) {
 	var pod v1.Pod
 	if err := yaml.Unmarshal([]byte(manifest), &pod); err != nil {
 		return "", err
@@ -38,15 +36,15 @@ func another(manifest string, port int, change func(pod *v1.Pod, c *v1.Container
 	}
 	c := &pod.Spec.Containers[at]
 	pod.Name = second
-	pod.UID = "" // what an operation on the node may have spelled out: it is the first one's
+	pod.UID = "" // a node operation may have set the first one's
 	pod.Annotations = nil
 	pod.Labels = map[string]string{"component": second}
-	// All that it holds when it ends are watches, which go on at the other server.
+	// When it ends, it only serves watches, which continue at the other server.
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(5))
-	// A node that is full must not evict others for it.
+	// A full node must not evict other pods for it.
 	c.Resources = v1.ResourceRequirements{}
 
-	// From v1.34 on kubeadm declares the port, which the node has once only.
+	// Since v1.34 kubeadm declares the port, which only one pod of the node can have.
 	c.Ports = nil
 
 	flag := slices.IndexFunc(c.Command, func(flag string) bool { return strings.HasPrefix(flag, portFlag) })
@@ -54,7 +52,7 @@ func another(manifest string, port int, change func(pod *v1.Pod, c *v1.Container
 		return "", fmt.Errorf("%s has no flag %s", first, portFlag)
 	}
 	c.Command[flag] = fmt.Sprint(portFlag, port)
-	// The two have one address, under which the Service kubernetes knows the first one.
+	// Both have the same address, with which the first one is an endpoint of the Service kubernetes.
 	c.Command = append(c.Command, "--endpoint-reconciler-type=none")
 	change(&pod, c)
 	for _, probe := range []*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
@@ -66,7 +64,7 @@ func another(manifest string, port int, change func(pod *v1.Pod, c *v1.Container
 	return string(text), err
 }
 
-// gatesOff turns gates off, and with PodPreset's what needs it.
+// gatesOff turns gates off. Without the gate PodPreset, it also removes the API and the plugin.
 func gatesOff(off []string) func(*v1.Pod, *v1.Container) {
 	return func(_ *v1.Pod, c *v1.Container) {
 		c.Command = withGatesOff(c.Command, off)
@@ -76,7 +74,7 @@ func gatesOff(off []string) func(*v1.Pod, *v1.Container) {
 	}
 }
 
-// flagsAdded adds flags, and a folder of the node at the same path.
+// flagsAdded adds flags, and mounts a folder of the node at the same path.
 func flagsAdded(folder string, flags []string) func(*v1.Pod, *v1.Container) {
 	return func(pod *v1.Pod, c *v1.Container) {
 		c.Command = append(c.Command, flags...)

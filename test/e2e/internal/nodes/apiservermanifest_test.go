@@ -34,8 +34,8 @@ spec:
   volumes: [{name: certs, hostPath: {path: /etc/kubernetes/pki}}]
 `
 
-func TestAnother(t *testing.T) {
-	text, err := another(manifest, 7000, gatesOff([]string{"A", "B"}))
+func TestSecondManifest(t *testing.T) {
+	text, err := secondManifest(manifest, 7000, gatesOff([]string{"A", "B"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +70,14 @@ func TestAnother(t *testing.T) {
 	}
 }
 
-func TestAnotherRefuses(t *testing.T) {
+func TestSecondManifestRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, want string }{
 		"what is no YAML":                 {"{", "yaml"},
 		"a pod of another component":      {strings.ReplaceAll(manifest, "kube-apiserver", "etcd"), "no container kube-apiserver"},
 		"an API server on a default port": {strings.ReplaceAll(manifest, "    - --secure-port=6443\n", ""), "no flag --secure-port="},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := another(test.manifest, 7000, gatesOff(nil))
+			text, err := secondManifest(test.manifest, 7000, gatesOff(nil))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v and\n%s\nwant an error with %q", err, text, test.want)
 			}
@@ -85,8 +85,8 @@ func TestAnotherRefuses(t *testing.T) {
 	}
 }
 
-func TestAnotherWithFlagsAndAFolder(t *testing.T) {
-	text, err := another(manifest, 7000, flagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
+func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
+	text, err := secondManifest(manifest, 7000, flagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +123,9 @@ func TestWithGatesOff(t *testing.T) {
 	}
 }
 
-func TestAnotherWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T) {
+func TestSecondManifestWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T) {
 	flags := "    - --enable-admission-plugins=NodeRestriction,PodPreset\n    - --runtime-config=settings.k8s.io/v1alpha1=true\n    - --v=2\n"
-	text, err := another(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, gatesOff([]string{"PodPreset"}))
+	text, err := secondManifest(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, gatesOff([]string{"PodPreset"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,13 +24,13 @@ import (
 
 const (
 	manifests = "/etc/kubernetes/manifests/"
-	// patience is how long a server has to come up, and the cluster to be well again, with
-	// what a kubelet restarts after a back-off of up to five minutes.
-	patience = 6 * time.Minute
-	poll     = 500 * time.Millisecond
+	// timeout is for a server to start and for the cluster to recover. It covers the longest
+	// back-off of a kubelet, five minutes.
+	timeout = 6 * time.Minute
+	poll    = 500 * time.Millisecond
 )
 
-// APIServer is one of the two, and clients that talk to it and to no other.
+// APIServer is one of the two servers, with clients that connect only to it.
 type APIServer struct {
 	Name    string
 	Client  kubernetes.Interface
@@ -39,10 +39,10 @@ type APIServer struct {
 
 // APIServerPair is two API servers on one node.
 type APIServerPair struct {
-	// On is the node's own, with the gates on; Off is the one beside it.
+	// On is the node's own server, with the gates on; Off is the second one.
 	On, Off APIServer
 
-	client  kubernetes.Interface // of the endpoint; f has it for one spec only
+	client  kubernetes.Interface // for the endpoint; f has it for one spec only
 	node    Node
 	address string   // of the node
 	nodes   []string // addresses of all nodes
@@ -50,23 +50,23 @@ type APIServerPair struct {
 	generation int // of the balancer's rules
 }
 
-// Both are the two.
+// Both returns On and Off.
 func (p *APIServerPair) Both() []APIServer { return []APIServer{p.On, p.Off} }
 
-// StartSecondAPIServer runs a second API server, with the gates called off off, on a cluster with one
-// control plane whose API server has them on. Connections go to the first one until
-// Balance is called. When the container, or the spec, that calls it ends, so does the
-// second server, and the cluster is checked to be well.
+// StartSecondAPIServer runs a second API server, with the gates in off turned off, on a cluster
+// with one control plane whose API server has them on. Connections go to the first one until
+// Balance is called. At the end of the calling container or spec, it stops the second server and
+// checks that the cluster is healthy.
 func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...string) *APIServerPair {
 	ginkgo.GinkgoHelper()
-	// What a former pair has marked must not pass for connections of this one.
+	// Connections that an earlier pair marked must not count as connections of this one.
 	p := &APIServerPair{client: f.ClientSet, generation: int(time.Now().Unix())}
 	p.find(ctx)
-	ginkgo.DeferCleanup(func(ctx context.Context) { p.end(ctx) })
+	ginkgo.DeferCleanup(p.stop)
 
-	p.node.Run(ctx, unbalanced) // what a run that was killed has left
+	p.node.Run(ctx, removeRules) // a killed run may have left some
 	p.Balance(ctx, ToFirst)
-	p.node.Run(ctx, balanced)
+	p.node.Run(ctx, installChains)
 	p.On = p.server("the API server with the gates on", firstPort)
 	p.Off = p.server("the API server with the gates off", secondPort)
 
@@ -81,16 +81,16 @@ func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...st
 // and write, at the same path.
 const ServerFolder = "/var/lib/podenv-apiserver"
 
-// StartChangedAPIServer runs an API server beside that of the control plane's node: one with
-// these flags too, and with files in ServerFolder by their names. It returns the server, to
-// which no other client connects, and the node. The server ends as the one of
-// StartSecondAPIServer does, and the folder with it.
+// StartChangedAPIServer runs a second API server on the control plane's node, with additional
+// flags, and with files, by name, in ServerFolder. It returns the server, to which no other client
+// connects, and the node. It stops the server as StartSecondAPIServer does, and deletes the
+// folder.
 func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files map[string]string, flags ...string) (APIServer, Node) {
 	ginkgo.GinkgoHelper()
 	p := &APIServerPair{client: f.ClientSet}
 	p.find(ctx)
 	ginkgo.DeferCleanup(func(ctx context.Context) {
-		p.end(ctx)
+		p.stop(ctx)
 		p.node.Run(ctx, "rm -rf "+ServerFolder)
 	})
 	p.node.Run(ctx, "mkdir -p "+ServerFolder)
@@ -103,12 +103,12 @@ func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files ma
 	return s, p.node
 }
 
-// runSecond has the kubelet run an API server like the node's own, but for change.
+// runSecond makes the kubelet run an API server like the node's own, with changes.
 func (p *APIServerPair) runSecond(ctx context.Context, change func(*v1.Pod, *v1.Container)) {
 	ginkgo.GinkgoHelper()
-	text, err := another(p.node.Run(ctx, "cat "+manifests+first+".yaml"), secondPort, change)
+	text, err := secondManifest(p.node.Run(ctx, "cat "+manifests+first+".yaml"), secondPort, change)
 	framework.ExpectNoError(err)
-	// The kubelet passes over files that begin with a dot, and must never read half a manifest.
+	// The kubelet must not read an incomplete manifest; it ignores files that begin with a dot.
 	p.node.Run(ctx, fmt.Sprintf("cd %s; cat > .%s.new <<'END'\n%s\nEND\nmv .%[2]s.new %[2]s.yaml", manifests, second, text))
 }
 
@@ -134,7 +134,7 @@ func (p *APIServerPair) find(ctx context.Context) {
 	gomega.Expect(p.node).NotTo(gomega.BeEmpty(), "a control plane")
 }
 
-// server is the server that the node answers with on port.
+// server returns the server on a port of the node.
 func (p *APIServerPair) server(name string, port int) APIServer {
 	ginkgo.GinkgoHelper()
 	config, err := framework.LoadConfig()
@@ -150,7 +150,7 @@ func (p *APIServerPair) server(name string, port int) APIServer {
 	return s
 }
 
-// expect waits until s serves, with the gates as they should be.
+// expect waits until s serves, and checks the state of the gates.
 func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string, want components.GateState) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) error {
@@ -159,7 +159,7 @@ func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string,
 			return fmt.Errorf("%w: %s", err, answer)
 		}
 		return nil
-	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed(), s.Name)
+	}).WithTimeout(timeout).WithPolling(poll).Should(gomega.Succeed(), s.Name)
 	for _, name := range names {
 		state, err := components.GateOfAPIServer(ctx, s.Client, name)
 		framework.ExpectNoError(err)
@@ -167,8 +167,7 @@ func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string,
 	}
 }
 
-// Requests is how many requests with these labels of apiserver_request_total the server
-// has answered.
+// Requests returns the sum of the server's apiserver_request_total with these labels.
 func (s APIServer) Requests(ctx context.Context, labels map[string]string) (float64, error) {
 	metrics, err := components.Scrape(ctx, s.Client, components.APIServerMetrics)
 	if err != nil {
@@ -177,26 +176,26 @@ func (s APIServer) Requests(ctx context.Context, labels map[string]string) (floa
 	return metrics.Sum("apiserver_request_total", labels), nil
 }
 
-// end ends the second server, and returns once the cluster is what it was.
-func (p *APIServerPair) end(ctx context.Context) {
+// stop stops the second server, and waits until the cluster is healthy without it.
+func (p *APIServerPair) stop(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("ending the second API server")
-	p.node.Run(ctx, fmt.Sprintf("%srm -f %s%s.yaml", unbalanced, manifests, second))
-	alone := fmt.Sprintf("[ $(pgrep -cf '^%s .*%s') = 1 ]", first, portFlag)
+	p.node.Run(ctx, fmt.Sprintf("%srm -f %s%s.yaml", removeRules, manifests, second))
+	onlyOne := fmt.Sprintf("[ $(pgrep -cf '^%s .*%s') = 1 ]", first, portFlag)
 	gomega.Eventually(ctx, func(ctx context.Context) error {
-		if _, err := p.node.TryRun(ctx, alone); err != nil {
+		if _, err := p.node.TryRun(ctx, onlyOne); err != nil {
 			return fmt.Errorf("not one API server runs: %w", err)
 		}
 		_, err := p.client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, second+"-"+string(p.node), metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the API still has the pod of the second API server: error %v", err)
 		}
-		return p.well(ctx)
-	}).WithTimeout(patience).WithPolling(poll).Should(gomega.Succeed())
+		return p.checkHealth(ctx)
+	}).WithTimeout(timeout).WithPolling(poll).Should(gomega.Succeed())
 }
 
-// well returns an error unless all nodes and all of the cluster's own pods are ready.
-func (p *APIServerPair) well(ctx context.Context) error {
+// checkHealth returns an error unless all nodes and all pods of kube-system are ready.
+func (p *APIServerPair) checkHealth(ctx context.Context) error {
 	list, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

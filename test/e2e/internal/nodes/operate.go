@@ -16,19 +16,19 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
-// putBackTime is how long podenv has to put a node back when it is interrupted.
-const putBackTime = 3 * time.Minute
+// restoreTimeout is how long podenv has to restore a node when it is interrupted.
+const restoreTimeout = 3 * time.Minute
 
-// scriptTime is how many seconds a script has on a node.
-const scriptTime = "120"
+// scriptTimeout limits a script on a node, in seconds.
+const scriptTimeout = "120"
 
 // Options are flags of the suites: which podenv operates which cluster.
 var Options struct {
 	Podenv  string   // the executable
-	Cluster string   // the name that podenv has for the cluster
-	Minor   string   // the cluster's, such as v1.33
-	Older   []string // that stock kubelets may have beside it, oldest first
-	Newer   []string // that the cluster may go on to, one after the other
+	Cluster string   // its --name
+	Minor   string   // of the cluster, such as v1.33
+	Older   []string // minors of stock kubelets to run in the cluster, oldest first
+	Newer   []string // minors to upgrade the cluster to, one after the other
 	Walks   int      // how often the soak goes up and down
 }
 
@@ -43,8 +43,8 @@ func RequirePodenv() {
 // Node is a node under operation.
 type Node string
 
-// Drain evicts the node's pods and cordons it, as the KEPs have it done before the kubelet
-// is changed. What pods have in emptyDir volumes goes with them.
+// Drain cordons the node and evicts its pods, emptyDir volumes included, as the KEPs require
+// before the kubelet is changed.
 func (n Node) Drain(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	podenv(ctx, "drain", string(n), "--delete-emptydir-data", "--force")
@@ -56,15 +56,14 @@ func (n Node) Uncordon(ctx context.Context) {
 	podenv(ctx, "uncordon", string(n))
 }
 
-// Swap has the node run another build of a component: "stock:v1.32", "patched:v1.33". With
+// Swap makes the node run another build of a component: "stock:v1.32", "patched:v1.33". With
 // the same restart it changes gates: "EnvFiles=true", "EnvFiles-".
 func (n Node) Swap(ctx context.Context, component, build string, gates ...string) {
 	ginkgo.GinkgoHelper()
 	podenv(ctx, "swap", string(n), component, "--build", build, "--gates", strings.Join(gates, ","))
 }
 
-// TrySwap is Swap that may fail: where something gets in its way, it says so, and the node
-// is what it was.
+// TrySwap is a Swap that may fail. After an error, the node is as it was before.
 func (n Node) TrySwap(ctx context.Context, component, build string) error {
 	_, err := tryPodenv(ctx, "swap", string(n), component, "--build", build)
 	return err
@@ -76,13 +75,13 @@ func (n Node) Restart(ctx context.Context, component string) {
 	podenv(ctx, "restart", string(n), component)
 }
 
-// Undo makes the node what it was before all operations.
+// Undo restores the node as it was before all operations.
 func (n Node) Undo(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	podenv(ctx, "undo", string(n))
 }
 
-// Version is what a component of the node says that it is.
+// Version is the version that a component of the node reports.
 func (n Node) Version(ctx context.Context, component string) string {
 	ginkgo.GinkgoHelper()
 	var states []struct{ Node, Component, Version string }
@@ -96,7 +95,7 @@ func (n Node) Version(ctx context.Context, component string) string {
 	return ""
 }
 
-// Run runs a script on the node, as root, and returns what it printed. Unlike a shell in a
+// Run runs a script on the node, as root, and returns its output. Unlike a shell in a
 // pod it needs neither the kubelet nor the API server.
 func (n Node) Run(ctx context.Context, script string) string {
 	ginkgo.GinkgoHelper()
@@ -107,12 +106,11 @@ func (n Node) Run(ctx context.Context, script string) string {
 
 // TryRun is Run for a script that may fail.
 func (n Node) TryRun(ctx context.Context, script string) (string, error) {
-	// What docker exec has started goes on when docker exec is interrupted, so it has a limit
-	// of its own.
-	return docker(ctx, "exec", string(n), "timeout", scriptTime, "sh", "-ec", script)
+	// Interrupting docker exec does not end the script, so it has a limit of its own.
+	return docker(ctx, "exec", string(n), "timeout", scriptTimeout, "sh", "-ec", script)
 }
 
-// Reboot ends all that runs on the node, and has the node start again.
+// Reboot ends all processes of the node and starts it again.
 func (n Node) Reboot(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("rebooting node " + string(n))
@@ -120,7 +118,7 @@ func (n Node) Reboot(ctx context.Context) {
 	framework.ExpectNoError(err)
 }
 
-// docker asks the container engine, for which a node is a container with the node's name.
+// docker runs docker. A node is a container with the node's name.
 func docker(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "docker", args...)
@@ -131,8 +129,8 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// podenv runs `podenv node` and returns its standard output. Where the time went goes to
-// the spec's report.
+// podenv runs `podenv node` and returns its standard output. The progress goes to the spec's
+// report.
 func podenv(ctx context.Context, args ...string) string {
 	ginkgo.GinkgoHelper()
 	out, err := tryPodenv(ctx, args...)
@@ -140,15 +138,15 @@ func podenv(ctx context.Context, args ...string) string {
 	return out
 }
 
-// tryPodenv is podenv for an operation that may fail. The error has what podenv said.
+// tryPodenv is podenv for an operation that may fail. The error has podenv's standard error.
 func tryPodenv(ctx context.Context, args ...string) (string, error) {
 	ginkgo.By("podenv node " + strings.Join(args, " "))
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, Options.Podenv, append([]string{"node", "--plain", "--name", Options.Cluster}, args...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// A spec that is interrupted has the node put back, as at Ctrl-C.
+	// When a spec is interrupted, podenv restores the node, as after Ctrl-C.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = putBackTime
+	cmd.WaitDelay = restoreTimeout
 	err := cmd.Run()
 	ginkgo.GinkgoWriter.Print(stderr.String())
 	if err != nil {
@@ -157,13 +155,13 @@ func tryPodenv(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// Audit returns the objects of a namespace that `podenv audit` finds to use env files, as
-// KIND/NAME, each once.
+// Audit returns the objects of a namespace in which `podenv audit` finds env files, as KIND/NAME,
+// without duplicates.
 func Audit(ctx context.Context, namespace string) []string {
 	ginkgo.GinkgoHelper()
 	cmd := exec.CommandContext(ctx, Options.Podenv, "audit", "--kubeconfig", framework.TestContext.KubeConfig, "--namespace", namespace, "-o", "json")
 	out, err := cmd.Output()
-	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != found) {
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitFound) {
 		framework.ExpectNoError(err, "podenv audit")
 	}
 	var findings []struct{ Kind, Name string }
@@ -176,5 +174,5 @@ func Audit(ctx context.Context, namespace string) []string {
 	return slices.Compact(names)
 }
 
-// found is the exit status of an audit that finds something.
-const found = 3
+// exitFound is the exit status of an audit that finds something.
+const exitFound = 3

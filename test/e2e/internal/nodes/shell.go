@@ -1,11 +1,11 @@
 // Package nodes operates the nodes of a cluster:
 //   - Shell runs commands on any node that takes a privileged pod.
-//   - Node is a node of a cluster that podenv made. It runs `podenv node`, as a person would:
+//   - Node is a node of a cluster that podenv made. It runs `podenv node`, as a user would:
 //     drain, swap a build, set a gate. Each returns once the component itself reports that it
-//     serves as asked for; on failure the node is what it was.
+//     serves as requested; after a failure the node is as it was before.
 //   - APIServerPair runs a second API server beside the one of a kubeadm control plane: on
 //     the same node and the same etcd, with feature gates off, as during the upgrade of a
-//     control plane of several nodes. Both answer behind one endpoint.
+//     control plane of several nodes. Both serve behind one endpoint.
 package nodes
 
 import (
@@ -21,8 +21,7 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// Shell is a root shell on a node, in the namespaces of the node's own processes. It
-// works on every node that takes a privileged pod.
+// Shell is a root shell in the Linux namespaces of a node.
 type Shell struct {
 	f    *framework.Framework
 	node string
@@ -41,7 +40,7 @@ func OpenShell(ctx context.Context, f *framework.Framework, node string) Shell {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: s.pod()},
 		Spec: v1.PodSpec{
-			NodeName:    node, // past the scheduler: a control plane is a node, too
+			NodeName:    node, // bypasses the scheduler, so that it can be a control plane
 			Tolerations: []v1.Toleration{{Operator: v1.TolerationOpExists}},
 			HostPID:     true,
 			HostNetwork: true,
@@ -61,7 +60,7 @@ func OpenShell(ctx context.Context, f *framework.Framework, node string) Shell {
 	return s
 }
 
-// Run runs a script on the node and returns what it printed. The script is no secret:
+// Run runs a script on the node and returns its output. The script must contain no secret, as
 // the API server may log it.
 func (s Shell) Run(ctx context.Context, script string) string {
 	ginkgo.GinkgoHelper()

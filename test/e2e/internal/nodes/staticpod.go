@@ -16,9 +16,9 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// RunStaticPod has the kubelet of a node run a static pod until the end of the spec, and
-// returns the name of its mirror pod, once the API server has it. It skips the spec where the
-// kubelet reads no manifests. The namespace must allow privileged pods.
+// RunStaticPod runs a static pod on a node until the end of the spec, and returns the name of
+// its mirror pod once the API server has it. It skips the spec if the kubelet reads no
+// manifests. The namespace must allow privileged pods.
 func RunStaticPod(ctx context.Context, f *framework.Framework, pod *v1.Pod) (mirror string) {
 	ginkgo.GinkgoHelper()
 	node, err := e2enode.GetRandomReadySchedulableNode(ctx, f.ClientSet)
