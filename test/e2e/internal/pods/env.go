@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
-// Env returns the environment that a container of the image Envdump saw, from what
-// the container itself printed. The log may come after the container's end in its status.
+// Env returns the environment that a container of the image Envdump printed. It waits for the
+// log, which may appear after the status says that the container has ended.
 func Env(ctx context.Context, f *framework.Framework, pod, container string) map[string]string {
 	ginkgo.GinkgoHelper()
 	var env map[string]string
@@ -42,7 +42,7 @@ func TryLog(ctx context.Context, f *framework.Framework, pod, container string) 
 	return string(text), err
 }
 
-// ParseEnv reads what envdump printed.
+// ParseEnv parses the output of envdump.
 func ParseEnv(text string) (map[string]string, error) {
 	var document struct{ Env []string }
 	if err := json.Unmarshal([]byte(text), &document); err != nil {
@@ -54,8 +54,8 @@ func ParseEnv(text string) (map[string]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("the environment has an entry without an equals sign: %q", entry)
 		}
-		// A process may take either of two definitions; no container should get two.
-		if _, double := env[name]; double {
+		// A process may use either of two definitions; no container should get two.
+		if _, duplicate := env[name]; duplicate {
 			return nil, fmt.Errorf("the environment defines %s twice", name)
 		}
 		env[name] = value

@@ -10,8 +10,8 @@ import (
 	e2epod "k8s.io/kubernetes/test/e2e/framework/pod"
 )
 
-// Exec runs a command in a container and returns what it printed. What the command
-// must not show in its arguments, which the API server logs, goes in through stdin.
+// Exec runs a command in a container and returns its output. Pass secrets through stdin: the
+// API server logs the arguments.
 func Exec(ctx context.Context, f *framework.Framework, pod, container, stdin string, command ...string) string {
 	ginkgo.GinkgoHelper()
 	out, err := TryExec(ctx, f, pod, container, stdin, command...)
@@ -19,8 +19,7 @@ func Exec(ctx context.Context, f *framework.Framework, pod, container, stdin str
 	return out
 }
 
-// TryExec is Exec for a command that may fail. The error has what it printed to its
-// standard error.
+// TryExec is Exec for a command that may fail. The error has the command's standard error.
 func TryExec(ctx context.Context, f *framework.Framework, pod, container, stdin string, command ...string) (string, error) {
 	options := e2epod.ExecOptions{
 		Namespace: f.Namespace.Name, PodName: pod, ContainerName: container,

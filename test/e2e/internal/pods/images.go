@@ -1,9 +1,9 @@
-// Package pods is what the suites do with pods: create them, wait for a state of
-// them, and read what their containers saw.
+// Package pods creates pods for the suites, waits for their states, and reads the environments
+// of their containers.
 package pods
 
-// The images of test pods. They are in no registry: podenv loads them into the nodes
-// of its clusters, and a person into the nodes of another one.
+// The images of test pods. They are in no registry: podenv loads them onto the nodes of its
+// clusters, and the user onto the nodes of other clusters.
 const (
 	Busybox = "podenv.dev/busybox:1" // a shell and its applets, as root
 	Envdump = "podenv.dev/envdump:1" // one static program that prints its environment, and nothing else

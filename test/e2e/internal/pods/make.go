@@ -21,8 +21,8 @@ func Dumps(name string, env ...v1.EnvVar) v1.Container {
 	return v1.Container{Name: name, Image: Envdump, ImagePullPolicy: v1.PullNever, Env: env}
 }
 
-// FromEnvFile is a variable taken from the key of an env file in a volume. Whether the file
-// and the key may be missing is left open where optional is nil.
+// FromEnvFile is a variable from a key of an env file in a volume. With a nil optional, the
+// field is not set.
 func FromEnvFile(name, volume, path, key string, optional *bool) v1.EnvVar {
 	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{
 		FileKeyRef: &v1.FileKeySelector{VolumeName: volume, Path: path, Key: key, Optional: optional},

@@ -13,8 +13,8 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
-// ConfigError is the reason of a waiting container whose configuration, its
-// environment included, the kubelet cannot make.
+// ConfigError is the reason of a waiting container whose configuration, such as its
+// environment, the kubelet cannot create.
 const ConfigError = "CreateContainerConfigError"
 
 // AwaitConfigError waits until the container waits with CreateContainerConfigError
@@ -22,8 +22,7 @@ const ConfigError = "CreateContainerConfigError"
 func AwaitConfigError(ctx context.Context, f *framework.Framework, pod, container string) *v1.Event {
 	ginkgo.GinkgoHelper()
 	event := awaitFailedEvent(ctx, f, pod, container)
-	// The status shows how the last attempt ended only when the kubelet looks at the
-	// pod again.
+	// The kubelet updates the status only when it next syncs the pod.
 	Nudge(ctx, f, pod)
 	Await(ctx, f, pod, fmt.Sprintf("container %s to wait with %s", container, ConfigError), func(pod *v1.Pod) bool {
 		waiting := Status(pod, container).State.Waiting
@@ -38,7 +37,7 @@ func awaitFailedEvent(ctx context.Context, f *framework.Framework, pod, containe
 	list := framework.ListObjects(f.ClientSet.CoreV1().Events(f.Namespace.Name).List, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.name": pod, "type": v1.EventTypeWarning}.String(),
 	})
-	gomega.Eventually(ctx, list).WithTimeout(patience).WithPolling(poll).Should(
+	gomega.Eventually(ctx, list).WithTimeout(timeout).WithPolling(poll).Should(
 		framework.MakeMatcher(func(events *v1.EventList) (func() string, error) {
 			for i, event := range events.Items {
 				if event.Reason == "Failed" && strings.HasSuffix(event.InvolvedObject.FieldPath, "{"+container+"}") {
@@ -54,8 +53,7 @@ func awaitFailedEvent(ctx context.Context, f *framework.Framework, pod, containe
 	return found
 }
 
-// EventsAndStatus is what a user sees of the pod called name: every event on it and
-// its status.
+// EventsAndStatus returns all that a user sees of the pod name: its status and its events.
 func EventsAndStatus(ctx context.Context, f *framework.Framework, name string) string {
 	ginkgo.GinkgoHelper()
 	pod, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, name, metav1.GetOptions{})

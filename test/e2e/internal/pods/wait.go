@@ -22,20 +22,18 @@ import (
 )
 
 const (
-	// patience is how long a pod has for each thing that is awaited. It covers the longest
-	// back-off of a kubelet, five minutes: that of a container of the pod, or of a scheduler
-	// that lost its lease, and ended, while a spec had the API server restarted. A pod
-	// usually needs a few seconds.
-	patience = 6 * time.Minute
-	poll     = 500 * time.Millisecond
+	// timeout is for each state of a pod. It covers the longest back-off of a kubelet, five
+	// minutes: that of a container of the pod, or of a scheduler that ended because it lost its
+	// lease while a spec restarted the API server. A pod usually needs a few seconds.
+	timeout = 6 * time.Minute
+	poll    = 500 * time.Millisecond
 )
 
-// Conflicts says how often a write is tried that controllers come before. After a change of
-// the API server all of them write.
+// Conflicts is the back-off for writes that conflict with those of controllers. After a change
+// of the API server, all controllers write.
 var Conflicts = wait.Backoff{Duration: 100 * time.Millisecond, Steps: 100}
 
-// Create creates pod in f's namespace, with what every test pod shares: no token, no
-// variables of services unless it asks for them, and an end that is quick.
+// Create creates pod in f's namespace, with the settings of Quick.
 func Create(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
 	ginkgo.GinkgoHelper()
 	created, err := TryCreate(ctx, f, pod)
@@ -48,7 +46,7 @@ func TryCreate(ctx context.Context, f *framework.Framework, pod *v1.Pod) (*v1.Po
 	pod = pod.DeepCopy()
 	Quick(&pod.Spec)
 	for _, container := range pod.Spec.Containers {
-		if err := misleading(container); err != nil {
+		if err := checkPrintsAll(container); err != nil {
 			return nil, err
 		}
 	}
@@ -58,10 +56,10 @@ func TryCreate(ctx context.Context, f *framework.Framework, pod *v1.Pod) (*v1.Po
 // printsEnv finds env and printenv as words of a shell script.
 var printsEnv = regexp.MustCompile(`(^|[\s;&|(])(env|printenv)($|[\s;&|)])`)
 
-// misleading returns an error for a container that prints its environment through a shell,
-// and may have a name that is no identifier: the shell of Busybox drops such a variable,
-// which the container has all the same.
-func misleading(c v1.Container) error {
+// checkPrintsAll returns an error for a container that prints its environment through a shell
+// although names may not be identifiers: the shell of Busybox drops such variables, although the
+// container has them.
+func checkPrintsAll(c v1.Container) error {
 	shell := len(c.Command) > 2 && path.Base(c.Command[0]) == "sh" && printsEnv.MatchString(strings.Join(c.Command[2:], " "))
 	special := len(c.EnvFrom) > 0 || slices.ContainsFunc(c.Env, func(env v1.EnvVar) bool { return len(validation.IsCIdentifier(env.Name)) > 0 })
 	if shell && special {
@@ -70,7 +68,8 @@ func misleading(c v1.Container) error {
 	return nil
 }
 
-// Quick gives spec what makes a test pod start and end quickly.
+// Quick makes a test pod start and end quickly: no token, no variables of services unless the
+// spec asks for them, and a grace period of one second.
 func Quick(spec *v1.PodSpec) {
 	spec.AutomountServiceAccountToken = ptr.To(false)
 	if spec.EnableServiceLinks == nil {
@@ -79,8 +78,8 @@ func Quick(spec *v1.PodSpec) {
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(1))
 }
 
-// RunToEnd creates pod and waits until it succeeded. It fails the spec at once if a
-// container of the pod cannot start or fails.
+// RunToEnd creates pod and waits until it has succeeded. It fails the spec at once if the pod
+// fails or a container cannot start.
 func RunToEnd(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
 	ginkgo.GinkgoHelper()
 	Create(ctx, f, pod)
@@ -98,28 +97,27 @@ func RunToEnd(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod 
 	})
 }
 
-// stuck reports whether a container waits for something that no pod of a suite
-// brings about by itself.
+// stuck reports whether a container waits for something that will not happen by itself.
 func stuck(status v1.ContainerStatus) bool {
 	return status.State.Waiting != nil && !slowCache(status.State.Waiting) && slices.Contains(
 		[]string{ConfigError, "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "CreateContainerError", "RunContainerError"},
 		status.State.Waiting.Reason)
 }
 
-// slowCache reports whether the kubelet has given up waiting, after a second, for the
-// first answer of its watch of a ConfigMap or Secret. It tries again by itself.
+// slowCache reports whether the kubelet has timed out, after a second, waiting for its first
+// watch of a ConfigMap or Secret. The kubelet tries again.
 func slowCache(waiting *v1.ContainerStateWaiting) bool {
 	return strings.HasPrefix(waiting.Message, "failed to sync configmap cache: ") ||
 		strings.HasPrefix(waiting.Message, "failed to sync secret cache: ")
 }
 
-// Await polls the pod called name until done says so, and returns it. The spec fails
-// after a deadline, with what was awaited and the pod as it was last.
+// Await polls the pod name until done returns true, and returns it. After a timeout it fails the
+// spec, with what it waited for and the pod's last status.
 func Await(ctx context.Context, f *framework.Framework, name, what string, done func(*v1.Pod) bool) *v1.Pod {
 	ginkgo.GinkgoHelper()
 	var last *v1.Pod
 	get := framework.GetObject(f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get, name, metav1.GetOptions{})
-	gomega.Eventually(ctx, get).WithTimeout(patience).WithPolling(poll).Should(
+	gomega.Eventually(ctx, get).WithTimeout(timeout).WithPolling(poll).Should(
 		framework.MakeMatcher(func(pod *v1.Pod) (func() string, error) {
 			last = pod
 			if done(pod) {
@@ -132,9 +130,8 @@ func Await(ctx context.Context, f *framework.Framework, name, what string, done 
 	return last
 }
 
-// Nudge makes the kubelet look at the pod now, as it does after every change of a pod,
-// rather than at the end of its back-off of ten seconds and more. What it finds is the
-// same; specs only need not wait for it. It has no effect on a mirror pod.
+// Nudge changes an annotation, so that the kubelet syncs the pod now instead of after its
+// back-off of ten seconds or more. It has no effect on a mirror pod.
 func Nudge(ctx context.Context, f *framework.Framework, pod string) {
 	ginkgo.GinkgoHelper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"podenv.dev/nudged":%q}}}`, time.Now().Format(time.RFC3339Nano))

@@ -1,5 +1,5 @@
-// Package policies creates ValidatingAdmissionPolicies, also where only a beta of their API
-// is served.
+// Package policies creates ValidatingAdmissionPolicies, also if the API server serves only
+// their beta API.
 package policies
 
 import (
@@ -16,8 +16,8 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
-// Version is the version in which the API server has ValidatingAdmissionPolicy. The spec is
-// skipped where it has none, as v1.29 by default.
+// Version returns the newest version of ValidatingAdmissionPolicy that the API server serves. It
+// skips the spec if there is none, as in v1.29 by default.
 func Version(f *framework.Framework) schema.GroupVersion {
 	ginkgo.GinkgoHelper()
 	for _, version := range []string{"v1", "v1beta1"} {
@@ -32,8 +32,8 @@ func Version(f *framework.Framework) schema.GroupVersion {
 	return schema.GroupVersion{}
 }
 
-// Create creates a policy and its binding in a version of Version's, and deletes them at the
-// spec's end. It returns the client for policies.
+// Create creates a policy and its binding in the version that Version returned, and deletes them
+// at the end of the spec. It returns the client for policies.
 func Create(ctx context.Context, f *framework.Framework, version schema.GroupVersion, policy *admissionv1.ValidatingAdmissionPolicy, binding *admissionv1.ValidatingAdmissionPolicyBinding) dynamic.ResourceInterface {
 	ginkgo.GinkgoHelper()
 	policies := f.DynamicClient.Resource(version.WithResource("validatingadmissionpolicies"))
