@@ -20,10 +20,9 @@ func For(subject, gate, namespace string) Suite {
 	return Suite{subject: subject, gate: gate, namespace: namespace, feature: framework.ValidFeatures.Add(framework.Feature(gate))}
 }
 
-// Describe declares the specs of a theme. They run where precondition, which is given the
-// gate, does not skip them. The gate's label is a plain one: framework.WithFeatureGate
-// would add the stage that the gate has in the framework's own release, which is not that
-// of the release under test.
+// Describe declares the specs of a theme. precondition, which gets the gate, may skip them. The
+// gate's label is a plain one: framework.WithFeatureGate would add the gate's stage in the
+// framework's own release, which may differ from that in the release under test.
 func (s Suite) Describe(precondition func(ctx context.Context, gate string), theme string, body func(f *framework.Framework)) bool {
 	ginkgo.GinkgoHelper()
 	return framework.SIGDescribe("node")(s.subject, framework.WithFeature(s.feature),

@@ -13,13 +13,12 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
-// writeJUnit writes report to the file of --podenv.junit. Ginkgo's own
-// --junit-report counts what was never meant to run as skipped; here every test case
-// is a spec that ran, or one that says why it was skipped, or a failure outside of
-// any spec.
+// writeJUnit writes report to the file of --podenv.junit. Ginkgo's own --junit-report counts
+// specs that were not selected as skipped. Here every test case is a spec that ran, one that
+// says why it was skipped, or a failure outside of specs.
 func writeJUnit(report ginkgo.Report) {
 	report.SpecReports = slices.DeleteFunc(slices.Clone(report.SpecReports), func(spec types.SpecReport) bool {
-		return !worthACase(spec)
+		return !isTestCase(spec)
 	})
 	for i, spec := range report.SpecReports {
 		if spec.FullText() == "" {
@@ -33,7 +32,7 @@ func writeJUnit(report ginkgo.Report) {
 	}))
 }
 
-func worthACase(spec types.SpecReport) bool {
+func isTestCase(spec types.SpecReport) bool {
 	if spec.LeafNodeType == types.NodeTypeSynchronizedBeforeSuite && spec.ParallelProcess > 1 {
 		return false // it only says that process 1 failed, which has a report of its own
 	}
@@ -47,8 +46,8 @@ func worthACase(spec types.SpecReport) bool {
 	return spec.State != types.SpecStateSkipped || spec.Failure.Message != ""
 }
 
-// Report adds text to what podenv shows of the run beside the results: a file with the
-// name of the JUnit file, but ending in .md.
+// Report adds text to the report that podenv shows with the results: a file next to the JUnit
+// file, with the extension .md.
 func Report(text string) {
 	ginkgo.GinkgoHelper()
 	ginkgo.GinkgoWriter.Println(text)

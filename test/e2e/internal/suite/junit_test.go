@@ -6,7 +6,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-func TestWorthACase(t *testing.T) {
+func TestIsTestCase(t *testing.T) {
 	spec := func(node types.NodeType, state types.SpecState, message string) types.SpecReport {
 		return types.SpecReport{LeafNodeType: node, State: state, Failure: types.Failure{Message: message}}
 	}
@@ -27,7 +27,7 @@ func TestWorthACase(t *testing.T) {
 		"a spec that was interrupted":            {spec(types.NodeTypeIt, types.SpecStateInterrupted, "by user"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := worthACase(test.spec); got != test.want {
+			if got := isTestCase(test.spec); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

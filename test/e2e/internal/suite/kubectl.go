@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
-// RunKubectl runs the kubectl of the series under test on the cluster and returns what
-// it printed. It skips the running spec where no kubectl was given.
+// RunKubectl runs the kubectl of the series under test on the cluster and returns its output.
+// It skips the running spec if there is no kubectl.
 func RunKubectl(ctx context.Context, args ...string) string {
 	ginkgo.GinkgoHelper()
 	out, err := TryKubectl(ctx, args...)
@@ -17,7 +17,7 @@ func RunKubectl(ctx context.Context, args ...string) string {
 	return out
 }
 
-// TryKubectl is RunKubectl where kubectl may fail.
+// TryKubectl is RunKubectl for a command that may fail.
 func TryKubectl(ctx context.Context, args ...string) (string, error) {
 	ginkgo.GinkgoHelper()
 	args = append([]string{"--kubeconfig", framework.TestContext.KubeConfig}, args...)

@@ -19,14 +19,13 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// preflightTimeout is how long the cluster has for a node that takes pods, and a node to
-// run one pod of the test images: a suite before this one may have had an API server or a
-// kubelet restarted.
+// preflightTimeout limits the wait for a schedulable node, and for a node to run one pod of the
+// test images. An earlier suite may have restarted an API server or a kubelet.
 const preflightTimeout = 3 * time.Minute
 
-// Before any spec, the cluster must have the gates that the run requires, and every node
-// that takes pods runs one container of each test image: a wrong component or a missing
-// image would otherwise fail each spec, with nothing said about what to do.
+// Before the specs, the cluster must have the required gates, and every schedulable node runs
+// one container of each test image. Otherwise a wrong component or a missing image would fail
+// each spec, without an error that says what to do.
 var _ = ginkgo.SynchronizedBeforeSuite(func(ctx context.Context) {
 	client, err := framework.LoadClientset()
 	framework.ExpectNoError(err)
@@ -40,7 +39,7 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	// A person who has chosen specs may want those that run with a gate off.
+	// With --focus, the user may want specs that run with a gate off.
 	if config, _ := ginkgo.GinkgoConfiguration(); len(config.FocusStrings) == 0 {
 		if err := components.CheckRequiredGates(ctx, client); err != nil {
 			return err
@@ -61,7 +60,7 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 
 	var probes []*v1.Pod
 	for _, node := range nodes {
-		probe, err := client.CoreV1().Pods(namespace.Name).Create(ctx, probeOf(node.Name), metav1.CreateOptions{})
+		probe, err := client.CoreV1().Pods(namespace.Name).Create(ctx, newProbe(node.Name), metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("create a pod on node %s: %w", node.Name, err)
 		}
@@ -77,26 +76,26 @@ func preflight(ctx context.Context, client kubernetes.Interface) error {
 }
 
 // awaitNodes returns the nodes that take pods, once there are any.
-func awaitNodes(ctx context.Context, client kubernetes.Interface) (takers []v1.Node, err error) {
-	all := -1 // never listed
+func awaitNodes(ctx context.Context, client kubernetes.Interface) (ready []v1.Node, err error) {
+	total := -1 // not listed yet
 	err = wait.PollUntilContextTimeout(ctx, time.Second, preflightTimeout, true, func(ctx context.Context) (bool, error) {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("list the nodes: %w", err)
 		}
-		all = len(nodes.Items)
-		takers = slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !components.TakesPods(node) })
-		return len(takers) > 0, nil
+		total = len(nodes.Items)
+		ready = slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !components.TakesPods(node) })
+		return len(ready) > 0, nil
 	})
-	// Not where somebody pressed Ctrl-C, and not where nodes could never be listed.
-	if wait.Interrupted(err) && ctx.Err() == nil && all >= 0 {
-		err = fmt.Errorf("none of the cluster's %d nodes takes pods: kubectl get nodes shows why", all)
+	// Not after Ctrl-C, and not if listing nodes never succeeded.
+	if wait.Interrupted(err) && ctx.Err() == nil && total >= 0 {
+		err = fmt.Errorf("none of the cluster's %d nodes takes pods: kubectl get nodes shows why", total)
 	}
-	return takers, err
+	return ready, err
 }
 
-// probeOf is a pod that runs one container of each test image on node.
-func probeOf(node string) *v1.Pod {
+// newProbe returns a pod that runs one container of each test image on node.
+func newProbe(node string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "preflight-"},
 		Spec:       v1.PodSpec{NodeName: node, RestartPolicy: v1.RestartPolicyNever},
@@ -120,7 +119,7 @@ func awaitProbe(ctx context.Context, client kubernetes.Interface, probe *v1.Pod)
 			return false, err
 		}
 		last = pod
-		return pod.Status.Phase == v1.PodSucceeded, verdict(pod)
+		return pod.Status.Phase == v1.PodSucceeded, checkProbe(pod)
 	})
 	if wait.Interrupted(err) && last != nil {
 		return fmt.Errorf("node %s did not run a pod within %s, which is %s: kubectl describe node %s shows why",
@@ -129,8 +128,8 @@ func awaitProbe(ctx context.Context, client kubernetes.Interface, probe *v1.Pod)
 	return err
 }
 
-// verdict returns an error for a probe that cannot succeed any more.
-func verdict(probe *v1.Pod) error {
+// checkProbe returns an error for a probe that cannot succeed any more.
+func checkProbe(probe *v1.Pod) error {
 	var missing []string
 	for _, status := range probe.Status.ContainerStatuses {
 		if status.State.Waiting != nil && status.State.Waiting.Reason == "ErrImageNeverPull" {

@@ -39,7 +39,7 @@ func TestAwaitNodesSaysWhyNoneTakesPods(t *testing.T) {
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestCheckProbe(t *testing.T) {
 	waiting := func(image, reason string) v1.ContainerStatus {
 		return v1.ContainerStatus{Image: image, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}}
 	}
@@ -60,7 +60,7 @@ func TestVerdict(t *testing.T) {
 		"an image does not run": {v1.PodStatus{Phase: v1.PodFailed, Message: "exec format error"}, []string{"exec format error"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := verdict(&v1.Pod{Spec: v1.PodSpec{NodeName: "n"}, Status: test.status})
+			err := checkProbe(&v1.Pod{Spec: v1.PodSpec{NodeName: "n"}, Status: test.status})
 			if (err != nil) != (len(test.want) > 0) {
 				t.Fatalf("error %v", err)
 			}

@@ -17,12 +17,12 @@ import (
 	"podenv.dev/test/e2e/internal/nodes"
 )
 
-// tailLines is how much of each log a report has.
+// tailLines is how many lines of each log a report has.
 const tailLines = 40
 
-// reportFailures makes every framework that is created from now on report on its namespace
-// when a spec fails: the events, each pod as kubectl describes it, what its containers
-// printed, the kubelet's last lines, and the cluster's own pods that were restarted.
+// reportFailures makes every new framework report on its namespace when a spec fails: the events,
+// the description and container logs of each pod, the end of the kubelet's log, and the pods of
+// kube-system that were restarted.
 func reportFailures() {
 	framework.NewFrameworkExtensions = append(framework.NewFrameworkExtensions, func(f *framework.Framework) {
 		f.DumpAllNamespaceInfo = func(ctx context.Context, f *framework.Framework, namespace string) {
@@ -31,8 +31,8 @@ func reportFailures() {
 	})
 }
 
-// reportNamespace reports on everything in namespace. What it cannot read it reports as
-// missing, with the reason: a report never hides the failure that it is about.
+// reportNamespace reports on namespace. If it cannot read something, it reports why, so that
+// the report never hides the failure of the spec.
 func reportNamespace(ctx context.Context, client kubernetes.Interface, namespace string) {
 	addToReport("events of namespace "+namespace, func() (string, error) { return events(ctx, client, namespace) })
 
@@ -48,7 +48,7 @@ func reportNamespace(ctx context.Context, client kubernetes.Interface, namespace
 	for _, name := range slices.Compact(names) {
 		addToReport("last lines of the kubelet of node "+name, func() (string, error) { return kubeletLog(ctx, name) })
 	}
-	// What is not scheduled, or not created, waits for one of the cluster's own pods.
+	// A pod that is not scheduled or not created waits for a pod of kube-system.
 	for _, pod := range podsOf(ctx, client, metav1.NamespaceSystem) {
 		if restarted(&pod) {
 			describePod(client, &pod)
@@ -56,8 +56,7 @@ func reportNamespace(ctx context.Context, client kubernetes.Interface, namespace
 	}
 }
 
-// kubeletLog reads the journal of a node that is a container of this machine, as kind's
-// nodes are.
+// kubeletLog reads the journal of a node that is a local container, as kind's nodes are.
 func kubeletLog(ctx context.Context, node string) (string, error) {
 	return nodes.Node(node).TryRun(ctx, fmt.Sprintf("journalctl --unit=kubelet --no-pager --lines=%d", tailLines))
 }
@@ -79,7 +78,7 @@ func describePod(client kubernetes.Interface, pod *v1.Pod) {
 	})
 }
 
-// restarted says whether a container of a pod was restarted or does not run.
+// restarted reports whether a container of a pod was restarted or does not run.
 func restarted(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status v1.ContainerStatus) bool {
 		return status.RestartCount > 0 || status.State.Running == nil
@@ -110,8 +109,8 @@ func events(ctx context.Context, client kubernetes.Interface, namespace string) 
 	return out.String(), nil
 }
 
-// logs reports what each container of pod printed last. A container that never ran
-// has no log, which its status in the description says already.
+// logs reports the last lines of each container of pod. It skips containers that never ran: the
+// description has their status.
 func logs(ctx context.Context, client kubernetes.Interface, pod *v1.Pod) {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
 		if status.ContainerID == "" {

@@ -47,8 +47,8 @@ func Main(m *testing.M) {
 	flag.IntVar(&Starts, "podenv.starts", 50, "how `many` containers start beside each kind of writer of an env file")
 	flag.Func("podenv.require-gates", "comma-separated `gates` that must be on: specs that need one fail, rather than being skipped, where it is off", list(&components.RequiredGates))
 
-	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never
-	// create pods on whatever cluster a person last worked with.
+	// The framework falls back to $KUBECONFIG. A plain `go test ./...` must never create pods on
+	// the user's current cluster.
 	framework.TestContext.KubeConfig = ""
 	flag.Parse()
 	os.Exit(m.Run())
@@ -80,7 +80,7 @@ func Run(t *testing.T, name string) {
 	// Not framework.CreateGinkgoConfig: by default it skips every spec with a
 	// [Feature:…] label, and such specs are what these suites are for.
 	suiteConfig, reporterConfig := ginkgo.GinkgoConfiguration()
-	suiteConfig.RandomizeAllSpecs = true // no spec may lean on another
+	suiteConfig.RandomizeAllSpecs = true // no spec may depend on another
 	ginkgo.RunSpecs(t, name, suiteConfig, reporterConfig)
 }
 
@@ -96,8 +96,8 @@ func limitSpec(node types.NodeType, _ ginkgo.Offset, text string, args []any) (s
 	return text, args, nil
 }
 
-// Kubectl returns the kubectl of the series under test, and skips the running spec
-// where none was given.
+// Kubectl returns the kubectl of the series under test. It skips the running spec if there is
+// none.
 func Kubectl() string {
 	ginkgo.GinkgoHelper()
 	if options.kubectl == "" {
