@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/policies"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("who may write presets", func(f *framework.Framework) {
@@ -98,7 +98,7 @@ spec:
 	f.It("a ValidatingAdmissionPolicy judges the pod as injected", func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		name := f.Namespace.Name
-		policies.Create(ctx, f, policies.Version(f), &admissionv1.ValidatingAdmissionPolicy{
+		suite.CreatePolicy(ctx, f, suite.PolicyVersion(f), &admissionv1.ValidatingAdmissionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: admissionv1.ValidatingAdmissionPolicySpec{
 				FailurePolicy: ptr.To(admissionv1.Fail),

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/policies"
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/manifests"
 )
 
@@ -107,7 +107,7 @@ var _ = describe("where the policy strict-env-names comes to choose a namespace 
 // specs can run side by side, and returns the label.
 func applyPolicy(ctx context.Context, f *framework.Framework) map[string]string {
 	ginkgo.GinkgoHelper()
-	version := policies.Version(f)
+	version := suite.PolicyVersion(f)
 	policy, binding, err := manifests.Policy()
 	framework.ExpectNoError(err)
 	policy.Name = f.UniqueName
@@ -116,7 +116,7 @@ func applyPolicy(ctx context.Context, f *framework.Framework) map[string]string 
 	for key := range selector.MatchLabels {
 		selector.MatchLabels[key] = f.UniqueName
 	}
-	client := policies.Create(ctx, f, version, policy, binding)
+	client := suite.CreatePolicy(ctx, f, version, policy, binding)
 
 	var checked *admissionv1.TypeChecking
 	gomega.Eventually(ctx, func(ctx context.Context) (*admissionv1.TypeChecking, error) {

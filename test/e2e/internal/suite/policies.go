@@ -1,6 +1,4 @@
-// Package policies creates ValidatingAdmissionPolicies, also if the API server serves only
-// their beta API.
-package policies
+package suite
 
 import (
 	"context"
@@ -16,9 +14,9 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 )
 
-// Version returns the newest version of ValidatingAdmissionPolicy that the API server serves. It
+// PolicyVersion returns the newest version of ValidatingAdmissionPolicy that the API server serves. It
 // skips the spec if there is none, as in v1.29 by default.
-func Version(f *framework.Framework) schema.GroupVersion {
+func PolicyVersion(f *framework.Framework) schema.GroupVersion {
 	ginkgo.GinkgoHelper()
 	for _, version := range []string{"v1", "v1beta1"} {
 		in := schema.GroupVersion{Group: admissionv1.GroupName, Version: version}
@@ -32,17 +30,17 @@ func Version(f *framework.Framework) schema.GroupVersion {
 	return schema.GroupVersion{}
 }
 
-// Create creates a policy and its binding in the version that Version returned, and deletes them
+// CreatePolicy creates a policy and its binding in the version that PolicyVersion returned, and deletes them
 // at the end of the spec. It returns the client for policies.
-func Create(ctx context.Context, f *framework.Framework, version schema.GroupVersion, policy *admissionv1.ValidatingAdmissionPolicy, binding *admissionv1.ValidatingAdmissionPolicyBinding) dynamic.ResourceInterface {
+func CreatePolicy(ctx context.Context, f *framework.Framework, version schema.GroupVersion, policy *admissionv1.ValidatingAdmissionPolicy, binding *admissionv1.ValidatingAdmissionPolicyBinding) dynamic.ResourceInterface {
 	ginkgo.GinkgoHelper()
 	policies := f.DynamicClient.Resource(version.WithResource("validatingadmissionpolicies"))
-	create(ctx, policies, version.WithKind("ValidatingAdmissionPolicy"), policy)
-	create(ctx, f.DynamicClient.Resource(version.WithResource("validatingadmissionpolicybindings")), version.WithKind("ValidatingAdmissionPolicyBinding"), binding)
+	createAs(ctx, policies, version.WithKind("ValidatingAdmissionPolicy"), policy)
+	createAs(ctx, f.DynamicClient.Resource(version.WithResource("validatingadmissionpolicybindings")), version.WithKind("ValidatingAdmissionPolicyBinding"), binding)
 	return policies
 }
 
-func create(ctx context.Context, client dynamic.ResourceInterface, kind schema.GroupVersionKind, object metav1.Object) {
+func createAs(ctx context.Context, client dynamic.ResourceInterface, kind schema.GroupVersionKind, object metav1.Object) {
 	ginkgo.GinkgoHelper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	framework.ExpectNoError(err)
