@@ -22,7 +22,7 @@ func newLane(t *testing.T) lane {
 	return lane{t}
 }
 
-// check is one check of the README's table.
+// check is one check of the table in docs/testing.md.
 type check struct {
 	*testing.T
 	ctx    context.Context

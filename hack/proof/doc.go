@@ -1,7 +1,8 @@
-// Package proof holds the proofs of the project, as Go tests: each check of the README's table is
-// a subtest of TestCompiling, TestClusters or TestOwnClusters, which run in parallel. They install
-// packages, build Kubernetes and create clusters, so they run only with -podenv.series. `podenv
-// test` runs them, and gotestsum counts the tests and writes the JUnit report.
+// Package proof holds the proofs of the project, as Go tests: each check in the table of
+// docs/testing.md is a subtest of TestCompiling, TestClusters or TestOwnClusters, which run in
+// parallel. They install packages, build Kubernetes and create clusters, so they run only with
+// -podenv.series. `podenv test` runs them, and gotestsum counts the tests and writes the JUnit
+// report.
 //
 // The package is below hack because only packages there can import hack/internal.
 package proof

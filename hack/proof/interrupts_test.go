@@ -29,7 +29,7 @@ var interruptedName = layout.MustFind().UniqueName("podenv-interrupted")
 
 // upGoesOnAfterInterrupts runs podenv up in a fresh clone and interrupts each step, early and late.
 // Each time podenv must say how to go on, and leave no process and no node. The last run is not
-// interrupted, and must succeed with what the others left.
+// interrupted, and must succeed with what the others left. Then the clone runs docs/ci.md.
 func upGoesOnAfterInterrupts(c *check) error {
 	t, dir := c.T, filepath.Join(repo.Output(), "interrupted")
 	if err := os.RemoveAll(dir); err != nil { // what a killed run left
@@ -77,6 +77,7 @@ func upGoesOnAfterInterrupts(c *check) error {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+	t.Run("the workflow of docs/ci.md", func(t *testing.T) { runWorkflow(t, dir, interruptedName) })
 	down()
 	checkNoNodes(t)
 	return nil
