@@ -51,8 +51,8 @@ image: ## build the kind node image
 push: ## rebuild COMPONENT (kubelet) from the tree and swap it on the nodes
 	@$(PODENV) push --name $(NAME) $(or $(COMPONENT),kubelet)
 
-e2e: ## run the suites on the cluster
-	@$(PODENV) e2e --name $(NAME)
+e2e: ## run SUITE (envfiles), a folder of test/e2e, on the cluster
+	@$(PODENV) e2e --name $(NAME) --suite $(or $(SUITE),envfiles)
 
 e2e-full: ## every suite on a cluster of its own, those that move it up and down included
 	@$(PODENV) test --only e2e,upgrade --full
