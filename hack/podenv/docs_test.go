@@ -23,6 +23,8 @@ var (
 	// docCommand is a command of ours, in a block of code or in backticks.
 	docCommand = regexp.MustCompile("(?m)(?:^|`|\\(|- run: |\\$ )(?:_output/bin/)?(podenv|make) ([a-zA-Z][^`)\"\n]*)")
 	docLink    = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	// afterCd is a block of code that leaves the repository before it calls podenv by its path there.
+	afterCd    = regexp.MustCompile("(?m)^cd [^`]*\n_output/bin/")
 	makeTarget = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
@@ -47,6 +49,9 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
 				t.Errorf("%s: %v", filepath.Base(page), err)
 			}
+		}
+		if m := afterCd.FindString(text); m != "" {
+			t.Errorf("%s: _output/bin is not in that folder: %s", filepath.Base(page), m)
 		}
 		for _, m := range docCommand.FindAllStringSubmatch(text, -1) {
 			commands++
@@ -96,6 +101,48 @@ func read(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestTheTableOfChecksIsComplete compares docs/testing.md with the checks of hack/proof.
+func TestTheTableOfChecksIsComplete(t *testing.T) {
+	root := filepath.Join("..", "..")
+	var want, got []string
+	for _, m := range regexp.MustCompile(`l\.check\("([^"]+)", "([^"]+)"`).FindAllStringSubmatch(read(t, filepath.Join(root, "hack", "proof", "checks_test.go")), -1) {
+		want = append(want, m[1]+", group "+m[2])
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| ([^|]+) \\| (\\w+)(?:, with `--full`)? \\|").FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "testing.md")), -1) {
+		if m[1] != "check" {
+			got = append(got, m[1]+", group "+m[2])
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("the table of docs/testing.md has %q, hack/proof has %q", got, want)
+	}
+}
+
+// TestTheDocsNameEachPackage compares the table of docs/harness.md with the folders.
+func TestTheDocsNameEachPackage(t *testing.T) {
+	root := filepath.Join("..", "..")
+	var want, got []string
+	for _, parent := range []string{"hack/internal", "test/e2e/internal"} {
+		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(parent)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			want = append(want, parent+"/"+entry.Name())
+		}
+	}
+	page := read(t, filepath.Join(root, "docs", "harness.md"))
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\|").FindAllStringSubmatch(page, -1) {
+		got = append(got, m[1])
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/harness.md lists %q, the folders are %q", got, want)
+	}
 }
 
 // TestTheComparisonNamesSpecsThatExist holds the tables of docs/compare.md to the suites: a spec
