@@ -37,14 +37,14 @@ func TestCompileErrorNamesThePatch(t *testing.T) {
 		t.Errorf("the error blames a patch that has not touched the file:\n%v", err)
 	}
 
-	if err := editWord(tree.Dir, "node", "mended"); err != nil {
+	if err := editWord(tree.Dir, "node", "changed"); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Binaries(t.Context(), l, tree, []string{"kubelet"}, nil)
 	if err != nil {
-		t.Fatalf("after the mend: %v", err)
+		t.Fatalf("after the fix: %v", err)
 	}
-	if got := outputOf(t, r.Binaries["kubelet"]); !strings.Contains(got, "mended") {
+	if got := outputOf(t, r.Binaries["kubelet"]); !strings.Contains(got, "changed") {
 		t.Errorf("the kubelet says %q", got)
 	}
 }

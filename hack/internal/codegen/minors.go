@@ -218,6 +218,6 @@ func minorOf(release string) (*minor, error) {
 	if m, ok := minors[semver.MajorMinor(release)]; ok {
 		return m, nil
 	}
-	return nil, fmt.Errorf("the generators of %s are %w: say in hack/internal/codegen/release.go how its hack/update-codegen.sh runs them (known: %s)",
+	return nil, fmt.Errorf("the generators of %s are %w: say in hack/internal/codegen/minors.go how its hack/update-codegen.sh runs them (known: %s)",
 		release, ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(minors)), ", "))
 }
