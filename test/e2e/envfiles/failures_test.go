@@ -58,15 +58,15 @@ var _ = describe("row 5, the container waits, an event says why,", func(f *frame
 		ginkgo.Entry("a value is longer than 32 KiB", "A=1\nB=%032769d\n", 2, "0"),
 	)
 
-	f.It("and it starts once a sidecar has mended the file", func(ctx context.Context) {
-		pod := newPod("mended",
+	f.It("and it starts once a sidecar has fixed the file", func(ctx context.Context) {
+		pod := newPod("fixed",
 			[]v1.Container{sidecar("echo broken > /data/config.env")},
 			pods.Dumps(consumer, from("A", "config.env", "A")))
 		pods.Create(ctx, f, pod)
 		expectNamed(pods.AwaitConfigError(ctx, f, pod.Name, consumer), "A", "config.env", "A")
 
-		shell(ctx, f, pod.Name, echo("A=mended")+" > /data/new && mv /data/new /data/config.env")
-		awaitValue(ctx, f, pod.Name, "A", "mended")
+		shell(ctx, f, pod.Name, echo("A=fixed")+" > /data/new && mv /data/new /data/config.env")
+		awaitValue(ctx, f, pod.Name, "A", "fixed")
 	})
 
 	f.It("when the file is one byte over 64 KiB, and it starts at 64 KiB", func(ctx context.Context) {
@@ -119,7 +119,7 @@ func expectUnparsable(ctx context.Context, f *framework.Framework, command strin
 	gomega.Expect(event.Message).To(gomega.MatchRegexp(`\bline %d\b`, line))
 }
 
-// expectNamed checks that event names what a user needs in order to mend the file,
+// expectNamed checks that event names what a user needs in order to fix the file,
 // and no path of the node.
 func expectNamed(event *v1.Event, variable, path, key string) {
 	ginkgo.GinkgoHelper()

@@ -26,7 +26,7 @@ type reader struct {
 	group  *int64        // runAsGroup of the container
 	pod    func(*v1.Pod) // what the pod is otherwise; nil: nothing
 	says   []string      // in the event, beside the names
-	mend   string        // gives the permission, as root
+	fix    string        // gives the permission, as root
 }
 
 // unreadableBy are entries of a table whose parameter is a file that the container's user
@@ -35,47 +35,47 @@ var unreadableBy = []ginkgo.TableEntry{
 	ginkgo.Entry("the container's runAsUser", reader{
 		script: "chmod 600 config.env",
 		user:   ptr.To(int64(1000)),
-		mend:   "chown 1000 config.env",
+		fix:    "chown 1000 config.env",
 	}),
 	ginkgo.Entry("the pod's runAsUser", reader{
 		script: "chmod 600 config.env",
 		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.RunAsUser = ptr.To(int64(1000)) },
-		mend:   "chmod go+r config.env", // its group is not known: it may be the file's
+		fix:    "chmod go+r config.env", // its group is not known: it may be the file's
 	}),
 	ginkgo.Entry("the container's runAsGroup", reader{
 		script: "chgrp 2000 config.env; chmod 640 config.env",
 		user:   ptr.To(int64(1000)),
 		group:  ptr.To(int64(3000)),
-		mend:   "chgrp 3000 config.env",
+		fix:    "chgrp 3000 config.env",
 	}),
 	ginkgo.Entry("the pod's fsGroup", reader{
 		script: "chmod 600 config.env", // of group 4000, as the volume
 		user:   ptr.To(int64(1000)),
 		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.FSGroup = ptr.To(int64(4000)) },
-		mend:   "chmod g+r config.env",
+		fix:    "chmod g+r config.env",
 	}),
 	ginkgo.Entry("the pod's supplementalGroups", reader{
 		script: "chgrp 5001 config.env; chmod 640 config.env",
 		user:   ptr.To(int64(1000)),
 		pod:    func(pod *v1.Pod) { pod.Spec.SecurityContext.SupplementalGroups = []int64{5000} },
-		mend:   "chgrp 5000 config.env",
+		fix:    "chgrp 5000 config.env",
 	}),
 	ginkgo.Entry("the image, a number", reader{
 		script: "chmod 600 config.env",
 		image:  pods.EnvdumpNonroot,
-		mend:   "chown 65532 config.env",
+		fix:    "chown 65532 config.env",
 	}),
 	ginkgo.Entry("the image, with a group, of which the kubelet sees nothing", reader{
 		script: "chgrp 2000 config.env; chmod 640 config.env",
 		image:  pods.EnvdumpGroup,
 		says:   []string{"the primary group, which is not known; set runAsGroup"},
-		mend:   "chown 1000 config.env",
+		fix:    "chown 1000 config.env",
 	}),
 	ginkgo.Entry("the image, a name, which the kubelet cannot know", reader{
 		script: "chown 65534:65534 config.env; chmod 660 config.env",
 		image:  pods.EnvdumpNamed,
 		says:   []string{"runAsUser"},
-		mend:   "chmod o+r config.env",
+		fix:    "chmod o+r config.env",
 	}),
 }
 
@@ -86,18 +86,18 @@ var lackingPermission = []ginkgo.TableEntry{
 		path:   "a/b/config.env",
 		user:   ptr.To(int64(1000)),
 		says:   []string{"director"},
-		mend:   "chmod go+x a",
+		fix:    "chmod go+x a",
 	}),
 	ginkgo.Entry("the owner's, though all others have it", reader{
 		script: "chown 1000 config.env; chmod 044 config.env",
 		user:   ptr.To(int64(1000)),
-		mend:   "chmod u+r config.env",
+		fix:    "chmod u+r config.env",
 	}),
 	ginkgo.Entry("the group's, though all others have it", reader{
 		script: "chgrp 3000 config.env; chmod 604 config.env",
 		user:   ptr.To(int64(1000)),
 		group:  ptr.To(int64(3000)),
-		mend:   "chmod g+r config.env",
+		fix:    "chmod g+r config.env",
 	}),
 }
 
@@ -150,7 +150,7 @@ func expectRefused(ctx context.Context, f *framework.Framework, r reader) {
 		gomega.Expect(event.Message).To(gomega.ContainSubstring(says))
 	}
 
-	shell(ctx, f, pod.Name, "cd /data; "+r.mend)
+	shell(ctx, f, pod.Name, "cd /data; "+r.fix)
 	pods.Nudge(ctx, f, pod.Name)
 	awaitValue(ctx, f, pod.Name, "VARIABLE", "value")
 }

@@ -83,7 +83,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 			for _, o := range all {
 				if len(lost[o.named("touched")]) > 0 {
 					ginkgo.By("writing the lost variable again: " + o.about)
-					o.mend(ctx, "touched")
+					o.repair(ctx, "touched")
 				}
 				o.expect(ctx, last, "touched", nil)
 			}

@@ -292,9 +292,9 @@ func (o objects) delete(ctx context.Context, name string) {
 	framework.ExpectNoError(o.f.ClientSet.AppsV1().Deployments(o.f.Namespace.Name).Delete(ctx, o.named(name), metav1.DeleteOptions{}))
 }
 
-// mend makes a pair that has lost the field whole: a Deployment takes the variable again,
+// repair restores a pair that has lost the field: a Deployment takes the variable again,
 // a pod, whose variables cannot be changed, has to be replaced.
-func (o objects) mend(ctx context.Context, name string) {
+func (o objects) repair(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
 	client := o.f.ClientSet.CoreV1().Pods(o.f.Namespace.Name)
 	framework.ExpectNoError(client.Delete(ctx, o.named(name), metav1.DeleteOptions{}))
