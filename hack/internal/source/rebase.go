@@ -120,6 +120,12 @@ func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
 		return nil, nil, err
 	}
 	defer unlock()
+	// Another podenv may have held the lock.
+	if now, err := r.isInProgress(); err != nil {
+		return nil, nil, err
+	} else if now != inProgress {
+		return nil, nil, fmt.Errorf("another podenv has rebased to %s meanwhile: look at its result, and run the command again", r.series.Name)
+	}
 	if !inProgress {
 		started, err := r.start(ctx, source)
 		if err != nil || !started {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"podenv.dev/hack/internal/codegen"
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/series"
 )
@@ -191,6 +193,24 @@ func TestRebaseGoesOnAfterAnInterruption(t *testing.T) {
 	w.resolve("1200")
 	if how, _ := w.mustRebase(RebaseOptions{}); len(how) != 3 {
 		t.Errorf("results: %q", how)
+	}
+}
+
+func TestRebaseKeepsTheWorkOfOneThatStartsMeanwhile(t *testing.T) {
+	w := newRebaseWorld(t, true)
+	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+	r.gen = w.gen.generator()
+	inputsKey := r.gen.inputsKey
+	r.gen.inputsKey = func(ctx context.Context, o codegen.Options) (string, error) {
+		_, err := newRebaseState(r.tree.Dir, w.series.Name, nil, carried{}, "")
+		w.ok(err)
+		return inputsKey(ctx, o)
+	}
+	if _, _, err := r.run(w.Context()); err == nil || !strings.Contains(err.Error(), "another podenv") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := os.Stat(rebaseStateFile(r.tree.Dir)); err != nil {
+		t.Error(err)
 	}
 }
 
