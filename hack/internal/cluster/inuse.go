@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -87,7 +86,7 @@ func (c *Cluster) inUse(ctx context.Context) (string, error) {
 			}
 			for _, object := range objects.Items {
 				if object.DeletionTimestamp == nil && !slices.Contains(builtInObjects, resource.Name+" "+object.Name) {
-					return strings.TrimSuffix(resource.Name, "s") + " " + object.Name + " in namespace default", nil
+					return resource.SingularName + " " + object.Name + " in namespace default", nil
 				}
 			}
 		}

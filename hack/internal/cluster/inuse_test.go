@@ -22,7 +22,10 @@ func newClusterAPI() apiServer {
 	list := func(verbs ...string) metav1.APIResource {
 		return metav1.APIResource{Namespaced: true, Verbs: append(verbs, "list")}
 	}
-	resource := func(name string, r metav1.APIResource) metav1.APIResource { r.Name = name; return r }
+	resource := func(name string, r metav1.APIResource) metav1.APIResource {
+		r.Name, r.SingularName = name+"s", name
+		return r
+	}
 	return apiServer{
 		"/api/v1/namespaces": objects("default", "kube-node-lease", "kube-public", "kube-system", "local-path-storage"),
 		"/api":               metav1.APIVersions{Versions: []string{"v1"}},
@@ -31,11 +34,11 @@ func newClusterAPI() apiServer {
 			Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "settings.k8s.io/v1alpha1", Version: "v1alpha1"}},
 		}}},
 		"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
-			resource("configmaps", list("create")), resource("events", list("create")), resource("pods", list("create")),
-			resource("services", list("create")), resource("bindings", metav1.APIResource{Namespaced: true, Verbs: []string{"create"}}),
+			resource("configmap", list("create")), resource("event", list("create")), resource("pod", list("create")),
+			resource("service", list("create")), resource("binding", metav1.APIResource{Namespaced: true, Verbs: []string{"create"}}),
 		}},
 		"/apis/settings.k8s.io/v1alpha1": metav1.APIResourceList{GroupVersion: "settings.k8s.io/v1alpha1", APIResources: []metav1.APIResource{
-			resource("podpresets", list("create")),
+			resource("podpreset", list("create")),
 		}},
 		"/api/v1/namespaces/default/configmaps":                        objects("kube-root-ca.crt"),
 		"/api/v1/namespaces/default/pods":                              objects(),
