@@ -37,7 +37,7 @@ func TestAccessIsWhatTheKernelDecides(t *testing.T) {
 			for _, c := range someCredentials() {
 				var kernel []bool
 				for _, known := range whoItMayBe(c) {
-					allowed := v.askKernel(known, paths)
+					allowed := v.kernelAllows(known, paths)
 					if kernel == nil {
 						kernel = allowed
 					}
@@ -47,7 +47,7 @@ func TestAccessIsWhatTheKernelDecides(t *testing.T) {
 				}
 				for i, path := range paths {
 					seen[kernel[i]]++
-					if got := v.ask(c, path); got != kernel[i] {
+					if got := v.packageAllows(c, path); got != kernel[i] {
 						t.Fatalf("%s for %s: the kernel says %v, got %v", v.describe(path), describe(c), kernel[i], got)
 					}
 				}
@@ -113,8 +113,8 @@ func describe(c *Credentials) string {
 	return text + fmt.Sprint(", groups ", c.Groups)
 }
 
-// ask asks this package.
-func (v volume) ask(c *Credentials, path string) bool {
+// packageAllows reports whether this package opens path with the credentials.
+func (v volume) packageAllows(c *Credentials, path string) bool {
 	v.Helper()
 	r := newReader(c)
 	fd, err := open(context.Background(), v.root, path, r, walk)
@@ -128,10 +128,10 @@ func (v volume) ask(c *Credentials, path string) bool {
 	return false
 }
 
-// askKernel opens each path as a process with these credentials does: on a thread
+// kernelAllows opens each path as a process with these credentials does: on a thread
 // of its own, since on Linux the IDs that count for files belong to a thread. It
 // ends with them.
-func (v volume) askKernel(c *Credentials, paths []string) []bool {
+func (v volume) kernelAllows(c *Credentials, paths []string) []bool {
 	v.Helper()
 	root, err := unix.Open(v.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	v.check(err)

@@ -31,7 +31,7 @@ func ValidateStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Path,
 
 // ValidateStatefulSetPodSpecUpdate lets an update stand if the old pod template
 // is not valid: it is from an API server that did not validate it, and the
-// StatefulSet must still be scaled, mended in steps and deleted.
+// StatefulSet must still be scaled, fixed in steps and deleted.
 func ValidateStatefulSetPodSpecUpdate(spec, oldSpec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
 	allErrs := ValidateStatefulSetPodSpec(spec, fldPath, opts)
 	if len(allErrs) > 0 && len(ValidateStatefulSetPodSpec(oldSpec, fldPath, opts)) > 0 {

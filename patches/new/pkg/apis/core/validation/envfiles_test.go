@@ -88,7 +88,7 @@ func TestValidateFileKeyRef(t *testing.T) {
 		{name: "key that is not ASCII", env: key("SCHL\u00dcSSEL"), want: field.ErrorList{
 			field.Invalid(field.NewPath("fileKeyRef", "key"), "SCHL\u00dcSSEL", "printable ASCII"),
 		}},
-		{name: "a value besides", env: valid(func(env *core.EnvVar) { env.Value = "literal" }), want: field.ErrorList{
+		{name: "a value as well", env: valid(func(env *core.EnvVar) { env.Value = "literal" }), want: field.ErrorList{
 			field.Invalid(nil, "", "may not be specified when `value` is not empty"),
 		}},
 		{name: "a second source", env: valid(func(env *core.EnvVar) {

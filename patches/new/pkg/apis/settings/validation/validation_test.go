@@ -31,7 +31,7 @@ func TestValidatePodPreset(t *testing.T) {
 		change func(*settings.PodPreset)
 		fields []string
 	}{
-		{"all that there is", func(*settings.PodPreset) {}, nil},
+		{"every field", func(*settings.PodPreset) {}, nil},
 		{"env only", func(p *settings.PodPreset) { p.Spec.EnvFrom, p.Spec.Volumes, p.Spec.VolumeMounts = nil, nil, nil }, nil},
 		{"envFrom only", func(p *settings.PodPreset) { p.Spec.Env, p.Spec.Volumes, p.Spec.VolumeMounts = nil, nil, nil }, nil},
 		{"volumes with mounts only", func(p *settings.PodPreset) { p.Spec.Env, p.Spec.EnvFrom = nil, nil }, nil},

@@ -161,7 +161,7 @@ func jobSpec(template api.PodTemplateSpec) batch.JobSpec {
 }
 
 // TestEnvFiles writes every kind of object that carries a pod spec through its
-// strategy, in the order of the API server, and checks what becomes of
+// strategy, in the order of the API server, and checks what happens to
 // fileKeyRef, where the errors are, and who is warned of what.
 func TestEnvFiles(t *testing.T) {
 	fileKeyRef := func(c *api.Container) {
@@ -219,7 +219,7 @@ func TestEnvFiles(t *testing.T) {
 		{name: "gate on, update from one without: kept", gate: true, old: plain, new: using},
 		{name: "gate on, update to one that breaks the rule: refused", gate: true, old: using, new: breaking, wantError: mounting},
 		{name: "gate on, update from one that breaks the rule: accepted", gate: true, old: breaking, new: newer(breaking)},
-		{name: "gate on, update that mends one that breaks the rule: accepted", gate: true, old: breaking, new: using},
+		{name: "gate on, update that fixes one that breaks the rule: accepted", gate: true, old: breaking, new: using},
 		{name: "gate on, update to one whose file nothing writes: warned", gate: true, old: using, new: unwritten, wantWarning: warning},
 		{name: "gate on, update of nothing in the pod spec: not warned again", gate: true, old: unwritten, new: unwritten},
 		{name: "gate on, update that has the file written: not warned of what was", gate: true, old: unwritten, new: using},

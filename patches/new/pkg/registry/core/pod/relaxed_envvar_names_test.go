@@ -26,7 +26,7 @@ var envVarNames = map[string][]string{
 	"invalid":       {"A=B"},
 }
 
-// envVarNameRules are what becomes of a write: refused are those of the new
+// envVarNameRules are the results of writes: refused are those of the new
 // object's names that are not accepted.
 var envVarNameRules = []struct {
 	name    string
