@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/gates"
 	"podenv.dev/hack/internal/layout"
@@ -94,13 +92,9 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 	return c, nil
 }
 
-// newRecord returns the record of a cluster made from cfg, with kubectl's default kubeconfig.
+// newRecord returns the record of a cluster made from cfg.
 func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 	id, err := c.docker.imageID(ctx, cfg.NodeImage)
-	if err != nil {
-		return nil, err
-	}
-	kubeconfig, err := filepath.Abs(clientcmd.NewDefaultPathOptions().GetDefaultFilename())
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +105,6 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 		Workers:       cfg.Workers,
 		Gates:         maps.Clone(cfg.Gates),
 		Verbosity:     cfg.Verbosity,
-		Kubeconfig:    kubeconfig,
 		APIServerPort: cfg.APIServerPort,
 	}, nil
 }
@@ -139,9 +132,7 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 		}
 	}
 	step.Now("checking that cluster %s serves", c.name)
-	changed := c.record.Kubeconfig != want.Kubeconfig
-	c.record.Kubeconfig = want.Kubeconfig
-	switched, err := c.exportKubeconfig(step)
+	changed, err := c.exportKubeconfig(step)
 	if err != nil {
 		return err
 	}
@@ -151,7 +142,7 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 	if err := c.LoadImages(ctx, images, step); err != nil {
 		return err
 	}
-	if changed || switched {
+	if changed {
 		return c.save(ctx)
 	}
 	return nil
@@ -159,11 +150,10 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 
 // create creates the cluster. It saves the record last: a cluster with a record is complete.
 func (c *Cluster) create(ctx context.Context, cfg *Config, step *progress.Step) error {
-	c.record.PreviousContext = currentContext(c.record.Kubeconfig)
 	if err := c.provision(ctx, cfg, step); err != nil {
 		return err
 	}
-	if err := c.writeKubeconfig(step); err != nil {
+	if _, err := c.exportKubeconfig(step); err != nil {
 		return err
 	}
 	if err := c.LoadImages(ctx, cfg.Images, step); err != nil {

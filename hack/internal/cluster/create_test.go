@@ -193,7 +193,7 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 }
 
 func TestFindAndDelete(t *testing.T) {
-	whole, err := json.Marshal(record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1, Kubeconfig: "/nowhere"})
+	whole, err := json.Marshal(record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1, PreviousContexts: map[string]string{"/nowhere": "theirs"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,14 +246,14 @@ users: [{name: kind-podenv}, {name: theirs}]
 current-context: kind-podenv
 `
 	f, l, e := newFakeDocker(t)
-	recorded := filepath.Join(t.TempDir(), "recorded")
+	earlier, recorded := filepath.Join(t.TempDir(), "earlier"), filepath.Join(t.TempDir(), "recorded")
 	current := os.Getenv("KUBECONFIG")
-	for _, path := range []string{recorded, current} {
+	for _, path := range []string{earlier, recorded, current} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	data, err := json.Marshal(record{ImageID: "sha256:1111", Kubeconfig: recorded, PreviousContext: "theirs"})
+	data, err := json.Marshal(record{ImageID: "sha256:1111", PreviousContexts: map[string]string{earlier: "", recorded: "theirs"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ current-context: kind-podenv
 	if err := c.Delete(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{recorded, current} {
+	for _, path := range []string{earlier, recorded, current} {
 		left, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -290,7 +290,7 @@ func TestTracesOfAClusterWhoseNodesAreGoneAreDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := open(l, e, "podenv")
-	made.record = &record{ImageID: "sha256:1111", Kubeconfig: kubeconfig}
+	made.record = &record{ImageID: "sha256:1111", PreviousContexts: map[string]string{kubeconfig: ""}}
 	if err := made.save(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (c *Cluster) kindCreate(cfg *Config, step *progress.Step) error {
 	}()
 	return provider(step).Create(c.name,
 		kind.CreateWithV1Alpha4Config(cfg.kind()),
-		kind.CreateWithKubeconfigPath(c.record.Kubeconfig),
+		kind.CreateWithKubeconfigPath(c.Kubeconfig()),
 		// abort deletes the nodes of a failed cluster, after it has collected their logs.
 		kind.CreateWithRetain(true))
 }

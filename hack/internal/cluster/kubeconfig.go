@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
 	"k8s.io/client-go/kubernetes"
@@ -58,20 +60,26 @@ func (c *Cluster) writeKubeconfig(step *progress.Step) error {
 }
 
 // exportKubeconfig writes the cluster's own kubeconfig, and makes its context the current one
-// in the user's kubeconfig. If another context was current, it stores that in the record and
-// returns true.
-func (c *Cluster) exportKubeconfig(step *progress.Step) (switched bool, err error) {
+// in the kubeconfig that kubectl uses. It returns true if that changed the record.
+func (c *Cluster) exportKubeconfig(step *progress.Step) (changed bool, err error) {
 	if err := c.writeKubeconfig(step); err != nil {
 		return false, err
 	}
-	path := c.record.Kubeconfig
-	if before := currentContext(path); before != c.Context() {
-		c.record.PreviousContext, switched = before, true
+	path, err := filepath.Abs(clientcmd.NewDefaultPathOptions().GetDefaultFilename())
+	if err != nil {
+		return false, err
+	}
+	_, known := c.record.PreviousContexts[path]
+	if before := currentContext(path); !known || before != c.Context() {
+		if c.record.PreviousContexts == nil {
+			c.record.PreviousContexts = map[string]string{}
+		}
+		c.record.PreviousContexts[path], changed = before, true
 	}
 	if err := provider(step).ExportKubeConfig(c.name, path, false); err != nil {
 		return false, fmt.Errorf("adding cluster %s to %s: %w", c.name, path, explain(err))
 	}
-	return switched, nil
+	return changed, nil
 }
 
 // currentContext returns the current context of the kubeconfig at path, or "".
@@ -83,12 +91,12 @@ func currentContext(path string) string {
 	return config.CurrentContext
 }
 
-// removeFromKubeconfigs removes the cluster from the recorded kubeconfig, where it also
-// restores the previous context, and from those that kubectl would use now. It must run after
+// removeFromKubeconfigs removes the cluster from the recorded kubeconfigs, where it also
+// restores the previous contexts, and from those that kubectl would use now. It must run after
 // the nodes are deleted, or kind would delete them.
 func (c *Cluster) removeFromKubeconfigs(step *progress.Step) error {
 	r := cmp.Or(c.record, readRecordFile(c.dir), &record{})
-	for _, path := range append(clientcmd.NewDefaultPathOptions().GetLoadingPrecedence(), r.Kubeconfig) {
+	for _, path := range slices.Concat(slices.Sorted(maps.Keys(r.PreviousContexts)), clientcmd.NewDefaultPathOptions().GetLoadingPrecedence()) {
 		if _, err := os.Stat(path); err != nil {
 			continue // kind would create its folder
 		}
@@ -96,9 +104,9 @@ func (c *Cluster) removeFromKubeconfigs(step *progress.Step) error {
 		if err := provider(step).Delete(c.name, path); err != nil {
 			return fmt.Errorf("taking cluster %s out of the kubeconfig: %w", c.name, explain(err))
 		}
-		if isCurrent && path == r.Kubeconfig {
-			if err := useContext(path, r.PreviousContext); err != nil {
-				return fmt.Errorf("going back to the context %s in %s: %w", r.PreviousContext, path, err)
+		if previous := r.PreviousContexts[path]; isCurrent && previous != "" {
+			if err := useContext(path, previous); err != nil {
+				return fmt.Errorf("going back to the context %s in %s: %w", previous, path, err)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/random"
@@ -310,7 +311,8 @@ func (l *live) network(t *testing.T) {
 	}
 }
 
-// reused also covers a kubeconfig in which the user has switched to another context.
+// reused also covers a kubeconfig in which the user has switched to another context, and a
+// second kubeconfig.
 func (l *live) reused(t *testing.T) {
 	if err := useContext(os.Getenv("KUBECONFIG"), foreignContext); err != nil {
 		t.Fatal(err)
@@ -318,6 +320,17 @@ func (l *live) reused(t *testing.T) {
 	l.sameNodes(t)
 	if got := currentContext(os.Getenv("KUBECONFIG")); got != l.cluster.Context() {
 		t.Errorf("the current context is %q", got)
+	}
+	first := os.Getenv("KUBECONFIG")
+	second := filepath.Join(t.TempDir(), "config")
+	t.Setenv("KUBECONFIG", second)
+	l.sameNodes(t)
+	if got := currentContext(second); got != l.cluster.Context() {
+		t.Errorf("the current context of the second kubeconfig is %q", got)
+	}
+	want := map[string]string{first: foreignContext, second: ""}
+	if diff := cmp.Diff(want, l.cluster.record.PreviousContexts); diff != "" {
+		t.Errorf("previous contexts (-want +got):\n%s", diff)
 	}
 }
 

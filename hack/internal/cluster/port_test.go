@@ -79,7 +79,7 @@ func TestCheckPort(t *testing.T) {
 
 func TestAClusterIsNotDeletedForAPortThatCannotBeHad(t *testing.T) {
 	f, l, e := newFakeDocker(t)
-	f.addCluster(t, &record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1, Kubeconfig: "/nowhere"})
+	f.addCluster(t, &record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1})
 	cfg := podenvConfig()
 	cfg.APIServerPort = takenPort(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadline only

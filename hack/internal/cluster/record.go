@@ -33,11 +33,10 @@ type record struct {
 	Verbosity int             `json:"verbosity,omitempty"`
 	// APIServerPort is 0 if no port was requested.
 	APIServerPort int `json:"apiServerPort,omitempty"`
-	// Kubeconfig is the absolute path of the file that has the cluster's context.
-	Kubeconfig string `json:"kubeconfig"`
-	// PreviousContext was the current context of that file before the cluster's.
-	PreviousContext string  `json:"previousContext,omitempty"`
-	Changes         Changes `json:"changes,omitempty"`
+	// PreviousContexts are the contexts that were current before the cluster's, by the absolute
+	// path of the kubeconfig. Every kubeconfig that was given the cluster's context is here.
+	PreviousContexts map[string]string `json:"previousContexts,omitempty"`
+	Changes          Changes           `json:"changes,omitempty"`
 }
 
 // Changes are the changes to nodes since the cluster was created, by node name.

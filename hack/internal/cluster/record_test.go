@@ -16,7 +16,7 @@ func TestAClusterDiffersFromWhatIsAskedFor(t *testing.T) {
 		why    string
 	}{
 		"the same cluster":                                 {func(*record) {}, ""},
-		"another kubeconfig is no other cluster":           {func(r *record) { r.Kubeconfig = "/elsewhere" }, ""},
+		"another kubeconfig is no other cluster":           {func(r *record) { r.PreviousContexts = map[string]string{"/elsewhere": ""} }, ""},
 		"another name of the image is no other image":      {func(r *record) { r.NodeImage = "podenv/node:2" }, ""},
 		"a port that nobody asks for is any port":          {func(r *record) { r.APIServerPort = 6443 }, ""},
 		"another node image":                               {func(r *record) { r.ImageID = "sha256:2" }, "podenv/node:1 (2), not podenv/node:1 (1)"},
