@@ -58,7 +58,7 @@ The paths of the binaries are printed.`,
 				return err
 			}
 			step := p.Reporter.Step("server tarball")
-			out, err := build.ServerTarball(r, step)
+			out, err := build.ServerTarball(cmd.Context(), r, step)
 			if err := step.End(err); err != nil {
 				return err
 			}

@@ -57,7 +57,7 @@ func needStock(c *check) {
 
 // tarball is the path of the server tarball.
 var tarball = &fixture[string]{name: "server tarball", make: func(ctx context.Context) (string, error) {
-	return build.ServerTarball(built.value.Build, nil)
+	return build.ServerTarball(ctx, built.value.Build, nil)
 }}
 
 func needTarball(c *check) {

@@ -3,6 +3,8 @@ package build
 import (
 	"archive/tar"
 	"compress/gzip"
+	"context"
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -146,7 +148,7 @@ func TestServerTarballIsWhatKindReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ServerTarball(r, nil); err == nil || !strings.Contains(err.Error(), "build the images first") {
+	if _, err := ServerTarball(t.Context(), r, nil); err == nil || !strings.Contains(err.Error(), "build the images first") {
 		t.Errorf("ServerTarball without images: %v", err)
 	}
 	for _, c := range ImageComponents {
@@ -156,7 +158,15 @@ func TestServerTarballIsWhatKindReads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out, err := ServerTarball(r, nil)
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ServerTarball(interrupted, r, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("ServerTarball after Ctrl-C: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(r.Dir, "kubernetes-server*")); err != nil || len(left) > 0 {
+		t.Errorf("after Ctrl-C there are %v, %v", left, err)
+	}
+	out, err := ServerTarball(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +202,7 @@ func TestServerTarballIsWhatKindReads(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 
-	if _, err := ServerTarball(r, nil); err != nil {
+	if _, err := ServerTarball(t.Context(), r, nil); err != nil {
 		t.Fatal(err)
 	}
 	if read(t, out) != packed {

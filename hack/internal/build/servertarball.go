@@ -2,7 +2,9 @@ package build
 
 import (
 	"archive/tar"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,7 +20,7 @@ import (
 // ServerTarball writes r into r.Dir as the server tarball of a Kubernetes release, under its
 // usual name. `kind build node-image --type file` takes it, for example. r must have every
 // component and image.
-func ServerTarball(r *Result, step *progress.Step) (file string, err error) {
+func ServerTarball(ctx context.Context, r *Result, step *progress.Step) (file string, err error) {
 	if err := os.MkdirAll(filepath.Join(r.Dir, "work"), 0o755); err != nil {
 		return "", err
 	}
@@ -38,7 +40,7 @@ func ServerTarball(r *Result, step *progress.Step) (file string, err error) {
 		return "", err
 	}
 	defer pending.Cleanup() //nolint:errcheck // a no-op once the file has its name
-	zw, err := gzip.NewWriterLevel(pending, gzip.BestSpeed)
+	zw, err := gzip.NewWriterLevel(contextWriter{ctx, pending}, gzip.BestSpeed)
 	if err != nil {
 		return "", err
 	}
@@ -54,6 +56,19 @@ func ServerTarball(r *Result, step *progress.Step) (file string, err error) {
 		return "", err
 	}
 	return file, pending.CloseAtomicallyReplace()
+}
+
+// contextWriter fails when its context ends.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w contextWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(p)
 }
 
 // serverFiles lists the tarball's files. It writes the images' archives to scratch.
