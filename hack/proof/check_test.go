@@ -10,6 +10,7 @@ import (
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/remedy"
 )
 
 // lane is a test whose checks run one after another. Lanes run in parallel.
@@ -59,6 +60,7 @@ func (l lane) check(name, group string, need func(*check), prove func(*check) er
 			c.step.End(nil) //nolint:errcheck // it is nil
 			return
 		}
+		err = remedy.Explain(err)
 		t.Error(c.step.End(err))
 		c.printFailures(err)
 	})

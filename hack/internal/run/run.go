@@ -138,8 +138,13 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	const maxBytes = 300 // of the command line: the output matters more, and a log has all of it
+	line := e.Line
+	if len(line) > maxBytes {
+		line = strings.ToValidUTF8(line[:maxBytes], "") + "…"
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %v", e.Line, e.Err)
+	fmt.Fprintf(&b, "%s: %v", line, e.Err)
 	if e.Dir != "" {
 		fmt.Fprintf(&b, " (in %s)", e.Dir)
 	}

@@ -40,6 +40,13 @@ func TestErrorCarriesThePastableCommandAndItsLastLines(t *testing.T) {
 	}
 }
 
+func TestErrorShortensALongCommand(t *testing.T) {
+	err := Command(t.Context(), "sh", "-c", "echo broken >&2; exit 3", "-ldflags="+strings.Repeat("x", 2000)).Run()
+	if err == nil || !strings.Contains(err.Error(), "…: exit status 3") || !strings.HasSuffix(err.Error(), "broken") || len(err.Error()) > 400 {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestLogGetsTheCommandAndBothStreams(t *testing.T) {
 	var log bytes.Buffer
 	if _, err := Command(t.Context(), "sh", "-c", "echo out; echo err >&2").Log(&log).Output(); err != nil {
