@@ -90,7 +90,7 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 	}
 	var none struct{}
 	err = c.once(t, "generators", &none, func() error {
-		stock, err := source.Assemble(c.ctx, repo, t.Series, source.Options{Stock: true}, c.step)
+		stock, err := p.Tree(c.ctx, source.Options{Stock: true}) // a step of its own
 		if err != nil {
 			return err
 		}
