@@ -46,6 +46,7 @@ func TestSample(t *testing.T) {
 		return nil
 	})
 	l.check("fails", "lint", nothing, func(*check) error { return errors.New("as a whole") })
+	l.check("fills the disk", "lint", nothing, func(*check) error { return syscall.ENOSPC })
 	l.check("makes the fixture", "lint", broken.need, func(*check) error { return nil })
 	l.check("needs the fixture, too", "lint", broken.need, func(*check) error { return nil })
 	l.check("is interrupted", "lint", nothing, interruption)
@@ -62,7 +63,7 @@ func TestChecks(t *testing.T) {
 	for _, want := range []string{
 		"--- PASS: TestSample/passes ", "--- PASS: TestSample/passes/a_part", "--- SKIP: TestSample/passes/a_skipped_part", "why not",
 		"--- FAIL: TestSample/has_a_failed_part/bad_part", "--- FAIL: TestSample/has_a_failed_part ",
-		"--- FAIL: TestSample/fails", "--- FAIL: TestSample/makes_the_fixture", "no fixture",
+		"--- FAIL: TestSample/fails", "--- FAIL: TestSample/fills_the_disk", "podenv clean", "--- FAIL: TestSample/makes_the_fixture", "no fixture",
 		"--- SKIP: TestSample/needs_the_fixture,_too", "needs the fixture, which failed",
 		"--- SKIP: TestSample/is_interrupted", "--- SKIP: TestSample/comes_after",
 	} {
