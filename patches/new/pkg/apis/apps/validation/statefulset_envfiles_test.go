@@ -18,11 +18,11 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 		}
 	}
 	testStatefulSetTemplates(t, corevalidation.PodValidationOptions{EnvFilesEnabled: true}, []templateCase{
-		{name: "a file in an emptyDir", spec: env("A", "config", "config.env")},
-		{name: "a volume that no pod has", spec: env("A", "missing", "config.env"), want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
-		{name: "the volume of a claim for an env file", spec: env("A", "data", "config.env"), more: addClaim("data"), want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
-		{name: "a path that ends in a slash", spec: env("A", "config", "config.env/"), want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.path"}},
-		{name: "an invalid name of a variable", spec: env("A=B", "config", "config.env"), want: []string{firstContainer + "env[0].name"}},
-		{name: "a container mounts what it consumes", spec: env("A", "config", "config.env"), more: addMount("config"), want: []string{firstContainer + "volumeMounts[0].name"}},
+		{name: "a file in an emptyDir", tweaks: []tweakStatefulSet{env("A", "config", "config.env")}},
+		{name: "a volume that no pod has", tweaks: []tweakStatefulSet{env("A", "missing", "config.env")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
+		{name: "the volume of a claim for an env file", tweaks: []tweakStatefulSet{env("A", "data", "config.env"), addClaim("data")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
+		{name: "a path that ends in a slash", tweaks: []tweakStatefulSet{env("A", "config", "config.env/")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.path"}},
+		{name: "an invalid name of a variable", tweaks: []tweakStatefulSet{env("A=B", "config", "config.env")}, want: []string{firstContainer + "env[0].name"}},
+		{name: "a container mounts what it consumes", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), addMount("config")}, want: []string{firstContainer + "volumeMounts[0].name"}},
 	})
 }

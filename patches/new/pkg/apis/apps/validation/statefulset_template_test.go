@@ -16,9 +16,9 @@ type tweakStatefulSet func(*apps.StatefulSetSpec)
 
 // templateCase is a pod template of a StatefulSet.
 type templateCase struct {
-	name       string
-	spec, more tweakStatefulSet
-	want       []string // fields, on create and on update of a valid one
+	name   string
+	tweaks []tweakStatefulSet
+	want   []string // fields, on create and on update of a valid one
 }
 
 const firstContainer = "spec.template.spec.containers[0]."
@@ -58,48 +58,40 @@ func addClaim(name string) tweakStatefulSet {
 
 func TestStatefulSetTemplateIsValidatedAsItsPods(t *testing.T) {
 	testStatefulSetTemplates(t, corevalidation.PodValidationOptions{}, []templateCase{
-		{name: "the volume of a claim is mounted", spec: addMount("data"), more: addClaim("data")},
-		{name: "a claim takes the place of the template's volume", spec: addMount("config"), more: addClaim("config")},
-		{name: "hostname and subdomain, which the controller sets", spec: func(spec *apps.StatefulSetSpec) {
+		{name: "the volume of a claim is mounted", tweaks: []tweakStatefulSet{addMount("data"), addClaim("data")}},
+		{name: "a claim takes the place of the template's volume", tweaks: []tweakStatefulSet{addMount("config"), addClaim("config")}},
+		{name: "hostname and subdomain, which the controller sets", tweaks: []tweakStatefulSet{func(spec *apps.StatefulSetSpec) {
 			spec.Template.Spec.Hostname, spec.Template.Spec.Subdomain = "Not_A_Label", "Not_A_Label"
-		}},
-		{name: "an invalid name of a variable", spec: func(spec *apps.StatefulSetSpec) {
+		}}},
+		{name: "an invalid name of a variable", tweaks: []tweakStatefulSet{func(spec *apps.StatefulSetSpec) {
 			spec.Template.Spec.Containers[0].Env = []core.EnvVar{{Name: "A=B", Value: "value"}}
-		}, want: []string{firstContainer + "env[0].name"}},
-		{name: "a mount of a volume that no pod has", spec: addMount("missing"), want: []string{firstContainer + "volumeMounts[0].name"}},
+		}}, want: []string{firstContainer + "env[0].name"}},
+		{name: "a mount of a volume that no pod has", tweaks: []tweakStatefulSet{addMount("missing")}, want: []string{firstContainer + "volumeMounts[0].name"}},
 	})
 }
 
 func testStatefulSetTemplates(t *testing.T, opts corevalidation.PodValidationOptions, testCases []templateCase) {
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
-			more := tc.more
-			if more == nil {
-				more = func(*apps.StatefulSetSpec) {}
-			}
-			valid, set := makeStatefulSet(), makeStatefulSet(tc.spec, more)
+			valid, set := makeStatefulSet(), makeStatefulSet(tc.tweaks...)
 			valid.Spec.VolumeClaimTemplates = set.Spec.VolumeClaimTemplates
-
-			fields := func(errs field.ErrorList) (fields []string) {
-				for _, err := range errs {
-					fields = append(fields, err.Field)
-				}
-				return fields
-			}
-			if got := fields(ValidateStatefulSetPodSpec(&set.Spec, field.NewPath("spec"), opts)); !slices.Equal(got, tc.want) {
-				t.Errorf("create: want errors of fields %v, got %v", tc.want, got)
-			}
-			if got := fields(ValidateStatefulSetPodSpecUpdate(&set.Spec, &valid.Spec, field.NewPath("spec"), opts)); !slices.Equal(got, tc.want) {
-				t.Errorf("update of a valid one: want errors of fields %v, got %v", tc.want, got)
-			}
 			scaled := set.DeepCopy()
 			scaled.Spec.Replicas++
-			if got := fields(ValidateStatefulSetPodSpecUpdate(&scaled.Spec, &set.Spec, field.NewPath("spec"), opts)); len(got) != 0 {
-				t.Errorf("update of one that is as it was: unexpected errors of fields %v", got)
+
+			check := func(what string, errs field.ErrorList, want []string) {
+				var got []string
+				for _, err := range errs {
+					got = append(got, err.Field)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: want errors of fields %v, got %v", what, want, got)
+				}
 			}
-			if got := fields(ValidateStatefulSetPodSpecUpdate(&valid.Spec, &set.Spec, field.NewPath("spec"), opts)); len(got) != 0 {
-				t.Errorf("update to a valid one: unexpected errors of fields %v", got)
-			}
+			path := field.NewPath("spec")
+			check("create", ValidateStatefulSetPodSpec(&set.Spec, path, opts), tc.want)
+			check("update of a valid one", ValidateStatefulSetPodSpecUpdate(&set.Spec, &valid.Spec, path, opts), tc.want)
+			check("update of one that is as it was", ValidateStatefulSetPodSpecUpdate(&scaled.Spec, &set.Spec, path, opts), nil)
+			check("update to a valid one", ValidateStatefulSetPodSpecUpdate(&valid.Spec, &set.Spec, path, opts), nil)
 		})
 	}
 }
