@@ -370,7 +370,7 @@ func (v volume) describe(path string) string {
 	defer unix.Close(fd)
 	n, err := inspect(fd)
 	v.check(err)
-	list, err := accessACL(fd)
+	list, err := newReader(stranger).accessACL(fd)
 	v.check(err)
 	return fmt.Sprintf("%q, mode %o, owner %d, group %d, ACL % x", path, n.mode, n.uid, n.gid, list)
 }

@@ -16,6 +16,13 @@ const (
 // reader may do everything that the kubelet may.
 type reader struct {
 	Credentials
+
+	// acl has the ACL that was read last, and doubtful the entries in it of groups
+	// that the reader may be in.
+	acl      []byte
+	doubtful []groupEntry
+	// steps is what the decisions so far took, in steps of a walk.
+	steps int
 }
 
 // newReader returns nil for credentials that nothing is refused to: then the
@@ -60,7 +67,7 @@ func (r *reader) check(n node, want uint32) error {
 	if r == nil {
 		return nil
 	}
-	allowed, err := r.decide(n, want, func() ([]byte, error) { return accessACL(n.fd) })
+	allowed, err := r.decide(n, want, func() ([]byte, error) { return r.accessACL(n.fd) })
 	if err != nil {
 		return err
 	}
@@ -119,18 +126,10 @@ func (r *reader) decide(n node, want uint32, acl func() ([]byte, error)) (decisi
 	case notMember:
 		return decisionOf(other&want == want), nil
 	}
-	return combine(group&want == want, other&want == want), nil
-}
-
-// combine decides over what each primary group leads to.
-func combine(outcomes ...bool) decision {
-	switch {
-	case !slices.Contains(outcomes, false):
-		return always
-	case slices.Contains(outcomes, true):
-		return dependsOnGID
+	if group&want != other&want {
+		return dependsOnGID, nil
 	}
-	return never
+	return decisionOf(other&want == want), nil
 }
 
 // maps reports whether an ID of a volume exists in the reader's user namespace.

@@ -1,8 +1,10 @@
 package envfile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -26,25 +28,37 @@ const (
 // maxXattr is XATTR_SIZE_MAX.
 const maxXattr = 64 << 10
 
-// accessACL returns the file's ACL, or nothing if it has none. An O_PATH
-// descriptor has no fgetxattr; its link in /proc leads to the same file.
-func accessACL(fd int) ([]byte, error) {
+const (
+	// aclSteps is what it takes to ask for an ACL, in steps of a walk.
+	aclSteps = 2
+	// aclBytesPerStep is how much of an ACL takes another one.
+	aclBytesPerStep = 128
+)
+
+// accessACL returns the file's ACL, or nothing if it has none. It is valid until
+// the next call. An O_PATH descriptor has no fgetxattr; its link in /proc leads to
+// the same file.
+func (r *reader) accessACL(fd int) ([]byte, error) {
 	name := "/proc/self/fd/" + strconv.Itoa(fd)
-	// A few dozen entries, which is more than one meets.
-	list := make([]byte, 512)
+	if r.acl == nil {
+		// A few dozen entries, which is more than one meets.
+		r.acl = make([]byte, 512)
+	}
+	r.steps += aclSteps
 	for {
 		var n int
 		err := retryEINTR(func() (err error) {
-			n, err = unix.Getxattr(name, aclName, list)
+			n, err = unix.Getxattr(name, aclName, r.acl)
 			return err
 		})
 		switch {
 		case err == nil:
-			return list[:n], nil
+			r.steps += n / aclBytesPerStep
+			return r.acl[:n], nil
 		case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EOPNOTSUPP):
 			return nil, nil
-		case errors.Is(err, unix.ERANGE) && len(list) < maxXattr:
-			list = make([]byte, maxXattr)
+		case errors.Is(err, unix.ERANGE) && len(r.acl) < maxXattr:
+			r.acl = make([]byte, maxXattr)
 		case errors.Is(err, unix.ENOENT):
 			// Not the file, which is held open, but /proc is missing.
 			return nil, ErrReadFailed
@@ -78,8 +92,7 @@ func (r *reader) decideByACL(list []byte, n node, want uint32) (decision, error)
 	masked := mask&want == want
 
 	inAny := false
-	// granted has the groups of which it is not known whether they are the reader's.
-	var granted map[uint32]bool
+	r.doubtful = r.doubtful[:0]
 	for e := entries; len(e) > 0; e = e[aclEntrySize:] {
 		tag, bits, id := aclEntry(e)
 		grants := bits&want == want
@@ -102,17 +115,36 @@ func (r *reader) decideByACL(list []byte, n node, want uint32) (decision, error)
 			}
 			inAny = true
 		case maybeMember:
-			if granted == nil {
-				granted = map[uint32]bool{}
-			}
-			granted[id] = granted[id] || grants
+			r.doubtful = append(r.doubtful, groupEntry{id, grants})
 		}
 	}
-	outcomes := []bool{!inAny && other&want == want}
-	for _, grants := range granted {
-		outcomes = append(outcomes, grants && masked)
+	outcome := decisionOf(!inAny && other&want == want)
+	// Of the entries of one group, one that grants is enough: it sorts first.
+	slices.SortFunc(r.doubtful, groupEntry.compare)
+	for i, entry := range r.doubtful {
+		if i == 0 || entry.id != r.doubtful[i-1].id {
+			if outcome != decisionOf(entry.grants && masked) {
+				return dependsOnGID, nil
+			}
+		}
 	}
-	return combine(outcomes...), nil
+	return outcome, nil
+}
+
+// groupEntry is the entry of a group that the reader may be in.
+type groupEntry struct {
+	id     uint32
+	grants bool
+}
+
+func (e groupEntry) compare(other groupEntry) int {
+	if e.id == other.id && e.grants != other.grants {
+		if e.grants {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(e.id, other.id)
 }
 
 func aclEntry(e []byte) (tag uint16, bits, id uint32) {

@@ -269,6 +269,11 @@ func (v *fuzzVolume) compare(t *testing.T, name string, resolve resolver, path s
 	t.Helper()
 	got, err := resolve(context.Background(), nil, v.root, path)
 	if err != nil {
+		// The kernel has no such bound. Only through many links do paths this short
+		// have that many steps.
+		if reasonOf(err).Error() == errSteps.Error() && want.links > maxLinks/4 {
+			return
+		}
 		var known *Error
 		if !errors.As(reasonOf(err), &known) || known.Reason != want.err && !countedTwice(name, known.Reason, want) {
 			t.Errorf("%s: %q: want error %q, got %v", name, path, want.err, err)

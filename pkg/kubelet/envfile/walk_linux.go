@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 
@@ -14,8 +13,12 @@ import (
 const (
 	// maxLinks is the kernel's own limit.
 	maxLinks = 40
-	// maxSteps bounds the work that links full of ".." can ask for.
-	maxSteps = 16 << 10
+	// maxSteps bounds what a reading can cost. A step is to go to an element and
+	// look at it, about 2 µs; a path 500 directories deep is within the bound
+	// whoever reads it, and on whatever kernel. See BenchmarkLongestWalk.
+	maxSteps = 3072
+	// mountSteps is what it takes to ask for the mount of a file, in steps.
+	mountSteps = 3
 	// maxTarget is PATH_MAX, which no symbolic link's target exceeds.
 	maxTarget = 4096
 )
@@ -37,6 +40,9 @@ func walk(ctx context.Context, r *reader, root int, path string) (node, error) {
 // but itself, so there is nothing that a workload could swap in between:
 // symbolic links are read and their targets walked in turn, and ".." starts
 // again at root with one element less.
+//
+// Its work is in proportion to its steps, whatever links a volume has: no path
+// or target is copied to go on in it, or gone through before its turn.
 type walker struct {
 	reader *reader
 
@@ -47,10 +53,18 @@ type walker struct {
 	at    node
 	// searchable says that the reader may search at.
 	searchable bool
-	// passed are the directories from root to at; a way back is taken in them.
+	// passed are the directories from root to at, as they are named.
 	passed []string
-	todo   []string
-	links  int
+	// again are the directories to pass once more after a step back, before
+	// anything of todo. They stand in passed's memory, just behind it.
+	again []string
+	// todo has what is left of the path and of the targets of links in it, the
+	// next at the end. An empty one stands for a slash at the end of a path.
+	todo  []string
+	links int
+	steps int
+
+	target [maxTarget]byte
 }
 
 func (w *walker) walk(ctx context.Context, root int, path string) (node, error) {
@@ -62,14 +76,15 @@ func (w *walker) walk(ctx context.Context, root int, path string) (node, error) 
 		return node{}, err
 	}
 	w.at = w.root
-	w.todo = strings.Split(path, "/")
-	for steps := 0; err == nil && len(w.todo) > 0; steps++ {
+	w.todo = append(w.todo, path)
+	for err == nil && len(w.again)+len(w.todo) > 0 {
 		switch {
 		case ctx.Err() != nil:
 			err = ErrInterrupted
-		case steps == maxSteps:
-			err = unix.ELOOP
+		case w.taken() >= maxSteps:
+			err = errSteps
 		default:
+			w.steps++
 			err = w.step()
 		}
 	}
@@ -78,15 +93,39 @@ func (w *walker) walk(ctx context.Context, root int, path string) (node, error) 
 		w.at.fd, err = openPath(root, ".", unix.O_DIRECTORY)
 	}
 	if err != nil {
-		w.restart()
+		w.moveTo(w.root)
 		return node{}, err
 	}
 	return w.at, nil
 }
 
+func (w *walker) taken() int {
+	if w.reader == nil {
+		return w.steps
+	}
+	return w.steps + w.reader.steps
+}
+
+// next takes the next element. It is empty for a slash at the end of a path.
+func (w *walker) next() string {
+	if len(w.again) > 0 {
+		element := w.again[0]
+		w.again = w.again[1:]
+		return element
+	}
+	last := len(w.todo) - 1
+	element, rest, more := strings.Cut(w.todo[last], "/")
+	if more {
+		w.todo[last] = strings.TrimLeft(rest, "/")
+	} else {
+		w.todo = w.todo[:last]
+	}
+	return element
+}
+
 func (w *walker) step() error {
-	element := w.todo[0]
-	w.todo = w.todo[1:]
+	again := len(w.again) > 0
+	element := w.next()
 	if !w.at.is(unix.S_IFDIR) {
 		return unix.ENOTDIR
 	}
@@ -104,18 +143,20 @@ func (w *walker) step() error {
 	case ".":
 		return nil
 	case "..":
-		if len(w.passed) == 0 {
+		last := len(w.passed) - 1
+		if last < 0 {
 			return unix.EXDEV
 		}
-		w.todo = append(w.passed[:len(w.passed)-1], w.todo...)
-		w.restart()
+		w.again, w.passed = w.passed[:last], w.passed[:0]
+		w.moveTo(w.root)
 		return nil
 	}
-	return w.enter(element)
+	return w.enter(element, again)
 }
 
-// enter goes to the file of that name, or to where the symbolic link of that name points.
-func (w *walker) enter(name string) error {
+// enter goes to the file of that name, or to where the symbolic link of that name
+// points. What is entered again was a directory.
+func (w *walker) enter(name string, again bool) error {
 	fd, err := w.open(name)
 	if err != nil {
 		return err
@@ -130,6 +171,9 @@ func (w *walker) enter(name string) error {
 	if err != nil {
 		return err
 	}
+	if again {
+		return ErrUnstable
+	}
 	if w.links == maxLinks {
 		return unix.ELOOP
 	}
@@ -137,21 +181,23 @@ func (w *walker) enter(name string) error {
 	if w.isTrailing() && !w.reader.mayFollow(next, w.at) {
 		return ErrPermissionDenied.atLine(0, ruleMayNotFollow)
 	}
-	target, err := readLink(fd)
-	if err != nil {
+	n, err := unix.Readlinkat(fd, "", w.target[:])
+	switch {
+	case err != nil:
 		return err
-	}
-	if target[0] == '/' {
+	case n == 0:
+		return unix.ENOENT
+	case w.target[0] == '/':
 		return unix.EXDEV
 	}
-	w.todo = append(strings.Split(target, "/"), w.todo...)
+	w.todo = append(w.todo, string(w.target[:n]))
 	return nil
 }
 
 // isTrailing reports whether the element just taken is the last of the whole path.
 func (w *walker) isTrailing() bool {
-	for _, element := range w.todo {
-		if element != "" {
+	for _, rest := range w.todo {
+		if rest != "" {
 			return false
 		}
 	}
@@ -178,6 +224,7 @@ func (w *walker) open(name string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	w.steps += mountSteps
 	// Before anything is asked of a file system that is not the volume's.
 	if mount, err := mountOf(fd); err != nil || mount != w.mount {
 		unix.Close(fd)
@@ -188,6 +235,8 @@ func (w *walker) open(name string) (int, error) {
 	}
 	return fd, nil
 }
+
+var errSteps = ErrLimitExceeded.atLine(0, "the path has too many steps: use fewer directories, and fewer symbolic links that lead back")
 
 var errMount = ErrOutsideVolume.atLine(0, "the path must not lead through a mount inside the volume: write the file to the volume itself")
 
@@ -213,11 +262,6 @@ func openBeneath(dir int, path string, flags uint64) (fd int, err error) {
 	return fd, err
 }
 
-func (w *walker) restart() {
-	w.moveTo(w.root)
-	w.passed = nil
-}
-
 func (w *walker) moveTo(n node) {
 	if w.at.fd != w.root.fd {
 		unix.Close(w.at.fd)
@@ -226,30 +270,24 @@ func (w *walker) moveTo(n node) {
 	w.searchable = false
 }
 
-// readLink returns the target of the symbolic link that fd stands for.
-func readLink(fd int) (string, error) {
-	target := make([]byte, maxTarget)
-	n, err := unix.Readlinkat(fd, "", target)
-	if err != nil {
-		return "", err
-	}
-	if n == 0 {
-		return "", unix.ENOENT
-	}
-	return string(target[:n]), nil
-}
-
 // mountOf returns the ID of the mount that the file is reached through. The
 // device number would not do: two mounts can share it.
 func mountOf(fd int) (string, error) {
-	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	info, err := unix.Open("/proc/self/fdinfo/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", ErrReadFailed
 	}
-	for _, line := range bytes.Split(info, []byte{'\n'}) {
-		if id, ok := bytes.CutPrefix(line, []byte("mnt_id:")); ok {
-			return string(bytes.TrimSpace(id)), nil
-		}
+	defer unix.Close(info)
+	// That of an O_PATH descriptor has four short lines.
+	var text [256]byte
+	n, err := descriptor(info).readAt(text[:], 0)
+	if err != nil {
+		return "", ErrReadFailed
 	}
-	return "", ErrReadFailed
+	_, id, found := bytes.Cut(text[:n], []byte("mnt_id:"))
+	id, _, ended := bytes.Cut(id, []byte{'\n'})
+	if !found || !ended {
+		return "", ErrReadFailed
+	}
+	return string(bytes.TrimSpace(id)), nil
 }
