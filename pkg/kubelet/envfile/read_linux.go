@@ -74,8 +74,27 @@ func (d descriptor) state() (state, error) {
 }
 
 func (d descriptor) lease() error {
+	var fs unix.Statfs_t
+	if err := retryEINTR(func() error { return unix.Fstatfs(int(d), &fs) }); err != nil {
+		return err
+	}
+	if !leaseProves(fs.Type) {
+		return unix.EOPNOTSUPP
+	}
 	_, err := unix.FcntlInt(uintptr(d), unix.F_SETLEASE, unix.F_RDLCK)
 	return err
+}
+
+// leaseProves reports whether a lease on that file system shows that a file has no
+// writer, and its refusal that it has one: TestLease runs on it. Overlayfs grants a
+// lease beside a mapping that can write once the mapping's descriptor is closed; NFS
+// and SMB refuse leases for reasons of their own, with the same EAGAIN.
+func leaseProves(fileSystem int64) bool {
+	switch fileSystem {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+		return true
+	}
+	return false
 }
 
 // endLease fails where the lease is gone. If someone had to wait, the kernel has

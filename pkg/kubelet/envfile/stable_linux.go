@@ -27,7 +27,8 @@ type source interface {
 	readAt(p []byte, offset int) (int, error)
 	state() (state, error)
 	// lease keeps writers away until endLease. The error is EAGAIN if the file
-	// has a writer, and another one if it can have no lease.
+	// has a writer, and another one if it can have no lease, or none that proves
+	// anything.
 	lease() error
 	// endLease reports whether the lease lasted until now.
 	endLease() bool
@@ -35,14 +36,15 @@ type source interface {
 
 // readStable reads all of a file, in one state of it.
 //
-// It reads under a read lease. The kernel grants one only if no descriptor and
-// no mapping of any process can write to the file. An open for writing and a
-// truncation then wait until the lease ends, which takes microseconds; an open
-// with O_NONBLOCK fails with EWOULDBLOCK in that time.
+// On ext4, xfs, btrfs and tmpfs it reads under a read lease. The kernel grants one
+// there only if no descriptor and no mapping of any process can write to the file.
+// An open for writing and a truncation then wait until the lease ends, which takes
+// microseconds; an open with O_NONBLOCK fails with EWOULDBLOCK in that time. A file
+// that has a writer is refused: no comparison of readings or times shows one state
+// of it, because a write can stall half way for any time, and a mapping changes
+// bytes without changing times.
 //
-// A file that has a writer is refused. No comparison of readings or times shows
-// one state of it: a write can stall half way for any time, and a mapping
-// changes bytes without changing times.
+// On other file systems there is nothing better than such a comparison.
 func (b *buffer) readStable(ctx context.Context, file source) (data []byte, err error) {
 	err = retry(ctx, func() error {
 		data, err = b.readOnce(file)
@@ -86,11 +88,11 @@ func (b *buffer) readOnce(file source) ([]byte, error) {
 }
 
 // readTwice reads a file that can have no lease, because the file system has
-// none or the kubelet lacks CAP_LEASE. The best that is possible there is two
+// none that proves anything or the kubelet lacks CAP_LEASE. The best that is possible there is two
 // equal readings, and no change of the times from before the first to after the
 // second. A write that began earlier does not show in the times, but makes the
-// readings differ; two equal readings can be of a file that was changed and
-// changed back in between.
+// readings differ. Two equal readings can be of a file that was changed and
+// changed back in between, or of a mix that a mapping keeps for that long.
 func (b *buffer) readTwice(file source) ([]byte, error) {
 	before, err := file.state()
 	if err != nil {

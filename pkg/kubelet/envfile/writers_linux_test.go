@@ -3,8 +3,10 @@ package envfile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +32,33 @@ func onEachFileSystem(t *testing.T, test func(t *testing.T, v volume)) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		test(t, newVolumeIn(t, dir))
 	})
+}
+
+// newOverlay returns a directory with an overlay mounted on it.
+func newOverlay(t *testing.T) string {
+	t.Helper()
+	// The name of the test could have a comma in it, which separates mount options.
+	dir, err := os.MkdirTemp("", "envfile-overlay-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, name := range []string{"lower", "upper", "work", "merged"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged := filepath.Join(dir, "merged")
+	options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir)
+	if err := unix.Mount("overlay", merged, "overlay", 0, options); err != nil {
+		t.Skipf("an overlay cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(merged, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return merged
 }
 
 // A value in these tests is one letter repeated, so that a mix of two shows.
@@ -172,6 +201,28 @@ func TestReadWhileTheFileIsRewritten(t *testing.T) {
 				stop()
 			})
 		})
+	}
+}
+
+// On an overlay, the kernel grants a lease beside a mapping that can write to the
+// file. It proves nothing there, so that none is taken.
+func TestReadOnOverlay(t *testing.T) {
+	v := newVolumeIn(t, newOverlay(t))
+	v.file("f", contentOf('a'))
+	f := v.open("f", unix.O_RDWR)
+	if err := descriptor(f).lease(); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("want EOPNOTSUPP for a lease, got %v", err)
+	}
+	mapped, err := unix.Mmap(f, 0, len(contentOf('a')), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	v.check(err)
+	v.check(unix.Close(f))
+	// Twice, with the same times: nobody could tell that the file has a writer.
+	if _, err := v.lookup("f", byWalk); err != nil {
+		t.Errorf("a writer at rest: %v", err)
+	}
+	v.check(unix.Munmap(mapped))
+	if _, err := v.lookup("f", byWalk); err != nil {
+		t.Errorf("without a writer: %v", err)
 	}
 }
 
