@@ -7,13 +7,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/kuberuntime"
+	forked "k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
 // messageAsWritten returns the message of a container that has ended. That of a
 // container that never ran is the runtime's, and has the word of the command
-// that could not be run. If the pod has a reference to a variable there, what it
-// was expanded to is not shown: the kubelet may have been restarted since and
-// does not know it. The event of the start has the runtime's message.
+// that could not be run. Where a variable was expanded in such a word, the word
+// stands as the pod has it. If the pod does not say what it was expanded to, the
+// message is not shown: the kubelet may have been restarted since and does not
+// know it. The event of the start has the runtime's message.
 func messageAsWritten(pod *v1.Pod, status *kubecontainer.Status) string {
 	if status.Message == "" || status.StartedAt.Unix() > 0 {
 		return status.Message
@@ -24,10 +27,88 @@ func messageAsWritten(pod *v1.Pod, status *kubecontainer.Status) string {
 			return true
 		}
 		words := append(append([]string{}, c.Command...), c.Args...)
-		if strings.Contains(strings.Join(words, " "), "$(") {
-			message = fmt.Sprintf("the container runtime could not run %q; its message is not shown, because it may have the value of a variable", words[0])
+		expanded := make([]string, len(words))
+		variables := newPlainVariables(c)
+		for i, word := range words {
+			var known bool
+			if expanded[i], known = variables.expand(word); !known {
+				message = "the container runtime could not run the container; its message is not shown, because it may have the value of a variable"
+				if len(c.Command) > 0 {
+					message = fmt.Sprintf("the container runtime could not run %q; its message is not shown, because it may have the value of a variable", c.Command[0])
+				}
+				return false
+			}
 		}
+		message = kuberuntime.MessageWithWordsAsWritten(message, words, expanded)
 		return false
 	})
 	return message
+}
+
+// plainVariables are those variables of a container that have their value in the
+// pod itself.
+type plainVariables struct {
+	values map[string]string
+	// elsewhere are variables with a value from elsewhere, and prefixes those of
+	// the names that envFrom brings.
+	elsewhere map[string]bool
+	prefixes  []string
+	// devices says that a device plugin may set any variable.
+	devices bool
+}
+
+func newPlainVariables(c *v1.Container) *plainVariables {
+	p := &plainVariables{values: map[string]string{}, elsewhere: map[string]bool{}}
+	for _, from := range c.EnvFrom {
+		p.prefixes = append(p.prefixes, from.Prefix)
+	}
+	for name := range c.Resources.Limits {
+		p.devices = p.devices || strings.Contains(string(name), "/")
+	}
+	for _, env := range c.Env {
+		value, known := p.expand(env.Value)
+		if known && env.ValueFrom == nil {
+			p.values[env.Name] = value
+			delete(p.elsewhere, env.Name)
+		} else {
+			delete(p.values, env.Name)
+			p.elsewhere[env.Name] = true
+		}
+	}
+	return p
+}
+
+// maxPlainValue is the kernel's limit for one string of an environment or a
+// command, in bytes (execve(2), MAX_ARG_STRLEN).
+const maxPlainValue = 128 << 10
+
+// expand returns text with its references expanded, or false if one of them may
+// be to a variable whose value is elsewhere.
+func (p *plainVariables) expand(text string) (expanded string, known bool) {
+	known = true
+	size := 0
+	expanded = forked.Expand(text, func(name string) string {
+		value, plain := p.values[name]
+		size += len(value)
+		switch {
+		case size > maxPlainValue, !plain && p.mayHave(name):
+			known = false
+			return ""
+		case plain:
+			return value
+		}
+		return "$(" + name + ")"
+	})
+	return expanded, known
+}
+
+func (p *plainVariables) mayHave(name string) bool {
+	for _, prefix := range p.prefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	// As the variables of services are called.
+	service := strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT")
+	return p.elsewhere[name] || p.devices || service
 }

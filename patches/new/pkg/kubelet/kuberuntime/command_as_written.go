@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	forked "k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
 // withCommandAsWritten returns an error of the container runtime in which a word
@@ -21,24 +22,35 @@ func withCommandAsWritten(err error, container *v1.Container, config *runtimeapi
 	if err == nil {
 		return nil
 	}
-	written := map[string]string{}
-	add := func(words, expanded []string) {
-		for i := range expanded {
-			if i < len(words) && words[i] != expanded[i] {
-				written[expanded[i]] = words[i]
-				// As Go programs quote it.
-				quoted, quotedWord := strconv.Quote(expanded[i]), strconv.Quote(words[i])
-				written[quoted[1:len(quoted)-1]] = quotedWord[1 : len(quotedWord)-1]
-			}
-		}
-	}
-	add(container.Command, config.GetCommand())
-	add(container.Args, config.GetArgs())
-	if len(written) == 0 {
+	s, _ := grpcstatus.FromError(err)
+	message := MessageWithWordsAsWritten(s.Message(),
+		append(append([]string{}, container.Command...), container.Args...),
+		append(append([]string{}, config.GetCommand()...), config.GetArgs()...))
+	if message == s.Message() {
 		return err
 	}
-	s, _ := grpcstatus.FromError(err)
-	return grpcstatus.Error(s.Code(), replaceWords(s.Message(), written))
+	return grpcstatus.Error(s.Code(), message)
+}
+
+// MessageWithWordsAsWritten returns a message of the container runtime in which
+// each of words in which a variable was expanded stands in the place of what it
+// was expanded to. All else stays as it is, such as the $(date) of a shell's
+// script.
+func MessageWithWordsAsWritten(message string, words, expanded []string) string {
+	written := map[string]string{}
+	none := forked.MappingFuncFor()
+	for i := range expanded {
+		if i < len(words) && expanded[i] != forked.Expand(words[i], none) {
+			written[expanded[i]] = words[i]
+			// As Go programs quote it.
+			quoted, quotedWord := strconv.Quote(expanded[i]), strconv.Quote(words[i])
+			written[quoted[1:len(quoted)-1]] = quotedWord[1 : len(quotedWord)-1]
+		}
+	}
+	if len(written) == 0 {
+		return message
+	}
+	return replaceWords(message, written)
 }
 
 // replaceWords replaces each key of words in text by its value, the longest key

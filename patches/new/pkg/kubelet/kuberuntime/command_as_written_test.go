@@ -56,6 +56,16 @@ func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
 			want: `exec: "sh": not found`,
 		},
 		{
+			name: "a shell's script, in which nothing is expanded", command: []string{"/nope", "-c", "$(date)"}, expandedCommand: []string{"/nope", "-c", "$(date)"},
+			err:  grpcstatus.Error(codes.Unknown, `exec: "/nope": stat /nope: no such file or directory, args $(date)`),
+			want: `exec: "/nope": stat /nope: no such file or directory, args $(date)`,
+		},
+		{
+			name: "an escaped reference, in which nothing is expanded", command: []string{"$$(A)"}, expandedCommand: []string{"$(A)"},
+			err:  grpcstatus.Error(codes.Unknown, `exec: "$(A)": not found`),
+			want: `exec: "$(A)": not found`,
+		},
+		{
 			name: "no error of gRPC", command: []string{"$(A)"}, expandedCommand: []string{"s3cr3t"},
 			err:  errors.New("s3cr3t failed"),
 			want: "$(A) failed",

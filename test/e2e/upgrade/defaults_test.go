@@ -1,0 +1,176 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/test/e2e/internal/nodes"
+	"podenv.dev/test/e2e/internal/pods"
+)
+
+// With its gates at the release's defaults, a patched release does what the stock release
+// does. A fix without a gate may turn an error into a success, add a warning, or say less
+// of a value in a message: docs/features.md lists those, and changed has them here.
+var _ = framework.SIGDescribe("node")("Gates at their defaults", framework.WithFeature(feature),
+	framework.WithSerial(), framework.WithDisruptive(), func() {
+		ginkgo.BeforeEach(nodes.RequirePodenv)
+		f := framework.NewDefaultFramework("defaults")
+		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+
+		f.It("a patched release does what the stock release does", func(ctx context.Context) {
+			states, err := featuregates.In(nodes.Options.Minor)
+			framework.ExpectNoError(err)
+			server, node := controlPlane(ctx, f), worker(ctx, f)
+			makeSpecialConfigMap(ctx, f)
+			got := map[string]map[string]string{}
+			for _, build := range []string{stock, patched} {
+				for component, on := range map[string]nodes.Node{apiServer: server, kubelet: node} {
+					var gates []string
+					for _, s := range states {
+						switch {
+						case !slices.Contains(s.Components, component):
+						case build == patched && !s.Spec.LockToDefault:
+							gates = append(gates, fmt.Sprintf("%s=%t", s.Name, s.Spec.Default))
+						case build == stock && !s.Carried:
+							gates = append(gates, string(s.Name)+"-")
+						}
+					}
+					on.Swap(ctx, component, build+":"+nodes.Options.Minor, gates...)
+				}
+				got[build] = map[string]string{}
+				for name, outcome := range defaults {
+					ginkgo.By(build + ": " + name)
+					got[build][name] = outcome(ctx, f, string(node), fmt.Sprintf("%s-%d", build, len(got[build])))
+				}
+			}
+			var differences []string
+			for name := range defaults {
+				want := got[stock][name]
+				if change, ok := changed[name]; ok {
+					want = change(want)
+				}
+				if got[patched][name] != want {
+					differences = append(differences, fmt.Sprintf("%s: want\n%s\ngot\n%s", name, want, got[patched][name]))
+				}
+			}
+			gomega.Expect(strings.Join(differences, "\n")).To(gomega.BeEmpty(), "what a patched release does otherwise")
+		})
+	})
+
+// changed is what the fixes that have no gate make of what a stock release does.
+var changed = map[string]func(stock string) string{
+	"a StatefulSet whose template mounts a volume that only admission can add": func(stock string) string {
+		return stock + warned("spec.template.spec.containers[0].volumeMounts[0].name: not found in the template")
+	},
+}
+
+// defaults are what a release is asked to do. An outcome is text without what differs from
+// one object to the next.
+var defaults = map[string]func(ctx context.Context, f *framework.Framework, node, name string) string{
+	"a StatefulSet whose template mounts a volume that only admission can add": func(ctx context.Context, f *framework.Framework, _, name string) string {
+		return statefulSet(ctx, f, name, func(c *v1.Container) { c.VolumeMounts = []v1.VolumeMount{{Name: "added", MountPath: "/added"}} })
+	},
+	"a StatefulSet whose pods have a special name": func(ctx context.Context, f *framework.Framework, _, name string) string {
+		return statefulSet(ctx, f, name, func(c *v1.Container) { c.Env = []v1.EnvVar{{Name: special, Value: "1"}} })
+	},
+	"a pod with a special name": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ran(ctx, f, node, pods.Once(name, pods.Dumps(dumps, v1.EnvVar{Name: special, Value: "1"})))
+	},
+	"a pod with a name that no variable can have": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ran(ctx, f, node, pods.Once(name, pods.Dumps(dumps, v1.EnvVar{Name: "a=b", Value: "1"})))
+	},
+	"keys of a ConfigMap that are no identifiers": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps)
+		container.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: configMap}}}}
+		return ran(ctx, f, node, pods.Once(name, container))
+	},
+	"references of every form": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps, v1.EnvVar{Name: "A", Value: "a"},
+			v1.EnvVar{Name: "B", Value: "$(A) $$(A) $$$(A) $(UNKNOWN) $(date +%s) $( $A $"}, v1.EnvVar{Name: "C", Value: "$(B)$(C)$(D)"}, v1.EnvVar{Name: "D"})
+		return ran(ctx, f, node, pods.Once(name, container))
+	},
+	"a command that does not exist, with a shell's script": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps)
+		container.Command = []string{"/nope", "-c", "echo $(date) $$(A)"}
+		return ran(ctx, f, node, pods.Once(name, container))
+	},
+	"a shell's script in args": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps)
+		container.Args = []string{"$$(A) $(date)"}
+		return ran(ctx, f, node, pods.Once(name, container))
+	},
+}
+
+func makeSpecialConfigMap(ctx context.Context, f *framework.Framework) {
+	ginkgo.GinkgoHelper()
+	_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: configMap},
+		Data:       map[string]string{specialKey: "1", "plain": "2", "with.dot": "3", "with-dash": "4"},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+}
+
+// statefulSet is what an API server says of a StatefulSet without pods.
+func statefulSet(ctx context.Context, f *framework.Framework, name string, edit func(*v1.Container)) string {
+	ginkgo.GinkgoHelper()
+	labels := map[string]string{"app": name}
+	set := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To[int32](0), ServiceName: "none",
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{Containers: []v1.Container{pods.Dumps(dumps)}}},
+		},
+	}
+	edit(&set.Spec.Template.Spec.Containers[0])
+	var warnings warnings
+	config := rest.CopyConfig(f.ClientConfig())
+	config.WarningHandler = &warnings
+	client, err := kubernetes.NewForConfig(config)
+	framework.ExpectNoError(err)
+	_, err = client.AppsV1().StatefulSets(f.Namespace.Name).Create(ctx, set, metav1.CreateOptions{})
+	return strings.ReplaceAll(fmt.Sprint(err), name, "NAME") + strings.Join(warnings, "")
+}
+
+type warnings []string
+
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	if code == 299 {
+		*w = append(*w, warned(text))
+	}
+}
+
+func warned(text string) string { return "\nwarning: " + text }
+
+// ran is what an API server and a kubelet make of a pod, until its container has ended or
+// waits for good.
+func ran(ctx context.Context, f *framework.Framework, node string, pod *v1.Pod) string {
+	ginkgo.GinkgoHelper()
+	pod.Spec.NodeName = node
+	if _, err := pods.TryCreate(ctx, f, pod); err != nil {
+		return strings.ReplaceAll(err.Error(), pod.Name, "NAME")
+	}
+	last := pods.Await(ctx, f, pod.Name, "its container to end", func(pod *v1.Pod) bool {
+		return pods.Status(pod, dumps).State.Terminated != nil
+	})
+	ended := pods.Status(last, dumps).State.Terminated
+	out := fmt.Sprintf("%s %d %s", ended.Reason, ended.ExitCode, ended.Message)
+	if ended.ExitCode == 0 {
+		out += fmt.Sprint(pods.Env(ctx, f, pod.Name, dumps)) // sorted by name
+	}
+	return strings.ReplaceAll(out, pod.Name, "NAME")
+}
