@@ -5,7 +5,9 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/version"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/utils/ptr"
 
 	"podenv.dev/hack/operator/expand"
 	"podenv.dev/hack/operator/preset"
@@ -41,8 +43,9 @@ With --presets the PodPresets of the files, and of the cluster, are injected fir
 podenv preset shows in more detail. A preset in conflict with a pod is shown, and left
 out.
 
-The kubelet makes variables of keys such as 1A (envFrom) only with its gate
-RelaxedEnvironmentVariableValidation on: --feature-gates says whether it is.
+A kubelet of v1.29 makes variables of keys such as 1A (envFrom) only with its gate
+RelaxedEnvironmentVariableValidation on: --feature-gates says whether it is. Later ones
+always do, and expand sees in the cluster's version which it has.
 
 Exit status: 0 if every reference is expanded or unknown; 1 if one stays unexpanded
 or a container cannot start; with --strict, also 1 if anything is unknown; 2 for a wrong command line, or a file or cluster that cannot be read.`,
@@ -124,6 +127,15 @@ func (o *expandOptions) pods(cmd *cobra.Command) ([]expand.Pod, error) {
 	source, err := o.presetOptions()
 	if err != nil {
 		return nil, err
+	}
+	if source.Client != nil {
+		server, err := source.Client.Discovery().ServerVersion()
+		if err != nil {
+			return nil, fmt.Errorf("reading the version of the API server: %w", err)
+		}
+		if v, err := version.ParseGeneric(server.GitVersion); err == nil && v.AtLeast(version.MajorMinor(1, 30)) {
+			relaxed = ptr.To(true)
+		}
 	}
 	options := expand.Options{Client: source.Client, Namespace: source.Namespace, ShowSecrets: o.showSecrets, RelaxedNames: relaxed}
 	if o.presets {

@@ -10,7 +10,6 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/components"
@@ -65,9 +64,7 @@ func debugWith(ctx context.Context, f *framework.Framework, container v1.Ephemer
 	container.Name, container.Image, container.ImagePullPolicy = "debug", pods.Envdump, v1.PullNever
 	serving := dumps()
 	serving.Args = []string{"serve"}
-	server, err := f.ClientSet.Discovery().ServerVersion()
-	framework.ExpectNoError(err)
-	if version.MustParseGeneric(server.GitVersion).LessThan(version.MajorMinor(1, 33)) {
+	if olderThan(f, 33) {
 		// Such an API server lets a node read what the other containers of a pod refer to, but
 		// not what an ephemeral container brings.
 		serving.EnvFrom = container.EnvFrom
@@ -75,7 +72,7 @@ func debugWith(ctx context.Context, f *framework.Framework, container v1.Ephemer
 	pod := pods.Create(ctx, f, pods.Once("debugged", serving))
 	pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
 	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: container}}
-	_, err = f.ClientSet.CoreV1().Pods(f.Namespace.Name).UpdateEphemeralContainers(ctx, pod.Name, pod, metav1.UpdateOptions{})
+	_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).UpdateEphemeralContainers(ctx, pod.Name, pod, metav1.UpdateOptions{})
 	return err
 }
 

@@ -57,7 +57,7 @@ var _ = describeIf(unlocked, "when the API server's gate goes off and on again",
 			container.Env = append(container.Env, literal(story))
 		}), "spec.template.spec.containers[0].env[2].name")
 		for _, kind := range kinds {
-			expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(story)), kind.path+".containers[0].env[1].name")
+			kind.expectInvalid(f, kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(story)), ".containers[0].env[1].name")
 		}
 
 		ginkgo.By("asking for a new pod")

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/kubernetes/test/e2e/framework"
 
@@ -161,9 +162,9 @@ var _ = describe("the API server accepts special names and prefixes in", func(f 
 		})
 
 		ginkgo.DescribeTable("a "+kind.name+", but refuses", func(ctx context.Context, name string) {
-			expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(name)), kind.path+".containers[0].env[1].name")
+			kind.expectInvalid(f, kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(name)), ".containers[0].env[1].name")
 			if name != "" { // no prefix at all
-				expectInvalid(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(name)), kind.path+".containers[0].envFrom[0].prefix")
+				kind.expectInvalid(f, kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(name)), ".containers[0].envFrom[0].prefix")
 			}
 		},
 			ginkgo.Entry("an empty name", ""),
@@ -234,6 +235,30 @@ func requireResize(f *framework.Framework) {
 
 // expectInvalid checks that err is the API server's answer with an error on field, and
 // on no other.
+// expectInvalid checks that the API server refuses the object of the kind for a field of its
+// pod spec. Up to v1.33 it takes any template of a StatefulSet, as every Kubernetes there.
+func (k kind) expectInvalid(f *framework.Framework, err error, field string) {
+	ginkgo.GinkgoHelper()
+	if k.takesAnything(f) {
+		framework.ExpectNoError(err)
+		return
+	}
+	expectInvalid(err, k.path+field)
+}
+
+func (k kind) takesAnything(f *framework.Framework) bool {
+	ginkgo.GinkgoHelper()
+	return k.name == "StatefulSet" && olderThan(f, 34)
+}
+
+// olderThan reports whether the API server is of a minor before v1.MINOR.
+func olderThan(f *framework.Framework, minor uint) bool {
+	ginkgo.GinkgoHelper()
+	server, err := f.ClientSet.Discovery().ServerVersion()
+	framework.ExpectNoError(err)
+	return version.MustParseGeneric(server.GitVersion).LessThan(version.MajorMinor(1, minor))
+}
+
 func expectInvalid(err error, field string) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(fieldsOf(err)).To(gomega.ConsistOf(field), "fields of %v", err)

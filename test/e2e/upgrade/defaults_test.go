@@ -74,7 +74,7 @@ var _ = framework.SIGDescribe("node")("Gates at their defaults", framework.WithF
 // changed is what the fixes that have no gate make of what a stock release does.
 var changed = map[string]func(stock string) string{
 	"a StatefulSet whose template mounts a volume that only admission can add": func(stock string) string {
-		return stock + warned("spec.template.spec.containers[0].volumeMounts[0].name: not found in the template")
+		return stock + warned(`spec.template.spec.containers[0].volumeMounts[0].name: no pod can have this as it stands: Not found: "added"`)
 	},
 }
 

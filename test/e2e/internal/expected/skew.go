@@ -96,12 +96,11 @@ func (c Cell) wantEnvFile() Outcome {
 // wantRelaxed is the effect of the skew on special names.
 //
 // The gate of an API server applies to new pods. A kubelet accepts every name that a pod has.
-// For special keys of a ConfigMap, stock kubelets of v1.30 and later accept them whatever
-// the gate, that of v1.29 does not, and a patched one follows the gate.
+// For special keys of a ConfigMap, kubelets of v1.30 and later accept them whatever the gate.
+// The stock one of v1.29 does not, and the patched one follows the gate.
 func (c Cell) wantRelaxed() Outcome {
 	given := Both
-	switch state := c.Kubelet.Gate(Relaxed); {
-	case c.Kubelet.Build == Patched && state == components.GateOff, state == components.GateUnknown:
+	if c.Kubelet.Minor == "v1.29" && c.Kubelet.Gate(Relaxed) != components.GateOn {
 		given = NameOnly
 	}
 	if c.APIServer.Gate(Relaxed) != components.GateOn {

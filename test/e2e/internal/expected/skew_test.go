@@ -16,18 +16,19 @@ func TestOutcomesOfTheSkewMatrix(t *testing.T) {
 		Cell              Cell
 		envFile, specials string
 	}{
-		"all on":                         {Cell{on, on}, "value / value", "both / both"},
-		"only the API server on":         {Cell{on, off}, "not set / not set", "name only / name only"},
-		"only the kubelet on":            {Cell{off, on}, "refused / value", "refused / both"},
-		"all off":                        {Cell{off, off}, "refused / not set", "refused / name only"},
-		"an older kubelet":               {Cell{on, Runs{Stock, "v1.31", false}}, "empty / empty", "both / both"},
-		"a stock API server":             {Cell{Runs{Stock, "v1.33", false}, on}, "refused / empty", "both / both"},
-		"one of a release with it off":   {Cell{Runs{Stock, "v1.31", false}, on}, "refused / empty", "refused / both"},
-		"a kubelet of the minor before":  {Cell{on34, on}, "value / value", "both / both"},
-		"all off that is not locked":     {Cell{off34, off34}, "refused / empty", "both / both"},
-		"a stock one that has the field": {Cell{Runs{Stock, "v1.34", false}, on34}, "refused / value", "both / both"},
-		"a stock kubelet that has it":    {Cell{on34, Runs{Stock, "v1.34", false}}, "empty / empty", "both / both"},
-		"a release that has neither one": {Cell{Runs{Stock, "v1.29", false}, Runs{Stock, "v1.29", false}}, "refused / empty", "refused / name only"},
+		"all on":                          {Cell{on, on}, "value / value", "both / both"},
+		"only the API server on":          {Cell{on, off}, "not set / not set", "both / both"},
+		"only the kubelet on":             {Cell{off, on}, "refused / value", "refused / both"},
+		"all off":                         {Cell{off, off}, "refused / not set", "refused / both"},
+		"all off, where the gate decides": {Cell{Runs{Patched, "v1.29", false}, Runs{Patched, "v1.29", false}}, "refused / not set", "refused / name only"},
+		"an older kubelet":                {Cell{on, Runs{Stock, "v1.31", false}}, "empty / empty", "both / both"},
+		"a stock API server":              {Cell{Runs{Stock, "v1.33", false}, on}, "refused / empty", "both / both"},
+		"one of a release with it off":    {Cell{Runs{Stock, "v1.31", false}, on}, "refused / empty", "refused / both"},
+		"a kubelet of the minor before":   {Cell{on34, on}, "value / value", "both / both"},
+		"all off that is not locked":      {Cell{off34, off34}, "refused / empty", "both / both"},
+		"a stock one that has the field":  {Cell{Runs{Stock, "v1.34", false}, on34}, "refused / value", "both / both"},
+		"a stock kubelet that has it":     {Cell{on34, Runs{Stock, "v1.34", false}}, "empty / empty", "both / both"},
+		"a release that has neither one":  {Cell{Runs{Stock, "v1.29", false}, Runs{Stock, "v1.29", false}}, "refused / empty", "refused / name only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := test.Cell.wantEnvFile().String(); got != test.envFile {

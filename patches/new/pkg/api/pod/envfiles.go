@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	apivalidation "k8s.io/kubernetes/pkg/apis/core/validation"
@@ -36,15 +37,16 @@ func mountsEnvFileVolumes(podSpec *api.PodSpec) bool {
 	return len(apivalidation.ValidateEnvFileMounts(podSpec, nil)) > 0
 }
 
-// envFilePathOutOfBounds is true if a path of an env file breaks the bounds of
-// paths. Such an object came from an API server without them.
-func envFilePathOutOfBounds(podSpec *api.PodSpec) bool {
-	outOfBounds := false
+// storedFileKeyRefs returns the paths and keys of a pod's fileKeyRefs. Whatever API
+// server has let them in, they may stay.
+func storedFileKeyRefs(podSpec *api.PodSpec) (paths, keys sets.Set[string]) {
+	paths, keys = sets.New[string](), sets.New[string]()
 	visitFileKeyRefs(podSpec, func(source *api.EnvVarSource) bool {
-		outOfBounds = len(apivalidation.ValidateEnvFilePathBounds(source.FileKeyRef.Path, nil)) > 0
-		return !outOfBounds
+		paths.Insert(source.FileKeyRef.Path)
+		keys.Insert(source.FileKeyRef.Key)
+		return true
 	})
-	return outOfBounds
+	return paths, keys
 }
 
 // visitFileKeyRefs calls visitor with each source of a variable that is a

@@ -4,36 +4,43 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	api "k8s.io/kubernetes/pkg/apis/core"
+	apivalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-func TestAllowEnvFilePathsOutOfBounds(t *testing.T) {
-	from := func(paths ...string) *api.PodSpec {
-		spec := &api.PodSpec{Containers: []api.Container{{}}}
-		for _, path := range paths {
-			spec.Containers[0].Env = append(spec.Containers[0].Env, api.EnvVar{ValueFrom: &api.EnvVarSource{
-				FileKeyRef: &api.FileKeySelector{VolumeName: "config", Path: path, Key: "KEY"},
-			}})
+// A newer API server accepts paths and keys that this one does not. An object with
+// such a one can still be updated, each where it is stored; no other gets in.
+func TestStoredPathsAndKeysMayStay(t *testing.T) {
+	from := func(path, key string) *api.PodSpec {
+		return &api.PodSpec{
+			Volumes: []api.Volume{{Name: "config", VolumeSource: api.VolumeSource{EmptyDir: &api.EmptyDirVolumeSource{}}}},
+			Containers: []api.Container{{Env: []api.EnvVar{{Name: "A", ValueFrom: &api.EnvVarSource{
+				FileKeyRef: &api.FileKeySelector{VolumeName: "config", Path: path, Key: key},
+			}}}}},
 		}
-		return spec
 	}
 	long := strings.Repeat("x", 5000)
-	testCases := []struct {
-		name string
-		old  *api.PodSpec // nil: the object is created
-		want bool
-	}{
-		{name: "create"},
-		{name: "update of an object without env files", old: &api.PodSpec{}},
-		{name: "update of an object with paths in bounds", old: from("config.env", "dir/config.env")},
-		{name: "update of an object with a path in bounds and one that is not", old: from("config.env", long), want: true},
-		{name: "update of an object with a slash at the end of a path", old: from("config.env/"), want: true},
+	stored := map[string]*api.PodSpec{
+		"an absolute path":        from("/config.env", "KEY"),
+		"a long path":             from(long, "KEY"),
+		"a slash at the end":      from("config.env/", "KEY"),
+		"a step back":             from("../config.env", "KEY"),
+		"a long key":              from("config.env", long),
+		"a key that is no name":   from("config.env", "A=B"),
+		"a key of a bound itself": from("config.env", long[:129]),
 	}
-	for _, tc := range testCases {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := GetValidationOptionsFromPodSpecAndMeta(from(long), tc.old, nil, nil).AllowEnvFilePathsOutOfBounds; got != tc.want {
-				t.Errorf("want %v, got %v", tc.want, got)
+	for name, spec := range stored {
+		for oldName, old := range stored {
+			opts := GetValidationOptionsFromPodSpecAndMeta(spec, old, nil, nil)
+			errs := apivalidation.ValidateFileKeyRefs(spec, field.NewPath("spec"), opts)
+			if allowed := len(errs) == 0; allowed != (name == oldName) {
+				t.Errorf("%s, where %s is stored: got %v", name, oldName, errs)
 			}
-		})
+		}
+		created := GetValidationOptionsFromPodSpecAndMeta(spec, nil, nil, nil)
+		if errs := apivalidation.ValidateFileKeyRefs(spec, field.NewPath("spec"), created); len(errs) == 0 {
+			t.Errorf("%s: want an error for a new object", name)
+		}
 	}
 }

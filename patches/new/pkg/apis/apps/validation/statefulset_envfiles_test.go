@@ -1,8 +1,10 @@
 package validation
 
 import (
+	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
@@ -17,12 +19,43 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 			}})
 		}
 	}
-	testStatefulSetTemplates(t, corevalidation.PodValidationOptions{EnvFilesEnabled: true}, []templateCase{
+	opts := corevalidation.PodValidationOptions{EnvFilesEnabled: true}
+	testCases := []struct {
+		name   string
+		tweaks []tweakStatefulSet
+		want   []string // fields, on create and on update of a valid one
+	}{
 		{name: "a file in an emptyDir", tweaks: []tweakStatefulSet{env("A", "config", "config.env")}},
 		{name: "a volume that no pod has", tweaks: []tweakStatefulSet{env("A", "missing", "config.env")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
 		{name: "the volume of a claim for an env file", tweaks: []tweakStatefulSet{env("A", "data", "config.env"), addClaim("data")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
 		{name: "a path that ends in a slash", tweaks: []tweakStatefulSet{env("A", "config", "config.env/")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.path"}},
-		{name: "an invalid name of a variable", tweaks: []tweakStatefulSet{env("A=B", "config", "config.env")}, want: []string{firstContainer + "env[0].name"}},
+		{name: "an invalid name of a variable, which is no error of a template", tweaks: []tweakStatefulSet{env("A=B", "config", "config.env")}},
+		{name: "a file and a value", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), func(spec *apps.StatefulSetSpec) {
+			spec.Template.Spec.Containers[0].Env[0].Value = "value"
+		}}, want: []string{firstContainer + "env[0].valueFrom"}},
 		{name: "a container mounts what it consumes", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), addMount("config")}, want: []string{firstContainer + "volumeMounts[0].name"}},
-	})
+	}
+	for _, tc := range testCases {
+		t.Run(tc.name, func(t *testing.T) {
+			valid, set := makeStatefulSet(), makeStatefulSet(tc.tweaks...)
+			valid.Spec.VolumeClaimTemplates = set.Spec.VolumeClaimTemplates
+			scaled := set.DeepCopy()
+			scaled.Spec.Replicas++
+
+			check := func(what string, errs field.ErrorList, want []string) {
+				var got []string
+				for _, err := range errs {
+					got = append(got, err.Field)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: want errors of fields %v, got %v", what, want, got)
+				}
+			}
+			path := field.NewPath("spec")
+			check("create", ValidateStatefulSetFileKeyRefs(&set.Spec, path, opts), tc.want)
+			check("update of a valid one", ValidateStatefulSetFileKeyRefsUpdate(&set.Spec, &valid.Spec, path, opts), tc.want)
+			check("update of one that is as it was", ValidateStatefulSetFileKeyRefsUpdate(&scaled.Spec, &set.Spec, path, opts), nil)
+			check("update to a valid one", ValidateStatefulSetFileKeyRefsUpdate(&valid.Spec, &set.Spec, path, opts), nil)
+		})
+	}
 }

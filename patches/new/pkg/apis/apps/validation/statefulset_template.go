@@ -1,59 +1,50 @@
 package validation
 
 import (
-	v1 "k8s.io/api/core/v1"
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	api "k8s.io/kubernetes/pkg/apis/core"
+	podshelper "k8s.io/kubernetes/pkg/apis/core/pods"
 	apivalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// ValidateStatefulSetPodSpec validates the pod template of a StatefulSet as its
-// pods will be: the controller gives them a volume for each claim, and a
-// hostname and subdomain of their own in the place of the template's. The
-// metadata of the template is validated elsewhere.
-func ValidateStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
-	template := *spec.Template.DeepCopy()
-	template.Labels = nil
-	setPodDefaults(&template.Spec)
-	template.Spec.Hostname, template.Spec.Subdomain = "", ""
-	template.Spec.Volumes = withClaims(template.Spec.Volumes, spec.VolumeClaimTemplates)
-
-	templatePath := fldPath.Child("template")
-	allErrs := field.ErrorList{}
-	for _, err := range apivalidation.ValidatePodTemplateSpec(&template, templatePath, opts) {
-		if err.Field != templatePath.Child("annotations").String() {
-			allErrs = append(allErrs, err)
-		}
+// WarningsForStatefulSetPodSpec names the variables and mounts in the pod template
+// of a StatefulSet that no pod can have as it stands. They are no errors: admission
+// may still complete its pods, with a volume for example.
+func WarningsForStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) []string {
+	podSpec := podSpecOf(spec)
+	volumes := map[string]bool{}
+	for _, volume := range podSpec.Volumes {
+		volumes[volume.Name] = true
 	}
-	return allErrs
-}
-
-// ValidateStatefulSetPodSpecUpdate lets an update stand if the old pod template
-// is not valid: it is from an API server that did not validate it, and the
-// StatefulSet must still be scaled, fixed in steps and deleted.
-func ValidateStatefulSetPodSpecUpdate(spec, oldSpec *apps.StatefulSetSpec, fldPath *field.Path, opts apivalidation.PodValidationOptions) field.ErrorList {
-	allErrs := ValidateStatefulSetPodSpec(spec, fldPath, opts)
-	if len(allErrs) > 0 && len(ValidateStatefulSetPodSpec(oldSpec, fldPath, opts)) > 0 {
-		return nil
-	}
-	return allErrs
-}
-
-// setPodDefaults sets the fields that pods need and get by default. The API has
-// set them in a template; a template that was made in Go may lack them.
-func setPodDefaults(spec *api.PodSpec) {
-	if spec.TerminationGracePeriodSeconds == nil {
-		seconds := int64(v1.DefaultTerminationGracePeriodSeconds)
-		spec.TerminationGracePeriodSeconds = &seconds
-	}
-	for _, containers := range [][]api.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			if containers[i].TerminationMessagePolicy == "" {
-				containers[i].TerminationMessagePolicy = api.TerminationMessageReadFile
+	var errs field.ErrorList
+	podshelper.VisitContainersWithPath(&podSpec, fldPath.Child("template", "spec"), func(c *api.Container, containerPath *field.Path) bool {
+		errs = append(errs, apivalidation.ValidateEnv(c.Env, containerPath.Child("env"), opts)...)
+		errs = append(errs, apivalidation.ValidateEnvFrom(c.EnvFrom, containerPath.Child("envFrom"), opts)...)
+		for i, mount := range c.VolumeMounts {
+			if !volumes[mount.Name] {
+				errs = append(errs, field.NotFound(containerPath.Child("volumeMounts").Index(i).Child("name"), mount.Name))
 			}
 		}
+		return true
+	})
+	var warnings []string
+	for _, err := range errs {
+		warnings = append(warnings, fmt.Sprintf("%s: no pod can have this as it stands: %s", err.Field, err.ErrorBody()))
 	}
+	return warnings
+}
+
+// podSpecOf returns the pod template of a StatefulSet as its pods will be: the
+// controller gives them a volume for each claim, and a hostname and subdomain of
+// their own in the place of the template's.
+func podSpecOf(spec *apps.StatefulSetSpec) api.PodSpec {
+	podSpec := spec.Template.Spec
+	podSpec.Hostname, podSpec.Subdomain = "", ""
+	podSpec.Volumes = withClaims(podSpec.Volumes, spec.VolumeClaimTemplates)
+	return podSpec
 }
 
 // withClaims returns the volumes of a pod: one for each claim, and those of the

@@ -23,7 +23,8 @@ const (
 )
 
 // validateFileKeySelector checks what can be known of a fileKeyRef without the
-// rest of the pod.
+// rest of the pod. A path or key that is stored with the object may stay, whatever
+// API server it is from.
 func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path, opts PodValidationOptions) field.ErrorList {
 	allErrs := field.ErrorList{}
 
@@ -32,13 +33,16 @@ func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path
 	}
 	if len(selector.Path) == 0 {
 		allErrs = append(allErrs, field.Required(fldPath.Child("path"), ""))
-	} else {
-		allErrs = append(allErrs, validateEnvFilePath(selector.Path, fldPath.Child("path"), opts)...)
+	} else if !opts.StoredEnvFilePaths.Has(selector.Path) {
+		allErrs = append(allErrs, validateEnvFilePath(selector.Path, fldPath.Child("path"))...)
 	}
 
 	keyPath := fldPath.Child("key")
 	if len(selector.Key) == 0 {
 		return append(allErrs, field.Required(keyPath, ""))
+	}
+	if opts.StoredEnvFileKeys.Has(selector.Key) {
+		return allErrs
 	}
 	if len(selector.Key) > maxEnvFileKeyLength {
 		allErrs = append(allErrs, field.TooLong(keyPath, selector.Key, maxEnvFileKeyLength))
@@ -53,23 +57,8 @@ func validateFileKeySelector(selector *core.FileKeySelector, fldPath *field.Path
 }
 
 // validateEnvFilePath checks that the path of an env file stays in the volume
-// and that a node can have such a file. No error shows all of a long path.
-func validateEnvFilePath(path string, fldPath *field.Path, opts PodValidationOptions) field.ErrorList {
-	allErrs := field.ErrorList{}
-	if !opts.AllowEnvFilePathsOutOfBounds {
-		allErrs = ValidateEnvFilePathBounds(path, fldPath)
-	}
-	if strings.HasPrefix(path, "/") {
-		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must be a relative path"))
-	}
-	if strings.Contains("/"+path+"/", "/../") {
-		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must not contain '..'"))
-	}
-	return allErrs
-}
-
-// ValidateEnvFilePathBounds checks that a Linux node can have a file of that path.
-func ValidateEnvFilePathBounds(path string, fldPath *field.Path) field.ErrorList {
+// and that a Linux node can have such a file. No error shows all of a long path.
+func validateEnvFilePath(path string, fldPath *field.Path) field.ErrorList {
 	allErrs := field.ErrorList{}
 	if len(path) > maxEnvFilePathLength {
 		allErrs = append(allErrs, field.TooLong(fldPath, "", maxEnvFilePathLength))
@@ -86,6 +75,12 @@ func ValidateEnvFilePathBounds(path string, fldPath *field.Path) field.ErrorList
 	if strings.HasSuffix(path, "/") {
 		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must not end in a slash"))
 	}
+	if strings.HasPrefix(path, "/") {
+		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must be a relative path"))
+	}
+	if strings.Contains("/"+path+"/", "/../") {
+		allErrs = append(allErrs, field.Invalid(fldPath, shownPath(path), "must not contain '..'"))
+	}
 	return allErrs
 }
 
@@ -95,6 +90,29 @@ func shownPath(path string) string {
 		return path[:maxShownPathLength] + "..."
 	}
 	return path
+}
+
+// ValidateFileKeyRefs checks every fileKeyRef of a pod spec, and nothing else: a
+// template may be one that is not validated as a pod is.
+func ValidateFileKeyRefs(spec *core.PodSpec, fldPath *field.Path, opts PodValidationOptions) field.ErrorList {
+	allErrs := field.ErrorList{}
+	podshelper.VisitContainersWithPath(spec, fldPath, func(c *core.Container, containerPath *field.Path) bool {
+		for i, env := range c.Env {
+			if env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil {
+				allErrs = append(allErrs, validateEnvVarValueFrom(env, containerPath.Child("env").Index(i).Child("valueFrom"), opts)...)
+			}
+		}
+		return true
+	})
+	volumes := map[string]core.VolumeSource{}
+	for _, volume := range spec.Volumes {
+		volumes[volume.Name] = volume.VolumeSource
+	}
+	allErrs = append(allErrs, validateFileKeyRefVolumes(spec, volumes, fldPath)...)
+	if !opts.AllowEnvFileMounts {
+		allErrs = append(allErrs, ValidateEnvFileMounts(spec, fldPath)...)
+	}
+	return allErrs
 }
 
 // validateFileKeyRefVolumes checks that every fileKeyRef of a pod takes its

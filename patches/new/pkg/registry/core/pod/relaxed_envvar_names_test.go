@@ -3,6 +3,7 @@ package pod_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,18 +104,28 @@ func TestRelaxedEnvVarNames(t *testing.T) {
 							spec, path := podSpec(newNames, newPlace)
 							obj := stored(spec)
 							var errs field.ErrorList
+							var warnings []string
 							if rule.old == "" {
 								k.strategy.PrepareForCreate(ctx, obj)
 								errs = k.strategy.Validate(ctx, obj)
+								warnings = k.strategy.WarningsOnCreate(ctx, obj)
 							} else {
 								oldSpec, _ := podSpec(rule.old, oldPlace)
 								old := stored(oldSpec)
 								k.strategy.PrepareForUpdate(ctx, obj, old)
 								errs = k.strategy.ValidateUpdate(ctx, obj, old)
+								warnings = k.strategy.WarningsOnUpdate(ctx, obj, old)
 							}
 							errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return rule.old != "" && err.Field == k.immutable })
 
 							wantRefused := slices.Contains(rule.refused, newNames)
+							if k.onlyWarns {
+								warned := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, path+": ") })
+								if wantRefused != warned || len(errs) != 0 {
+									t.Errorf("%s as a %s (before: %s): want a warning: %v, got: %v, %q", newNames, newPlace, oldPlace, wantRefused, errs, warnings)
+								}
+								continue
+							}
 							if wantRefused != hasField(errs, path) || !wantRefused && len(errs) != 0 {
 								t.Errorf("%s as a %s (before: %s): want refused: %v, got: %v", newNames, newPlace, oldPlace, wantRefused, errs)
 							}
