@@ -40,9 +40,11 @@ something must be fixed first.`,
 	return cmd
 }
 
-// checkInotify refuses a new cluster if the kernel has too few inotify instances for it, before
-// anything is built. An existing cluster needs no more of them, so it is not refused.
+// checkInotify raises the kernel's inotify limits where it may, and refuses a new cluster if they
+// leave too few instances for it, before anything is built. An existing cluster needs no more of
+// them, so it is not refused.
 func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
+	doctor.RaiseInotify()
 	tooFew := doctor.InotifyFor(want.Workers)
 	if tooFew == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"podenv.dev/hack/internal/remedy"
 )
@@ -23,6 +24,9 @@ const (
 	inotifyWatches = 65536
 	inotifyRemedy  = "as root: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`; the same lines in /etc/sysctl.d/99-podenv.conf keep it"
 )
+
+// kindLimits are the settings that kind's known issues advise.
+var kindLimits = map[string]int{"max_user_instances": 512, "max_user_watches": 524288}
 
 // limits are the inotify limits of one user, and how many instances are in use.
 type limits struct{ instances, used, watches int }
@@ -61,6 +65,19 @@ func inotify(dir, proc string) Finding {
 		return warn(check, l.String(), inotifyRemedy)
 	}
 	return ok(check, "%s", l)
+}
+
+// RaiseInotify raises limits below those that kind advises, until the next boot. It leaves what
+// this process may not change: Examine warns of it, and InotifyFor refuses.
+func RaiseInotify() { raiseInotify("/proc/sys/fs/inotify") }
+
+func raiseInotify(dir string) {
+	for name, advised := range kindLimits {
+		path := filepath.Join(dir, name)
+		if now, err := setting(path); err == nil && now < advised {
+			_ = os.WriteFile(path, strconv.AppendInt(nil, int64(advised), 10), 0)
+		}
+	}
 }
 
 // ErrInotify: the kernel has too few inotify instances left for a cluster.

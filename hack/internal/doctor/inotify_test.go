@@ -72,3 +72,12 @@ func TestInotifyForACluster(t *testing.T) {
 		t.Errorf("what cannot be read is no reason to refuse: %v", err)
 	}
 }
+
+func TestRaiseInotify(t *testing.T) {
+	dir := files(t, map[string]string{"max_user_instances": "128\n", "max_user_watches": "1000000\n"})
+	raiseInotify(dir)
+	if l, err := readLimits(dir, t.TempDir()); err != nil || l.instances != 512 || l.watches != 1000000 {
+		t.Errorf("raised to %s (%v), want 512 instances, and no fewer watches than before", l, err)
+	}
+	raiseInotify(t.TempDir()) // a kernel without inotify: nothing to raise, and nothing made
+}

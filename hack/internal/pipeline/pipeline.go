@@ -13,6 +13,7 @@ import (
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/doctor"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/nodeimage"
@@ -64,9 +65,11 @@ func (p *Pipeline) Packages(ctx context.Context, more ...string) error {
 	return end(debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages)...))
 }
 
-// Engine returns a container engine that runs privileged containers.
+// Engine returns a container engine that runs privileged containers, on a kernel whose inotify
+// limits have been raised where this process may.
 func (p *Pipeline) Engine(ctx context.Context) (*engine.Engine, error) {
 	s, end := p.step("container engine")
+	doctor.RaiseInotify()
 	e, err := engine.Ensure(ctx, p.Layout, s)
 	return e, end(err)
 }
