@@ -14,7 +14,8 @@ import (
 // presetOptions are the flags of preset.
 type presetOptions struct {
 	manifestFlags
-	output string
+	output           string
+	noServiceAccount bool
 }
 
 func newPreset(a *app) *cobra.Command {
@@ -28,7 +29,7 @@ the admission plugin does, by the same code.
 
 PodPresets, ConfigMaps and Secrets in the files count. With --kubeconfig or --context
 those of the cluster count too, and come first: presets are applied from oldest to
-newest. It changes nothing. It prints values only with --output json, whose "result"
+newest. One in a file replaces the stored one of its name. It changes nothing. It prints values only with --output json, whose "result"
 is the pod as it would be created.
 
 Exit status: 0 if no preset is in conflict; 1 if one is; 2 for a wrong command line,
@@ -46,6 +47,7 @@ or a file or cluster that cannot be read.`,
 	flags := cmd.Flags()
 	o.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
+	flags.BoolVar(&o.noServiceAccount, "no-service-account-plugin", false, "the API server's admission plugin ServiceAccount is off: a pod that names no account gets no token")
 	return cmd
 }
 
@@ -80,6 +82,7 @@ func (o *presetOptions) pods(cmd *cobra.Command) ([]preset.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.NoServiceAccount = o.noServiceAccount
 	return preset.Pods(cmd.Context(), &manifest, options)
 }
 

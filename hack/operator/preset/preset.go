@@ -25,6 +25,8 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Namespace is that of objects that name none.
 	Namespace string
+	// NoServiceAccount says that the API server's admission plugin ServiceAccount is off.
+	NoServiceAccount bool
 }
 
 // Pod is what the presets of its namespace do to a pod.
@@ -103,16 +105,18 @@ func (i *Injector) Into(ctx context.Context, kind string, pod *corev1.Pod) (Pod,
 		if err != nil {
 			return Pod{}, err
 		}
-		presets = prepared(append(all, i.manifest.presets...), pod.Namespace)
+		presets = prepared(stored(all, i.manifest.presets), pod.Namespace)
 		i.byNamespace[pod.Namespace] = presets
 	}
 	p := Pod{Kind: kind, Namespace: pod.Namespace, Name: cmp.Or(pod.Name, pod.GenerateName), Result: pod, Injected: []Injected{}, Conflicts: []Conflict{}}
 	if p.Exempt = inject.Exempt(pod); p.Exempt {
 		return p, nil
 	}
-	result := inject.Into(pod, presets, inject.Options{Keys: func(source *corev1.EnvFromSource) []string {
-		return i.keys(ctx, pod.Namespace, source)
-	}})
+	keys := func(source *corev1.EnvFromSource) []string { return i.keys(ctx, pod.Namespace, source) }
+	result, err := inject.Into(ctx, pod, presets, inject.Options{Keys: keys, NoServiceAccount: i.NoServiceAccount})
+	if err != nil {
+		return Pod{}, err
+	}
 	for _, applied := range result.Applied {
 		p.Injected = append(p.Injected, describe(applied))
 	}

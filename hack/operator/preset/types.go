@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,6 +62,24 @@ func (p *PodPreset) setDefaults() {
 	p.Spec.Volumes = pod.Spec.Volumes
 }
 
+// stored adds the presets of files to those of a cluster. One that the cluster has exactly so
+// keeps its age. An edited one takes the place of its stored version, as a new one: the spec
+// of a preset cannot be changed.
+func stored(cluster, files []*PodPreset) []*PodPreset {
+	all := slices.Clone(cluster)
+	for _, p := range files {
+		p.setDefaults()
+		at := slices.IndexFunc(all, func(other *PodPreset) bool { return other.Namespace == p.Namespace && other.Name == p.Name })
+		switch {
+		case at < 0:
+			all = append(all, p)
+		case !equality.Semantic.DeepEqual(all[at].Spec, p.Spec):
+			all = append(slices.Delete(all, at, at+1), p)
+		}
+	}
+	return all
+}
+
 // prepared are the presets of a namespace as they are applied: those of a cluster by age,
 // and behind them those of files, which have none, in the order of the files.
 func prepared(presets []*PodPreset, namespace string) []*inject.Preset {
@@ -72,7 +91,8 @@ func prepared(presets []*PodPreset, namespace string) []*inject.Preset {
 		p.setDefaults()
 		ready := &inject.Preset{
 			Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion, Created: p.CreationTimestamp,
-			Env: p.Spec.Env, EnvFrom: p.Spec.EnvFrom, Volumes: p.Spec.Volumes, VolumeMounts: p.Spec.VolumeMounts,
+			Broken: broken(p),
+			Env:    p.Spec.Env, EnvFrom: p.Spec.EnvFrom, Volumes: p.Spec.Volumes, VolumeMounts: p.Spec.VolumeMounts,
 		}
 		if ready.Created.IsZero() {
 			ready.Created = metav1.NewTime(time.Now().AddDate(1, 0, i))

@@ -3,6 +3,9 @@
 package podpreset
 
 import (
+	"fmt"
+	"sync/atomic"
+
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
@@ -25,6 +28,26 @@ func DropDisabledFields(preset, old *settings.PodPreset) {
 // object that is updated, may be nil.
 func ValidationOptions(preset, old *settings.PodPreset) corevalidation.PodValidationOptions {
 	return podutil.GetValidationOptionsFromPodTemplate(templateOf(preset), templateOf(old))
+}
+
+// Injecting says that the admission plugin of this API server injects presets.
+var Injecting atomic.Bool
+
+// Warnings say what keeps a valid preset from all pods.
+func Warnings(preset *settings.PodPreset) (warnings []string) {
+	if !Injecting.Load() {
+		warnings = append(warnings, "no pod gets this preset: the admission plugin PodPreset is off, see --enable-admission-plugins of the API server")
+	}
+	mounted := map[string]bool{}
+	for _, mount := range preset.Spec.VolumeMounts {
+		mounted[mount.Name] = true
+	}
+	for i, env := range preset.Spec.Env {
+		if env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil && mounted[env.ValueFrom.FileKeyRef.VolumeName] {
+			warnings = append(warnings, fmt.Sprintf("spec.env[%d].valueFrom.fileKeyRef.volumeName: no pod gets this preset: a container may not mount the volume whose env files it reads, and the preset has each container mount it", i))
+		}
+	}
+	return warnings
 }
 
 // templateOf makes a template of one container that has all of preset.

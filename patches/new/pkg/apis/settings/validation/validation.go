@@ -2,7 +2,6 @@
 package validation
 
 import (
-	"errors"
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -80,15 +79,4 @@ func validateVolumes(spec *settings.PodPresetSpec, fldPath *field.Path, opts cor
 		}
 	}
 	return allErrs
-}
-
-// validateMounts calls the validation of core. Up to v1.30 that takes no options.
-func validateMounts(mounts []api.VolumeMount, volumes map[string]api.VolumeSource, container *api.Container, fldPath *field.Path, opts corevalidation.PodValidationOptions) field.ErrorList {
-	switch validate := any(corevalidation.ValidateVolumeMounts).(type) {
-	case func([]api.VolumeMount, map[string]string, map[string]api.VolumeSource, *api.Container, *field.Path, corevalidation.PodValidationOptions) field.ErrorList:
-		return validate(mounts, nil, volumes, container, fldPath, opts)
-	case func([]api.VolumeMount, map[string]string, map[string]api.VolumeSource, *api.Container, *field.Path) field.ErrorList:
-		return validate(mounts, nil, volumes, container, fldPath)
-	}
-	return field.ErrorList{field.InternalError(fldPath, errors.New("core's validation of mounts has other arguments in this release"))}
 }

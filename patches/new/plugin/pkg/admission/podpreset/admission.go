@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,12 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	genericadmissioninitializer "k8s.io/apiserver/pkg/admission/initializer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-helpers/settings/inject"
 	"k8s.io/klog/v2"
+	podpresetutil "k8s.io/kubernetes/pkg/api/podpreset"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/features"
@@ -51,6 +54,11 @@ type Plugin struct {
 	presets *presetCache
 	events  *eventQueue
 	stopCh  <-chan struct{}
+
+	// found are the conflicts in requests that are under way, by their *RequestInfo: Validate
+	// has neither Admit's attributes nor its pod. Worked out again from the pod as it will be
+	// stored, a conflict may be gone, as a younger preset has brought the same.
+	found sync.Map
 }
 
 var (
@@ -104,6 +112,7 @@ func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformer
 		return
 	}
 	p.SetReadyFunc(p.presets.synced)
+	podpresetutil.Injecting.Store(true)
 }
 
 // ValidateInitialization checks that the plugin has all that it needs.
@@ -133,9 +142,13 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		options.Before, _ = reinvocation.Value(PluginName).(inject.Record)
 	}
 
-	result, injected, err := into(pod, presets, options)
-	if err != nil {
+	injected := &v1.Pod{} // shares what it holds with pod
+	if err := corev1.Convert_core_Pod_To_v1_Pod(pod, injected, nil); err != nil {
 		return admission.NewForbidden(a, err)
+	}
+	result, err := inject.Into(ctx, injected, presets, options)
+	if err != nil {
+		return err
 	}
 	internal := &api.Pod{}
 	if err := corev1.Convert_v1_Pod_To_core_Pod(injected, internal, nil); err != nil {
@@ -146,41 +159,48 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		reinvocation.SetValue(PluginName, result.Record)
 	}
 	for _, conflict := range result.Conflicts {
-		warning.AddWarning(ctx, "", fmt.Sprintf("PodPreset %s is not injected: %s", conflict.Preset.Name, conflict.Message()))
+		where := ""
+		if result.Record[conflict.Preset.UID] != nil {
+			where = " into all containers"
+		}
+		warning.AddWarning(ctx, "", fmt.Sprintf("PodPreset %s is not injected%s: %s", conflict.Preset.Name, where, conflict.Message()))
 		// Fails where an earlier pass has said it.
 		if err := a.AddAnnotation(inject.AnnotationPrefix+"conflict-"+conflict.Preset.Name, strings.Join(conflict.Reasons, ". ")); err != nil {
 			klog.V(4).InfoS("No audit annotation for a conflict of a PodPreset", "err", err)
 		}
 	}
+	p.note(ctx, result.Conflicts)
 	return nil
 }
 
-// Validate raises an event for each preset that the pod has not got. It sees the pod with
-// its name and UID, which it has not yet when presets are injected.
+// note keeps conflicts for Validate, until the request ends.
+func (p *Plugin) note(ctx context.Context, conflicts []inject.Conflict) {
+	request, ok := genericapirequest.RequestInfoFrom(ctx)
+	if !ok || len(conflicts) == 0 {
+		return
+	}
+	earlier, again := p.found.Load(request)
+	if again {
+		conflicts = append(earlier.([]inject.Conflict), conflicts...)
+	}
+	p.found.Store(request, conflicts)
+	if !again {
+		context.AfterFunc(ctx, func() { p.found.Delete(request) })
+	}
+}
+
+// Validate raises an event for each conflict. It sees the pod with its name and UID, which it
+// has not yet when presets are injected.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.IsDryRun() {
+	request, ok := genericapirequest.RequestInfoFrom(ctx)
+	if !ok || a.IsDryRun() {
 		return nil
 	}
-	pod, presets, err := p.matching(a)
-	if err != nil || len(presets) == 0 {
-		return err
+	conflicts, found := p.found.Load(request)
+	pod, ok := a.GetObject().(*api.Pod)
+	if found && ok {
+		p.events.add(a.GetNamespace(), pod.Name, pod.UID, conflicts.([]inject.Conflict))
 	}
-	var left []*inject.Preset
-	for _, preset := range presets {
-		// One that was applied is in no conflict, also if a webhook has changed it since.
-		if _, applied := pod.Annotations[inject.AppliedAnnotation(preset.Name)]; !applied {
-			left = append(left, preset)
-		}
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	// On a copy: the pod is as it will be stored.
-	result, _, err := into(pod.DeepCopy(), left, p.options(ctx, a.GetNamespace()))
-	if err != nil {
-		return nil
-	}
-	p.events.add(a.GetNamespace(), pod.Name, pod.UID, result.Conflicts)
 	return nil
 }
 
@@ -215,15 +235,6 @@ func (p *Plugin) matching(a admission.Attributes) (*api.Pod, []*inject.Preset, e
 		}
 	}
 	return pod, matching, nil
-}
-
-// into injects presets into the pod as v1, which shares what it holds with pod.
-func into(pod *api.Pod, presets []*inject.Preset, options inject.Options) (inject.Result, *v1.Pod, error) {
-	external := &v1.Pod{}
-	if err := corev1.Convert_core_Pod_To_v1_Pod(pod, external, nil); err != nil {
-		return inject.Result{}, nil, err
-	}
-	return inject.Into(external, presets, options), external, nil
 }
 
 // lookUpTimeout bounds how long one pass over a pod waits for all ConfigMaps and Secrets: a

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/informers"
@@ -22,11 +23,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-helpers/settings/inject"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podpresetutil "k8s.io/kubernetes/pkg/api/podpreset"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	"k8s.io/kubernetes/pkg/apis/settings"
 	_ "k8s.io/kubernetes/pkg/apis/settings/install"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
+	podpresetstrategy "k8s.io/kubernetes/pkg/registry/settings/podpreset"
 )
 
 const namespace = "myns"
@@ -100,11 +104,42 @@ func (a annotations) AddAnnotation(key, value string) error {
 // admit has the plugin inject, and returns what it warns of.
 func admit(t *testing.T, p *Plugin, a admission.Attributes) warnings {
 	t.Helper()
+	return admitIn(t, request(t), p, a)
+}
+
+func admitIn(t *testing.T, ctx context.Context, p *Plugin, a admission.Attributes) warnings {
+	t.Helper()
 	var said warnings
-	if err := p.Admit(warning.WithWarningRecorder(context.Background(), &said), a, nil); err != nil {
+	if err := p.Admit(warning.WithWarningRecorder(ctx, &said), a, nil); err != nil {
 		t.Fatal(err)
 	}
 	return said
+}
+
+// request is the context of a request that ends with the test.
+func request(t testing.TB) context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{})
+}
+
+// create has pod go through both phases as the API server has it, which makes new attributes
+// and another copy of the pod for the second.
+func create(t *testing.T, p *Plugin, pod *api.Pod, dryRun bool) {
+	t.Helper()
+	ctx := request(t)
+	admitIn(t, ctx, p, attributes(pod, dryRun))
+	validate(t, ctx, p, pod, dryRun)
+}
+
+// validate has the plugin see pod as it will be stored.
+func validate(t *testing.T, ctx context.Context, p *Plugin, pod *api.Pod, dryRun bool) {
+	t.Helper()
+	pod = pod.DeepCopy()
+	pod.UID = "u"
+	if err := p.Validate(ctx, attributes(pod, dryRun), nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // awaitEvents returns the events on pods once there are as many, or after limit.
@@ -301,11 +336,8 @@ func TestEventOnThePodThatWasCreated(t *testing.T) {
 			}
 			p, client := newPlugin(t, true, objects...)
 			pod := website()
-			pod.UID = types.UID("u")
 			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "hidden"}}
-			if err := p.Validate(context.Background(), attributes(pod, tt.dryRun), nil); err != nil {
-				t.Fatal(err)
-			}
+			create(t, p, pod, tt.dryRun)
 			limit := 10 * time.Second
 			if !tt.want {
 				limit = 2 * eventDelay
@@ -338,11 +370,8 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 			}
 			p, client := newPlugin(t, true, objects...)
 			pod := website()
-			pod.UID = "u"
 			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
-			if err := p.Validate(context.Background(), attributes(pod, false), nil); err != nil {
-				t.Fatal(err)
-			}
+			create(t, p, pod, false)
 			want := map[string]string{}
 			for i := 0; i < tt.named; i++ {
 				want[fmt.Sprintf("podpreset.admission.kubernetes.io/preset-%03d", i)] = "Conflict on pod preset. Duplicate env DB_PORT."
@@ -358,6 +387,65 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 				t.Errorf("events: %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestEventOfAPodThatIsStoredLate has a pod that a webhook takes its time to judge.
+func TestEventOfAPodThatIsStoredLate(t *testing.T) {
+	p, client := newPlugin(t, true, database())
+	pod := website()
+	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
+	create(t, p, pod, false)
+	time.Sleep(eventDelay + eventDelay/2)
+	stored := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}}
+	if _, err := client.CoreV1().Pods(namespace).Create(context.Background(), stored, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if events := awaitEvents(client, 1, 10*time.Second); len(events) != 1 {
+		t.Errorf("%d events on a pod that was stored after the first look for it, want 1", len(events))
+	}
+	if n := p.events.pending.Load(); n != 0 {
+		t.Errorf("%d pods are still waited for", n)
+	}
+}
+
+// TestRefusedPodsTakeNoRoom has as many pods that are never stored as events can wait for.
+func TestRefusedPodsTakeNoRoom(t *testing.T) {
+	p, client := newPlugin(t, true, database())
+	conflicts := []inject.Conflict{{Preset: &inject.Preset{Name: "p"}, Reasons: []string{"R"}}}
+	for i := 0; i < maxPending; i++ {
+		p.events.add(namespace, fmt.Sprint("refused-", i), "x", conflicts)
+	}
+	time.Sleep(eventDelay + eventDelay/2)
+	stored := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}}
+	if _, err := client.CoreV1().Pods(namespace).Create(context.Background(), stored, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.events.add(namespace, "website", "u", conflicts)
+	if events := awaitEvents(client, 1, 10*time.Second); len(events) != 1 {
+		t.Errorf("%d events, want that of the pod which was stored", len(events))
+	}
+}
+
+// TestConflictsAreForgottenWithTheRequest has a pod that is refused after it was injected into.
+func TestConflictsAreForgottenWithTheRequest(t *testing.T) {
+	p, _ := newPlugin(t, true, database())
+	pod := website()
+	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
+	ctx, cancel := context.WithCancel(request(t))
+	admitIn(t, ctx, p, attributes(pod, false))
+	known := func() (n int) {
+		p.found.Range(func(_, _ any) bool { n++; return true })
+		return n
+	}
+	if known() != 1 {
+		t.Fatalf("conflicts of %d requests are kept, want 1", known())
+	}
+	cancel()
+	if err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		return known() == 0, nil
+	}); err != nil {
+		t.Error("conflicts of a request that has ended are kept")
 	}
 }
 
@@ -397,6 +485,29 @@ func TestReinvocationIsNotInConflictWithItself(t *testing.T) {
 	}
 }
 
+// TestSidecarInConflict has a webhook that adds a container which the preset is in conflict with:
+// the pod has the preset, and is told that the container has not.
+func TestSidecarInConflict(t *testing.T) {
+	p, client := newPlugin(t, true, database(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}})
+	pod, ctx := website(), request(t)
+	a := &reinvocation{Attributes: attributes(pod, false), values: map[string]interface{}{}}
+	if said := admitIn(t, ctx, p, a); len(said) > 0 {
+		t.Fatalf("warnings: %q", said)
+	}
+	pod.Spec.Containers = append(pod.Spec.Containers, api.Container{Name: "proxy", Env: []api.EnvVar{{Name: "DB_PORT", Value: "1"}}})
+	a.SetIsReinvoke()
+	if said := admitIn(t, ctx, p, a); len(said) != 1 || !strings.Contains(said[0], "allow-database is not injected into all containers: Conflict on pod preset. Duplicate env DB_PORT.") {
+		t.Errorf("warnings: %q", said)
+	}
+	if len(pod.Spec.Containers[0].VolumeMounts) != 1 || len(pod.Spec.Containers[1].VolumeMounts) != 0 {
+		t.Errorf("containers %v: want the preset in the first alone", pod.Spec.Containers)
+	}
+	validate(t, ctx, p, pod, false)
+	if events := awaitEvents(client, 1, 10*time.Second); len(events) != 1 || events[0].Message != "Conflict on pod preset. Duplicate env DB_PORT." {
+		t.Errorf("events: %v, want one of the conflict", events)
+	}
+}
+
 func TestPresetThatGatesMadeInvalidIsInConflict(t *testing.T) {
 	featurestest.SetGate(t, features.EnvFiles, false)
 	preset := database()
@@ -406,6 +517,34 @@ func TestPresetThatGatesMadeInvalidIsInConflict(t *testing.T) {
 	said := admit(t, p, attributes(pod, false))
 	if len(said) != 1 || !strings.Contains(said[0], "spec.env[0].valueFrom") || len(pod.Spec.Volumes) > 0 {
 		t.Errorf("warnings %q, volumes %v: want the field that the gate takes away, and nothing injected", said, pod.Spec.Volumes)
+	}
+}
+
+// TestWarningsOfAPresetThatNoPodGets is here, as the plugin says that it injects.
+func TestWarningsOfAPresetThatNoPodGets(t *testing.T) {
+	featurestest.SetGate(t, features.EnvFiles, true)
+	podpresetutil.Injecting.Store(false)
+	preset := &settings.PodPreset{Spec: settings.PodPresetSpec{
+		Env: []api.EnvVar{
+			{Name: "A", ValueFrom: &api.EnvVarSource{FileKeyRef: &api.FileKeySelector{VolumeName: "of-the-pod", Path: "f", Key: "A"}}},
+			{Name: "B", ValueFrom: &api.EnvVarSource{FileKeyRef: &api.FileKeySelector{VolumeName: "own", Path: "f", Key: "B"}}},
+		},
+		VolumeMounts: []api.VolumeMount{{Name: "own", MountPath: "/own"}},
+	}}
+	warn := func() string {
+		return strings.Join(podpresetstrategy.Strategy.WarningsOnCreate(context.Background(), preset), "\n")
+	}
+	const off = "no pod gets this preset: the admission plugin PodPreset is off"
+	if got := warn(); !strings.Contains(got, off) || !strings.Contains(got, "spec.env[1].valueFrom.fileKeyRef.volumeName: ") || strings.Contains(got, "env[0]") {
+		t.Errorf("without the plugin: %q", got)
+	}
+	newPlugin(t, true, database())
+	if got := warn(); strings.Contains(got, off) {
+		t.Errorf("with the plugin: %q", got)
+	}
+	preset.Spec.Env = preset.Spec.Env[:1]
+	if got := warn(); got != "" {
+		t.Errorf("a preset that pods get: %q", got)
 	}
 }
 
@@ -501,7 +640,7 @@ func (firstPass) GetReinvocationContext() admission.ReinvocationContext { return
 // benchmarkAdmission creates pods that get a volume of each of so many presets.
 func benchmarkAdmission(b *testing.B, matching int, presets ...runtime.Object) {
 	p, _ := newPlugin(b, true, presets...)
-	ctx := context.Background()
+	ctx := request(b)
 	original, pod := website(), website()
 	container := original.Spec.Containers[0]
 	a := &firstPass{attributes(pod, false)}

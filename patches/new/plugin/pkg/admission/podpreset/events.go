@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,11 +22,15 @@ import (
 )
 
 const (
-	// eventDelay is how long after its admission a pod is looked for: it is stored by
-	// then, or it was refused.
+	// eventDelay is how long after its admission a pod is looked for. If it is not stored
+	// by then, it is looked for again after twice as long, and so on: webhooks that judge
+	// it may take 30 seconds, and it may have been refused.
 	eventDelay = time.Second
+	// eventTries is how often a pod is looked for, the last time after a minute.
+	eventTries = 6
 	// maxPending is for how many pods events can wait. More are dropped: their clients
-	// have been warned.
+	// have been warned. Half of them may wait for a second try, so that pods that are
+	// refused by the thousand take no events from others.
 	maxPending = 1000
 	// maxEvents is how many events a pod gets. If more presets are in conflict, the last
 	// event counts those without an event of their own.
@@ -38,8 +43,11 @@ const (
 type eventQueue struct {
 	client  kubernetes.Interface
 	stopCh  <-chan struct{}
-	pending chan podConflicts
-	start   sync.Once
+	pending atomic.Int32
+
+	start       sync.Once
+	broadcaster record.EventBroadcaster
+	raising     sync.Mutex // one pod at a time
 }
 
 // podConflicts are the presets that one pod has not got.
@@ -48,11 +56,10 @@ type podConflicts struct {
 	uid             types.UID
 	conflicts       []inject.Conflict
 	more            int // conflicts that are not in conflicts
-	found           time.Time
 }
 
 func newEventQueue(client kubernetes.Interface, stopCh <-chan struct{}) *eventQueue {
-	return &eventQueue{client: client, stopCh: stopCh, pending: make(chan podConflicts, maxPending)}
+	return &eventQueue{client: client, stopCh: stopCh}
 }
 
 // add has events raised once the pod is there. It does not wait.
@@ -65,45 +72,57 @@ func (q *eventQueue) add(namespace, name string, uid types.UID, conflicts []inje
 		more = len(conflicts) - (maxEvents - 1)
 		conflicts = slices.Clone(conflicts[:maxEvents-1]) // the others need no memory while it waits
 	}
-	q.start.Do(func() { go q.run() })
-	select {
-	case q.pending <- podConflicts{namespace, name, uid, conflicts, more, time.Now()}:
-	default:
+	if q.pending.Add(1) > maxPending {
+		q.pending.Add(-1)
 		klog.V(2).InfoS("No event for the conflicts of PodPresets: too many are pending", "pod", klog.KRef(namespace, name))
+		return
 	}
+	q.start.Do(q.run)
+	q.await(podConflicts{namespace, name, uid, conflicts, more}, 0)
 }
 
-// run raises events until the API server ends.
+// run sends the events that are raised, until the API server ends.
 func (q *eventQueue) run() {
-	defer utilruntime.HandleCrash()
-	broadcaster := record.NewBroadcaster()
-	defer broadcaster.Shutdown()
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: q.client.CoreV1().Events("")})
-	for {
-		select {
-		case <-q.stopCh:
-			return
-		case pod := <-q.pending:
-			select {
-			case <-q.stopCh:
-				return
-			case <-time.After(time.Until(pod.found.Add(eventDelay))):
-			}
-			q.raise(broadcaster, pod)
-		}
-	}
+	q.broadcaster = record.NewBroadcaster()
+	q.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: q.client.CoreV1().Events("")})
+	go func() {
+		<-q.stopCh
+		q.broadcaster.Shutdown()
+	}()
 }
 
-// raise raises the events of one pod, if it was created.
-func (q *eventQueue) raise(broadcaster record.EventBroadcaster, p podConflicts) {
+// await raises the events of p once its pod is there, after so many tries.
+func (q *eventQueue) await(p podConflicts, tries int) {
+	time.AfterFunc(eventDelay<<tries, func() {
+		defer utilruntime.HandleCrash()
+		if !q.raise(p) && tries+1 < eventTries && q.pending.Load() <= maxPending/2 {
+			q.await(p, tries+1)
+			return
+		}
+		q.pending.Add(-1)
+	})
+}
+
+// raise raises the events of one pod, and returns false if there is no such pod.
+func (q *eventQueue) raise(p podConflicts) (done bool) {
+	q.raising.Lock()
+	defer q.raising.Unlock()
+	select {
+	case <-q.stopCh:
+		return true
+	default:
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	pod, err := q.client.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
-	if err != nil || pod.UID != p.uid {
-		return
+	if err != nil {
+		return false
+	}
+	if pod.UID != p.uid {
+		return true
 	}
 	event := func(source, message string) {
-		broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: source}).Event(pod, v1.EventTypeWarning, eventReason, message)
+		q.broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: source}).Event(pod, v1.EventTypeWarning, eventReason, message)
 	}
 	for _, conflict := range p.conflicts {
 		event(inject.AnnotationPrefix+conflict.Preset.Name, conflict.Message())
@@ -111,4 +130,5 @@ func (q *eventQueue) raise(broadcaster record.EventBroadcaster, p podConflicts) 
 	if p.more > 0 {
 		event(strings.TrimSuffix(inject.AnnotationPrefix, "/"), fmt.Sprintf("Conflict on pod preset. %d more PodPresets are in conflict.", p.more))
 	}
+	return true
 }

@@ -70,13 +70,18 @@ func show(name string) string {
 
 // checkDevices finds mounts that the raw block devices of c leave no room for.
 func (a *attempt) checkDevices(c *v1.Container, mounts []v1.VolumeMount, r *reasonList) {
+	if len(c.VolumeDevices) == 0 {
+		return
+	}
+	paths, volumes := map[string]bool{}, map[string]bool{}
 	for _, device := range c.VolumeDevices {
-		for _, mount := range mounts {
-			if mount.MountPath == device.DevicePath {
-				r.add("Duplicate mountPath " + show(mount.MountPath))
-			} else if mount.Name == device.Name {
-				r.add(fmt.Sprintf("Volume %s is a device of container %s", show(mount.Name), show(c.Name)))
-			}
+		paths[cleanPath(device.DevicePath)], volumes[device.Name] = true, true
+	}
+	for _, mount := range mounts {
+		if paths[mountPath(&mount)] {
+			r.add("Duplicate mountPath " + show(mount.MountPath))
+		} else if volumes[mount.Name] {
+			r.add(fmt.Sprintf("Volume %s is a device of container %s", show(mount.Name), show(c.Name)))
 		}
 	}
 }
@@ -91,83 +96,6 @@ func (a *attempt) checkPrivileges(c *v1.Container, mounts []v1.VolumeMount, r *r
 			r.add(fmt.Sprintf("mountPath %s is Bidirectional, and container %s is not privileged", show(mount.MountPath), show(c.Name)))
 		}
 	}
-}
-
-// checkSources finds variables that both an env and an envFrom would set, of which the
-// container has one and the preset adds the other. What the preset adds of both is not in
-// conflict with itself: env wins.
-func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
-	if a.options.Keys == nil {
-		return
-	}
-	check := func(sources []v1.EnvFromSource, env []v1.EnvVar) {
-		if len(sources) == 0 || len(env) == 0 {
-			return
-		}
-		index := indexSources(sources)
-		for i := range env {
-			name := env[i].Name
-			index.each(name, func(source *v1.EnvFromSource, key string) {
-				if a.options.has(source, key) {
-					r.add(fmt.Sprintf("Duplicate env %s, which envFrom %s sets too", show(name), sourceOf(source)))
-				}
-			})
-		}
-	}
-	check(c.EnvFrom, add.env)
-	check(add.envFrom, c.Env)
-}
-
-// sourceIndex finds the sources that can set a variable, by their prefixes. Presets and
-// ConfigMaps may be large: a look at each key of each source would take minutes.
-type sourceIndex struct {
-	byPrefix map[string][]*v1.EnvFromSource
-	lengths  []int // of the prefixes
-}
-
-func indexSources(sources []v1.EnvFromSource) sourceIndex {
-	index := sourceIndex{byPrefix: map[string][]*v1.EnvFromSource{}}
-	for i := range sources {
-		prefix := sources[i].Prefix
-		index.byPrefix[prefix] = append(index.byPrefix[prefix], &sources[i])
-	}
-	for prefix := range index.byPrefix {
-		if !slices.Contains(index.lengths, len(prefix)) {
-			index.lengths = append(index.lengths, len(prefix))
-		}
-	}
-	slices.Sort(index.lengths)
-	return index
-}
-
-// each calls f for each source that sets name if it has key.
-func (x sourceIndex) each(name string, f func(source *v1.EnvFromSource, key string)) {
-	for _, length := range x.lengths {
-		if length > len(name) {
-			return
-		}
-		for _, source := range x.byPrefix[name[:length]] {
-			f(source, name[length:])
-		}
-	}
-}
-
-// has tells whether the ConfigMap or Secret of a source is known to have key.
-func (o *Options) has(s *v1.EnvFromSource, key string) bool {
-	of := sourceOf(s)
-	of.prefix = ""
-	keys, ok := o.known[of]
-	if !ok {
-		keys = map[string]bool{}
-		for _, key := range o.Keys(s) {
-			keys[key] = true
-		}
-		if o.known == nil {
-			o.known = map[source]map[string]bool{}
-		}
-		o.known[of] = keys
-	}
-	return keys[key]
 }
 
 // checkClaims finds ephemeral volumes whose claim could not be made, or would be the claim
@@ -247,8 +175,10 @@ const (
 	smallPod = 64 * 1024
 )
 
-// checkSizes finds presets that would make the pod too large to be stored.
-func (a *attempt) checkSizes(r *reasonList) {
+// checkSizes finds presets that would make the pod too large to be stored, with all that they
+// bring in each of that many containers.
+func (a *attempt) checkSizes(containers int, r *reasonList) (fits bool) {
+	fits = true
 	key := AppliedAnnotation(a.preset.Name)
 	if _, ok := a.pod.Annotations[key]; !ok {
 		size := len(key) + len(a.preset.ResourceVersion)
@@ -257,13 +187,16 @@ func (a *attempt) checkSizes(r *reasonList) {
 		}
 		if size > maxAnnotations {
 			r.add("The pod has no room for another annotation")
+			fits = false
 		}
 	}
-	added := len(a.added) * a.preset.size()
+	added := containers * a.preset.size()
 	for i := range a.volumes {
 		added += a.volumes[i].Size()
 	}
 	if added > smallPod && a.pod.Size()+added > maxPod {
 		r.add("The pod would be too large")
+		fits = false
 	}
+	return fits
 }

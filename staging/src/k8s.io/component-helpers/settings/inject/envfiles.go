@@ -2,6 +2,7 @@ package inject
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,89 +16,83 @@ func fileVolume(e *v1.EnvVar) string {
 	return e.ValueFrom.FileKeyRef.VolumeName
 }
 
+// filesOf are the volumes of the env files that env reads.
+func filesOf(env []v1.EnvVar) map[string]bool {
+	var volumes map[string]bool
+	for i := range env {
+		if volume := fileVolume(&env[i]); volume != "" {
+			if volumes == nil {
+				volumes = map[string]bool{}
+			}
+			volumes[volume] = true
+		}
+	}
+	return volumes
+}
+
 // withoutFilesOf leaves out the variables that come from a file in a volume that the init
 // container c mounts: c writes that file, and would wait for it before it starts.
 func withoutFilesOf(c *v1.Container, env []v1.EnvVar) []v1.EnvVar {
-	written := func(e v1.EnvVar) bool {
-		volume := fileVolume(&e)
-		return volume != "" && mounts(c, volume)
-	}
-	if !slices.ContainsFunc(env, written) {
+	if len(filesOf(env)) == 0 {
 		return env
 	}
-	return slices.DeleteFunc(slices.Clone(env), written)
-}
-
-func mounts(c *v1.Container, volume string) bool {
-	return slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == volume })
-}
-
-// reads tells whether one of env comes from a file in volume.
-func reads(env []v1.EnvVar, volume string) bool {
-	return slices.ContainsFunc(env, func(e v1.EnvVar) bool { return fileVolume(&e) == volume })
+	mounted := map[string]bool{}
+	for _, mount := range c.VolumeMounts {
+		mounted[mount.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(env), func(e v1.EnvVar) bool {
+		volume := fileVolume(&e)
+		return volume != "" && mounted[volume]
+	})
 }
 
 // checkEnvFileMounts finds breaches of KEP-3721's rule, that only init containers may mount
 // a volume of env files and none of them that reads one of them, of which the preset has a
 // part.
 func (a *attempt) checkEnvFileMounts(r *reasonList) {
-	readByPod := func(volume string) bool {
-		for i := range a.pod.Spec.InitContainers {
-			if reads(a.pod.Spec.InitContainers[i].Env, volume) {
-				return true
-			}
+	readByPod, readByAdded := map[string]bool{}, map[string]bool{}
+	for _, containers := range [][]v1.Container{a.pod.Spec.InitContainers, a.pod.Spec.Containers} {
+		for i := range containers {
+			maps.Copy(readByPod, filesOf(containers[i].Env))
 		}
-		for i := range a.pod.Spec.Containers {
-			if reads(a.pod.Spec.Containers[i].Env, volume) {
-				return true
-			}
-		}
-		return false
 	}
+	for _, add := range a.added {
+		maps.Copy(readByAdded, filesOf(add.env))
+	}
+	readByPreset := filesOf(a.preset.Env)
 	breach := func(c *v1.Container, volume string) {
 		r.add(fmt.Sprintf("Volume %s holds env files, so that container %s may not mount it", show(volume), show(c.Name)))
 	}
 	for _, add := range a.added {
 		c := add.container
-		init := a.isInit(c)
+		had, added := filesOf(c.Env), filesOf(add.env)
 		for _, mount := range add.mounts {
-			if reads(c.Env, mount.Name) || reads(add.env, mount.Name) || !init && (reads(a.preset.Env, mount.Name) || readByPod(mount.Name)) {
+			if had[mount.Name] || added[mount.Name] || !add.init && (readByPreset[mount.Name] || readByPod[mount.Name]) {
 				breach(c, mount.Name)
 			}
 		}
 		for _, mount := range c.VolumeMounts {
-			if reads(add.env, mount.Name) || !init && a.addsReaderOf(mount.Name) {
+			if added[mount.Name] || !add.init && readByAdded[mount.Name] {
 				breach(c, mount.Name)
 			}
 		}
 	}
-}
-
-// addsReaderOf tells whether the preset makes a container read env files of volume.
-func (a *attempt) addsReaderOf(volume string) bool {
-	return slices.ContainsFunc(a.added, func(add addition) bool { return reads(add.env, volume) })
-}
-
-func (a *attempt) isInit(c *v1.Container) bool {
-	for i := range a.pod.Spec.InitContainers {
-		if c == &a.pod.Spec.InitContainers[i] {
-			return true
-		}
-	}
-	return false
 }
 
 // checkEnvFileVolumes finds variables that come from a file in a volume that is not there,
 // or is no emptyDir.
 func (a *attempt) checkEnvFileVolumes(r *reasonList) {
+	emptyDirs := map[string]bool{}
+	for _, volumes := range [][]v1.Volume{a.pod.Spec.Volumes, a.volumes} {
+		for i := range volumes {
+			if volumes[i].EmptyDir != nil {
+				emptyDirs[volumes[i].Name] = true
+			}
+		}
+	}
 	for _, add := range a.added {
 		for i := range add.env {
-			volume := fileVolume(&add.env[i])
-			if volume == "" {
-				continue
-			}
-			is := func(v v1.Volume) bool { return v.Name == volume && v.EmptyDir != nil }
-			if !slices.ContainsFunc(a.pod.Spec.Volumes, is) && !slices.ContainsFunc(a.volumes, is) {
+			if volume := fileVolume(&add.env[i]); volume != "" && !emptyDirs[volume] {
 				r.add(fmt.Sprintf("Volume %s, which env %s reads a file of, is not an emptyDir of the pod", show(volume), show(add.env[i].Name)))
 			}
 		}

@@ -33,7 +33,7 @@ func FuzzInto(f *testing.F) {
 		applied := model(want, presets)
 
 		options := Options{Keys: keysOf}
-		result := Into(pod, presets, options)
+		result := into(pod, presets, options)
 		var got []string
 		for _, p := range result.Applied {
 			got = append(got, p.Name)
@@ -44,7 +44,10 @@ func FuzzInto(f *testing.F) {
 		if !reflect.DeepEqual(pod, want) {
 			t.Fatalf("the pod is\n%v\nwant\n%v", pod, want)
 		}
-		Into(pod, presets, options)
+		options.Before = result.Record
+		if again := into(pod, presets, options); len(again.Conflicts) > 0 || !reflect.DeepEqual(again.Record, result.Record) {
+			t.Fatalf("a second injection decides otherwise: %v, %v after %v", again.Conflicts, again.Record, result.Record)
+		}
 		if !reflect.DeepEqual(pod, want) {
 			t.Fatalf("after a second injection the pod is\n%v\nwant\n%v", pod, want)
 		}
@@ -52,7 +55,7 @@ func FuzzInto(f *testing.F) {
 			return
 		}
 		slices.Reverse(presets)
-		Into(reversed, presets, options)
+		into(reversed, presets, Options{Keys: keysOf})
 		sortLists(reversed)
 		sortLists(want)
 		if !reflect.DeepEqual(reversed, want) {
@@ -172,8 +175,9 @@ func modelOf(pod *v1.Pod, p *Preset) bool {
 	return true
 }
 
-// envMeetsEnvFrom tells whether p brings by env what an envFrom of c sets, or by
-// envFrom what an env of c sets. What c has already p does not bring.
+// envMeetsEnvFrom tells whether p brings by env what an envFrom of c sets, or by envFrom what an
+// env or an envFrom of c sets. What c has already p does not bring, and an env that p has too is
+// p's own; an env decides over each envFrom.
 func envMeetsEnvFrom(c *v1.Container, p *Preset) bool {
 	sets := func(env []v1.EnvVar, name string) bool {
 		return slices.ContainsFunc(env, func(e v1.EnvVar) bool { return e.Name == name })
@@ -192,8 +196,19 @@ func envMeetsEnvFrom(c *v1.Container, p *Preset) bool {
 	}
 	for _, s := range p.EnvFrom {
 		for _, key := range keysOf(&s) {
-			if name := s.Prefix + key; !has(c.EnvFrom, s) && sets(c.Env, name) {
+			name := s.Prefix + key
+			switch {
+			case has(c.EnvFrom, s) || sets(p.Env, name):
+			case sets(c.Env, name):
 				return true
+			default:
+				for _, other := range c.EnvFrom {
+					for _, otherKey := range keysOf(&other) {
+						if other.Prefix+otherKey == name {
+							return true
+						}
+					}
+				}
 			}
 		}
 	}

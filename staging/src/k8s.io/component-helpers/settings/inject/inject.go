@@ -1,6 +1,8 @@
 package inject
 
 import (
+	"context"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,21 +23,23 @@ type Options struct {
 	NoServiceAccount bool
 
 	// Before is what an earlier injection into the same pod, in the same request, has
-	// done. It is not done again, and it is in conflict with nothing: containers that
-	// have come since are all that the presets in it are looked at for.
+	// decided. That stands: containers that have come since are all that the presets
+	// which were applied are looked at for, and one that is in conflict with its preset
+	// gets nothing of it.
 	Before Record
 
-	known map[source]map[string]bool // what Keys has returned
+	known map[source]*keySet // what Keys has returned
 }
 
-// Record says, by the UID of a preset, which containers the preset was applied to.
+// Record says, by the UID of a preset that was applied, which containers it was decided
+// for. It has nil for a preset that was left out.
 type Record map[types.UID]map[string]bool
 
 // Result says what became of the presets.
 type Result struct {
 	// Applied are the presets that the pod has now, in the order of injection.
 	Applied []*Preset
-	// Conflicts are those that were left out, in the same order.
+	// Conflicts are those that were left out this time, in the same order.
 	Conflicts []Conflict
 	// Record is for the Options of a later injection into the same pod.
 	Record Record
@@ -43,48 +47,80 @@ type Result struct {
 
 // Into injects the presets that match the labels of pod and are in no conflict, in the
 // order in which they come. It changes pod and copies what it adds to it. The caller has
-// looked at Exempt, and has sorted presets with Compare.
-func Into(pod *v1.Pod, presets []*Preset, o Options) Result {
+// looked at Exempt, and has sorted presets with Compare. Its work for each preset is
+// linear in the sizes of the two. It returns an error if ctx ends, and then the pod is
+// not whole.
+func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Result, error) {
 	result := Result{Record: Record{}}
-	for uid, containers := range o.Before {
-		result.Record[uid] = containers
-	}
+	maps.Copy(result.Record, o.Before)
 	for _, p := range presets {
-		before := o.Before[p.UID]
-		if before == nil && !p.Selector.Matches(labels.Set(pod.Labels)) {
+		before, again := o.Before[p.UID]
+		if again && before == nil || !again && !p.Selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		a := attempt{pod: pod, preset: p, options: &o, done: before}
-		if reasons := a.reasons(); len(reasons) > 0 {
-			result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: reasons})
-			if before == nil {
-				// The annotation may have come with a copy of another pod.
-				delete(pod.Annotations, AppliedAnnotation(p.Name))
+		attempts := []*attempt{{pod: pod, preset: p, options: &o}}
+		if again {
+			attempts = nil
+			for _, name := range newContainers(pod, before) {
+				attempts = append(attempts, &attempt{pod: pod, preset: p, options: &o, only: name})
 			}
+		}
+		applied := again
+		for _, a := range attempts {
+			if ctx.Err() != nil {
+				return result, context.Cause(ctx)
+			}
+			if reasons := a.reasons(); len(reasons) > 0 {
+				result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: reasons})
+				continue
+			}
+			a.apply()
+			applied = true
+		}
+		if !applied {
+			result.Record[p.UID] = nil
+			// The annotation may have come with a copy of another pod.
+			delete(pod.Annotations, AppliedAnnotation(p.Name))
 			continue
 		}
-		a.apply()
-		result.Record[p.UID] = a.containers()
+		result.Record[p.UID] = map[string]bool{}
+		for _, name := range newContainers(pod, nil) {
+			result.Record[p.UID][name] = true
+		}
 		result.Applied = append(result.Applied, p)
 	}
-	return result
+	return result, nil
 }
 
-// attempt is the injection of one preset into a pod.
+// newContainers are the names of the containers of pod that are not known.
+func newContainers(pod *v1.Pod, known map[string]bool) (names []string) {
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if name := containers[i].Name; !known[name] {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// attempt is the injection of one preset into a pod, or into one container that came
+// after the others had it.
 type attempt struct {
 	pod     *v1.Pod
 	preset  *Preset
 	options *Options
-	// done are the containers that have the preset already; nil if none has.
-	done map[string]bool
+	only    string // the name of the one container; "" for all
 
 	volumes []v1.Volume
+	lookUps int // of checkSources
 	added   []addition
 }
 
 // addition is what a container lacks of the preset.
 type addition struct {
 	container *v1.Container
+	init      bool
 	env       []v1.EnvVar
 	envFrom   []v1.EnvFromSource
 	mounts    []v1.VolumeMount
@@ -93,25 +129,15 @@ type addition struct {
 // eachContainer calls f for each container that is injected into.
 func (a *attempt) eachContainer(f func(c *v1.Container, init bool)) {
 	for i := range a.pod.Spec.InitContainers {
-		if c := &a.pod.Spec.InitContainers[i]; !a.done[c.Name] {
+		if c := &a.pod.Spec.InitContainers[i]; a.only == "" || a.only == c.Name {
 			f(c, true)
 		}
 	}
 	for i := range a.pod.Spec.Containers {
-		if c := &a.pod.Spec.Containers[i]; !a.done[c.Name] {
+		if c := &a.pod.Spec.Containers[i]; a.only == "" || a.only == c.Name {
 			f(c, false)
 		}
 	}
-}
-
-// containers are the names of all containers that have the preset after apply.
-func (a *attempt) containers() map[string]bool {
-	names := map[string]bool{}
-	for name := range a.done {
-		names[name] = true
-	}
-	a.eachContainer(func(c *v1.Container, _ bool) { names[c.Name] = true })
-	return names
 }
 
 // reasons works out what the pod lacks of the preset, and what keeps the preset from
@@ -122,35 +148,37 @@ func (a *attempt) reasons() []string {
 		r.add(a.preset.Broken)
 		return r.sentences()
 	}
-	a.eachContainer(func(c *v1.Container, init bool) { a.compareContainer(c, init, &r) })
-	if a.done != nil && len(a.added) == 0 {
+	count := 0
+	a.eachContainer(func(*v1.Container, bool) { count++ })
+	a.compareVolumes(&r)
+	// First: what is too large is not to be gone through for each container.
+	if !a.checkSizes(count, &r) {
 		return r.sentences()
 	}
-	a.compareVolumes(&r)
+	a.eachContainer(func(c *v1.Container, init bool) { a.compareContainer(c, init, &r) })
 	a.checkEnvFileMounts(&r)
 	a.checkEnvFileVolumes(&r)
-	a.checkSizes(&r)
 	return r.sentences()
 }
 
 // compareContainer finds what c lacks of the preset, and what it has otherwise.
 func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
-	add := addition{container: c}
+	add := addition{container: c, init: init}
 	var clashes []string
 	env := a.preset.Env
 	if init {
 		env = withoutFilesOf(c, env)
 	}
-	add.env, clashes = merge(c.Env, env, envName)
+	add.env, clashes = merge(c.Env, env, envName, sameEnv)
 	r.addEach("Duplicate env ", clashes)
 
 	var sources []source
-	add.envFrom, sources = merge(c.EnvFrom, a.preset.EnvFrom, sourceOf)
+	add.envFrom, sources = merge(c.EnvFrom, a.preset.EnvFrom, sourceOf, sameEnvFrom)
 	for _, s := range sources {
 		r.add("Duplicate envFrom " + s.String())
 	}
 
-	add.mounts, clashes = merge(c.VolumeMounts, a.preset.VolumeMounts, mountPath)
+	add.mounts, clashes = merge(c.VolumeMounts, a.preset.VolumeMounts, mountPath, sameMount)
 	r.addEach("Duplicate mountPath ", clashes)
 
 	a.checkDevices(c, add.mounts, r)
@@ -162,7 +190,7 @@ func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
 // compareVolumes finds the volumes that the pod lacks, and those it has otherwise.
 func (a *attempt) compareVolumes(r *reasonList) {
 	var clashes []string
-	a.volumes, clashes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName)
+	a.volumes, clashes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName, sameVolume)
 	r.addEach("Duplicate volume ", clashes)
 	a.checkClaims(r)
 	a.checkTokens(r)
@@ -180,7 +208,7 @@ func (a *attempt) apply() {
 	if a.pod.Annotations == nil {
 		a.pod.Annotations = map[string]string{}
 	}
-	if a.done == nil {
+	if a.only == "" {
 		a.pod.Annotations[AppliedAnnotation(a.preset.Name)] = a.preset.ResourceVersion
 	}
 }

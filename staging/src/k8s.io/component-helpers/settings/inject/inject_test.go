@@ -1,6 +1,8 @@
 package inject
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -69,7 +71,7 @@ func TestIntoInjectsIntoEachContainer(t *testing.T) {
 		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "second", Env: []v1.EnvVar{{Name: "FIRST", Value: "1"}}})
 	})
 	p := database()
-	result := Into(pod, []*Preset{p}, Options{})
+	result := into(pod, []*Preset{p}, Options{})
 	if len(result.Conflicts) > 0 || len(result.Applied) != 1 {
 		t.Fatalf("%d applied, conflicts %v", len(result.Applied), result.Conflicts)
 	}
@@ -93,7 +95,7 @@ func TestIntoInjectsIntoEachContainer(t *testing.T) {
 func TestIntoLeavesOtherPodsAlone(t *testing.T) {
 	pod := website(func(pod *v1.Pod) { pod.Labels["role"] = "backend" })
 	before := pod.DeepCopy()
-	if result := Into(pod, []*Preset{database()}, Options{}); len(result.Applied)+len(result.Conflicts) > 0 {
+	if result := into(pod, []*Preset{database()}, Options{}); len(result.Applied)+len(result.Conflicts) > 0 {
 		t.Errorf("got %+v for a pod that does not match", result)
 	}
 	if !reflect.DeepEqual(pod, before) {
@@ -132,7 +134,7 @@ func TestConflicts(t *testing.T) {
 	}
 	ephemeral := v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}
 	keys := func(s *v1.EnvFromSource) []string {
-		if s.ConfigMapRef != nil && s.ConfigMapRef.Name == "settings" {
+		if s.ConfigMapRef != nil && (s.ConfigMapRef.Name == "settings" || s.ConfigMapRef.Name == "theme") {
 			return []string{"COLOR"}
 		}
 		return nil
@@ -184,6 +186,65 @@ func TestConflicts(t *testing.T) {
 				pod.Spec.Volumes = []v1.Volume{emptyDir("cache-volume")}
 			},
 			message: "Conflict on pod preset. Duplicate mountPath /cache.",
+		},
+		{
+			name: "a path that is written otherwise",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("other")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "other", MountPath: "/cache/"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "cache-volume", MountPath: "//cache/."}}
+				pod.Spec.Volumes = []v1.Volume{emptyDir("cache-volume")}
+			},
+			message: "Conflict on pod preset. Duplicate mountPath /cache.",
+		},
+		{
+			name:   "the same mount, its path written otherwise",
+			preset: func(p *Preset) { *p = *database() },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "cache-volume", MountPath: "cache/"}}
+				pod.Spec.Volumes = []v1.Volume{emptyDir("cache-volume")}
+			},
+		},
+		{
+			name: "a device's path that is written otherwise",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("data")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/dev/disk"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{block}
+				pod.Spec.Containers[0].VolumeDevices = []v1.VolumeDevice{{Name: "disk", DevicePath: "/dev/disk/"}}
+			},
+			message: "Conflict on pod preset. Duplicate mountPath /dev/disk.",
+		},
+		{
+			name: "the pod's env is the preset's own, and the preset's envFrom brings it too",
+			preset: func(p *Preset) {
+				p.Env, p.EnvFrom = []v1.EnvVar{{Name: "COLOR", Value: "red"}}, []v1.EnvFromSource{configMap("settings")}
+			},
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "COLOR", Value: "red"}} },
+			options: Options{Keys: keys},
+		},
+		{
+			name:    "envFrom over envFrom",
+			preset:  func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{configMap("settings")} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{configMap("theme")} },
+			options: Options{Keys: keys},
+			message: "Conflict on pod preset. Duplicate env COLOR, which envFrom ConfigMap theme sets too.",
+		},
+		{
+			name: "envFrom over envFrom, where an env decides over both",
+			preset: func(p *Preset) {
+				p.EnvFrom = []v1.EnvFromSource{configMap("settings")}
+				p.Env = []v1.EnvVar{{Name: "COLOR", Value: "red"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{configMap("theme")}
+				pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "COLOR", Value: "red"}}
+			},
+			options: Options{Keys: keys},
 		},
 		{
 			name: "two mounts of one volume at two paths",
@@ -405,13 +466,13 @@ func TestConflicts(t *testing.T) {
 			p := preset("p", tt.preset)
 			pod := website(tt.pod)
 			before := pod.DeepCopy()
-			result := Into(pod, []*Preset{p}, tt.options)
+			result := into(pod, []*Preset{p}, tt.options)
 			if tt.message == "" {
 				if len(result.Conflicts) > 0 {
 					t.Fatalf("conflict: %s", result.Conflicts[0].Message())
 				}
 				again := pod.DeepCopy()
-				if result := Into(again, []*Preset{p}, tt.options); len(result.Conflicts) > 0 || !reflect.DeepEqual(again, pod) {
+				if result := into(again, []*Preset{p}, tt.options); len(result.Conflicts) > 0 || !reflect.DeepEqual(again, pod) {
 					t.Errorf("a second injection changes the pod (%v)\n%v\nwant\n%v", result.Conflicts, again, pod)
 				}
 				return
@@ -437,7 +498,7 @@ func TestConflictLeavesOtherPresetsAlone(t *testing.T) {
 	})
 	same := preset("same", func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "C", Value: "3"}} })
 	pod := website(nil)
-	result := Into(pod, []*Preset{older, younger, same}, Options{})
+	result := into(pod, []*Preset{older, younger, same}, Options{})
 	if len(result.Conflicts) != 1 || result.Conflicts[0].Preset != younger {
 		t.Fatalf("conflicts: %v, want one of the preset younger", result.Conflicts)
 	}
@@ -455,7 +516,7 @@ func TestConflictStaysInASecondPass(t *testing.T) {
 	younger := preset("younger", func(p *Preset) { p.Env, p.EnvFrom = env, []v1.EnvFromSource{configMap("settings")} })
 	pod := website(func(pod *v1.Pod) { pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{configMap("settings")} })
 	for pass := 1; pass <= 2; pass++ {
-		if result := Into(pod, []*Preset{older, younger}, options); len(result.Conflicts) != 2 {
+		if result := into(pod, []*Preset{older, younger}, options); len(result.Conflicts) != 2 {
 			t.Errorf("pass %d: %d presets are applied, %d are in conflict; want 0 and 2", pass, len(result.Applied), len(result.Conflicts))
 		}
 	}
@@ -473,12 +534,12 @@ func TestCompareIsByAgeThenName(t *testing.T) {
 func TestSecondPassInjectsIntoNewContainersOnly(t *testing.T) {
 	p := database()
 	pod := website(nil)
-	first := Into(pod, []*Preset{p}, Options{})
+	first := into(pod, []*Preset{p}, Options{})
 	// A webhook overwrites what was injected, takes the label away, and adds a container.
 	pod.Spec.Containers[0].Env[0].Value = "1"
 	pod.Labels = nil
 	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "proxy"})
-	second := Into(pod, []*Preset{p}, Options{Before: first.Record})
+	second := into(pod, []*Preset{p}, Options{Before: first.Record})
 	if len(second.Conflicts) > 0 {
 		t.Fatalf("in conflict with itself: %s", second.Conflicts[0].Message())
 	}
@@ -488,9 +549,62 @@ func TestSecondPassInjectsIntoNewContainersOnly(t *testing.T) {
 	if got := pod.Spec.Containers[1].Env; len(got) != 1 || got[0].Value != "6379" {
 		t.Errorf("the new container has %v, want the preset's variable", got)
 	}
-	third := Into(pod, []*Preset{p}, Options{Before: second.Record})
+	third := into(pod, []*Preset{p}, Options{Before: second.Record})
 	if len(third.Conflicts) > 0 || len(pod.Spec.Containers[1].Env) != 1 {
 		t.Errorf("a third pass injects again: %v", pod.Spec.Containers[1].Env)
+	}
+}
+
+// TestNewContainerInConflict has a webhook that adds two containers.
+func TestNewContainerInConflict(t *testing.T) {
+	p := database()
+	pod := website(nil)
+	record := into(pod, []*Preset{p}, Options{}).Record
+	proxy := v1.Container{Name: "proxy", Env: []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}}
+	pod.Spec.Containers = append(pod.Spec.Containers, proxy, v1.Container{Name: "logs"})
+	second := into(pod, []*Preset{p}, Options{Before: record})
+	if len(second.Conflicts) != 1 || second.Conflicts[0].Message() != "Conflict on pod preset. Duplicate env DB_PORT." {
+		t.Errorf("conflicts: %v, want one about DB_PORT", second.Conflicts)
+	}
+	if !reflect.DeepEqual(pod.Spec.Containers[1], proxy) {
+		t.Errorf("the proxy is %v, want nothing of the preset", pod.Spec.Containers[1])
+	}
+	for _, i := range []int{0, 2} {
+		if got := pod.Spec.Containers[i]; len(got.Env) != 1 || len(got.VolumeMounts) != 1 {
+			t.Errorf("container %s lacks the preset: %v", got.Name, got)
+		}
+	}
+	if pod.Annotations[AppliedAnnotation("allow-database")] == "" {
+		t.Error("the pod does not say that the preset was applied")
+	}
+	if third := into(pod, []*Preset{p}, Options{Before: second.Record}); len(third.Conflicts) > 0 {
+		t.Errorf("a third pass says it again: %v", third.Conflicts)
+	}
+}
+
+// TestLeftOutStaysOut has an older preset that a younger one leaves nothing to add.
+func TestLeftOutStaysOut(t *testing.T) {
+	options := Options{Keys: func(*v1.EnvFromSource) []string { return []string{"COLOR"} }}
+	env, sources := []v1.EnvVar{{Name: "COLOR", Value: "red"}}, []v1.EnvFromSource{configMap("settings")}
+	older := preset("older", func(p *Preset) { p.EnvFrom = sources })
+	younger := preset("younger", func(p *Preset) { p.Env, p.EnvFrom = env, sources })
+	pod := website(func(pod *v1.Pod) { pod.Spec.Containers[0].Env = env })
+	first := into(pod, []*Preset{older, younger}, options)
+	if len(first.Applied) != 1 || first.Applied[0] != younger {
+		t.Fatalf("applied: %v, want the younger alone, whose own env COLOR is", first.Applied)
+	}
+	options.Before = first.Record
+	if second := into(pod, []*Preset{older, younger}, options); len(second.Applied) != 1 || pod.Annotations[AppliedAnnotation("older")] != "" {
+		t.Errorf("a second pass applies %v, want what the first decided", second.Applied)
+	}
+}
+
+func TestIntoEndsWithTheRequest(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	gone := errors.New("the client is gone")
+	cancel(gone)
+	if _, err := Into(ctx, website(nil), []*Preset{database()}, Options{}); !errors.Is(err, gone) {
+		t.Errorf("error %v, want %v", err, gone)
 	}
 }
 
@@ -499,7 +613,7 @@ func TestConflictTakesForeignAnnotationAway(t *testing.T) {
 		pod.Annotations = map[string]string{AppliedAnnotation("allow-database"): "1"}
 		pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}
 	})
-	Into(pod, []*Preset{database()}, Options{})
+	into(pod, []*Preset{database()}, Options{})
 	if _, ok := pod.Annotations[AppliedAnnotation("allow-database")]; ok {
 		t.Error("the pod says that the preset was applied, and it was not")
 	}
@@ -512,7 +626,7 @@ func TestNothingIsShared(t *testing.T) {
 		p.VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}}
 	})
 	pod := website(func(pod *v1.Pod) { pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "b"}) })
-	Into(pod, []*Preset{p}, Options{})
+	into(pod, []*Preset{p}, Options{})
 	a, b := &pod.Spec.Containers[0].Env[0], &pod.Spec.Containers[1].Env[0]
 	if a.ValueFrom == b.ValueFrom || a.ValueFrom == p.Env[0].ValueFrom || pod.Spec.Volumes[0].EmptyDir == p.Volumes[0].EmptyDir {
 		t.Error("containers, pod and preset share memory")
@@ -527,7 +641,7 @@ func TestReasonsAreBounded(t *testing.T) {
 		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: "1"})
 		p.Env = append(p.Env, v1.EnvVar{Name: name, Value: "2"})
 	}
-	result := Into(pod, []*Preset{p}, Options{})
+	result := into(pod, []*Preset{p}, Options{})
 	message := result.Conflicts[0].Message()
 	if len(message) > 3072 || !strings.HasSuffix(message, ". And 20 more.") {
 		t.Errorf("a message of %d bytes that ends in %q", len(message), message[len(message)-20:])
@@ -562,11 +676,129 @@ func TestLargePresetsTakeNoMinutes(t *testing.T) {
 		}
 	})
 	started := time.Now()
-	result := Into(pod, []*Preset{sources, claims}, options)
+	result := into(pod, []*Preset{sources, claims}, options)
 	if took := time.Since(started); took > 10*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if len(result.Applied) != 2 || calls != 1 {
 		t.Errorf("%d of 2 presets are applied, conflicts: %v; the ConfigMap was read %d times", len(result.Applied), result.Conflicts, calls)
 	}
+}
+
+// TestManySourcesAreBounded has as many variables as sources, on both sides.
+func TestManySourcesAreBounded(t *testing.T) {
+	const many = 10_000
+	var env []v1.EnvVar
+	var had, added []v1.EnvFromSource
+	for i := 0; i < many; i++ {
+		env = append(env, v1.EnvVar{Name: fmt.Sprint("N", i)})
+		had = append(had, configMap(fmt.Sprint("had-", i)))
+		source := configMap("settings")
+		source.Prefix = fmt.Sprint("P", i, "_")
+		added = append(added, source)
+	}
+	keys := make([]string, 100_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("KEY_", i)
+	}
+	for _, tt := range []struct {
+		name    string
+		keys    func(*v1.EnvFromSource) []string
+		preset  func(*Preset)
+		message string
+	}{
+		{"sources that nobody knows", func(*v1.EnvFromSource) []string { return nil },
+			func(p *Preset) { p.Env, p.EnvFrom = env, added }, ""},
+		{"variables beside sources", func(*v1.EnvFromSource) []string { return []string{"OTHER"} },
+			func(p *Preset) { p.Env = env }, "Conflict on pod preset. There are too many variables to compare."},
+		{"sources beside sources", func(s *v1.EnvFromSource) []string {
+			if s.ConfigMapRef.Name == "settings" {
+				return keys
+			}
+			return []string{"OTHER"}
+		}, func(p *Preset) { p.EnvFrom = added }, "Conflict on pod preset. There are too many variables to compare."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pod := website(func(pod *v1.Pod) { pod.Spec.Containers[0].EnvFrom = had })
+			var message string
+			result := into(pod, []*Preset{preset("p", tt.preset)}, Options{Keys: tt.keys})
+			if len(result.Conflicts) > 0 {
+				message = result.Conflicts[0].Message()
+			}
+			if message != tt.message {
+				t.Errorf("conflict %q, want %q", message, tt.message)
+			}
+		})
+	}
+}
+
+// halves are a pod and a preset, each with as many mounts and variables of env files as make the
+// two that many bytes large, and their size.
+func halves(bytes int) (*v1.Pod, *Preset, int) {
+	const sizeOfBoth = 60
+	many := 1 + bytes/2/sizeOfBoth
+	fill := func(start int) (env []v1.EnvVar, mounts []v1.VolumeMount) {
+		for i := start; i < start+many; i++ {
+			env = append(env, fileVar(fmt.Sprint("N", i), fmt.Sprint("f", i%64)))
+			mounts = append(mounts, v1.VolumeMount{Name: fmt.Sprint("v", i%64), MountPath: fmt.Sprint("/", i)})
+		}
+		return env, mounts
+	}
+	pod := website(nil)
+	c := &pod.Spec.Containers[0]
+	c.Env, c.VolumeMounts = fill(0)
+	p := preset("p", func(p *Preset) {
+		p.Env, p.VolumeMounts = fill(many)
+		for i := 0; i < 64; i++ {
+			p.Volumes = append(p.Volumes, emptyDir(fmt.Sprint("f", i)), emptyDir(fmt.Sprint("v", i)))
+		}
+	})
+	return pod, p, pod.Size() + p.size()
+}
+
+// BenchmarkInto shows that a kilobyte of pods and presets costs the same in small and in large
+// ones.
+func BenchmarkInto(b *testing.B) {
+	for _, kilobytes := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("%dKB", kilobytes), func(b *testing.B) {
+			original, p, size := halves(kilobytes << 10)
+			b.ReportAllocs()
+			for i := 0; i < b.N; i++ {
+				pod := original.DeepCopy()
+				if result := into(pod, []*Preset{p}, Options{}); len(result.Applied) != 1 {
+					b.Fatal(result.Conflicts[0].Message())
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(float64(size)/1024), "ns/KB")
+		})
+	}
+}
+
+// TestCostIsLinear compares what a kilobyte costs in a pod of 30 and in one of 900. Quadratic
+// work makes it 30 times as much.
+func TestCostIsLinear(t *testing.T) {
+	perKilobyte := func(kilobytes int) float64 {
+		original, p, size := halves(kilobytes << 10)
+		best := time.Hour
+		for i := 0; i < 5; i++ {
+			pod := original.DeepCopy()
+			started := time.Now()
+			if result := into(pod, []*Preset{p}, Options{}); len(result.Applied) != 1 {
+				t.Fatal(result.Conflicts[0].Message())
+			}
+			best = min(best, time.Since(started))
+		}
+		return float64(best) / float64(size)
+	}
+	if small, large := perKilobyte(30), perKilobyte(900); large > 6*small {
+		t.Errorf("a byte costs %.1f ns in a small pod and %.1f ns in a large one", small, large)
+	}
+}
+
+func into(pod *v1.Pod, presets []*Preset, o Options) Result {
+	result, err := Into(context.Background(), pod, presets, o)
+	if err != nil {
+		panic(err)
+	}
+	return result
 }

@@ -1,13 +1,35 @@
 package inject
 
 import (
+	"path"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 func envName(e *v1.EnvVar) string        { return e.Name }
-func mountPath(m *v1.VolumeMount) string { return m.MountPath }
+func mountPath(m *v1.VolumeMount) string { return cleanPath(m.MountPath) }
 func volumeName(v *v1.Volume) string     { return v.Name }
+
+// cleanPath returns a path in a container as the kubelet mounts it: /cache/ is /cache, and
+// so is cache. A path on Windows stays as it is.
+func cleanPath(p string) string {
+	if strings.ContainsAny(p, `:\`) {
+		return p
+	}
+	return path.Clean("/" + p)
+}
+
+func sameEnv(a, b *v1.EnvVar) bool            { return equality.Semantic.DeepEqual(a, b) }
+func sameEnvFrom(a, b *v1.EnvFromSource) bool { return equality.Semantic.DeepEqual(a, b) }
+func sameVolume(a, b *v1.Volume) bool         { return equality.Semantic.DeepEqual(a, b) }
+
+func sameMount(a, b *v1.VolumeMount) bool {
+	cleanA, cleanB := *a, *b
+	cleanA.MountPath, cleanB.MountPath = mountPath(a), mountPath(b)
+	return equality.Semantic.DeepEqual(cleanA, cleanB)
+}
 
 // source is what an item of envFrom is known by.
 type source struct{ kind, name, prefix string }
@@ -33,7 +55,7 @@ func (s source) String() string {
 // merge compares the items of two lists that have the same key. It returns the items of
 // want whose key have does not know, and the keys that have knows with something else:
 // all items of one key count, in their order, as a list may name a variable twice.
-func merge[T any, K comparable](have, want []T, key func(*T) K) (missing []T, clashes []K) {
+func merge[T any, K comparable](have, want []T, key func(*T) K, same func(a, b *T) bool) (missing []T, clashes []K) {
 	if len(want) == 0 {
 		return nil, nil
 	}
@@ -46,19 +68,19 @@ func merge[T any, K comparable](have, want []T, key func(*T) K) (missing []T, cl
 		of := wanted(k)
 		if had := had(k); len(had) == 0 {
 			missing = append(missing, want[i])
-		} else if of[0] == i && !sameItems(have, had, want, of) {
+		} else if of[0] == i && !sameItems(have, had, want, of, same) {
 			clashes = append(clashes, k)
 		}
 	}
 	return missing, clashes
 }
 
-func sameItems[T any](a []T, ofA []int, b []T, ofB []int) bool {
+func sameItems[T any](a []T, ofA []int, b []T, ofB []int, same func(a, b *T) bool) bool {
 	if len(ofA) != len(ofB) {
 		return false
 	}
 	for i := range ofA {
-		if !equality.Semantic.DeepEqual(a[ofA[i]], b[ofB[i]]) {
+		if !same(&a[ofA[i]], &b[ofB[i]]) {
 			return false
 		}
 	}
