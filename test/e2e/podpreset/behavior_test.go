@@ -71,6 +71,16 @@ var _ = describe("behavior", func(f *framework.Framework) {
 		expectConflict(ctx, f, created, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT.")
 	})
 
+	f.It("a mount at /cache/ is in conflict with one at /cache, as the kubelet mounts both at one path", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		pod := pods.Create(ctx, f, website(func(pod *v1.Pod) {
+			pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "own", MountPath: "/cache/"}}
+			pod.Spec.Volumes = []v1.Volume{{Name: "own", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+		}))
+		gomega.Expect(pathsOf(pod.Spec.Containers[0])).To(gomega.Equal(map[string]string{"/cache/": "own"}))
+		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate mountPath /cache.")
+	})
+
 	f.It("presets are applied from oldest to newest", func(ctx context.Context) {
 		create(ctx, f, `
 metadata: {name: older}

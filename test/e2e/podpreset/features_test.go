@@ -6,6 +6,8 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/components"
@@ -50,7 +52,16 @@ var _ = describe("with env files,", func(f *framework.Framework) {
 
 	f.It("a preset that brings the volume too is in conflict: each container would mount what it reads", func(ctx context.Context) {
 		components.RequireGate(ctx, "EnvFiles")
-		createUnlikeProbe(ctx, f, colored+"  volumes: [{name: config, emptyDir: {}}]\n  volumeMounts: [{name: config, mountPath: /data}]\n")
+		warned := &warnings{}
+		config := rest.CopyConfig(f.ClientConfig())
+		config.WarningHandler = warned
+		as, err := dynamic.NewForConfig(config)
+		framework.ExpectNoError(err)
+		text := colored + "  volumes: [{name: config, emptyDir: {}}]\n  volumeMounts: [{name: config, mountPath: /data}]\n"
+		_, err = as.Resource(presets).Namespace(f.Namespace.Name).Create(ctx, parse(text), metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(warned.text()).To(gomega.HavePrefix("spec.env[0].valueFrom.fileKeyRef.volumeName: no pod gets this preset"))
+		create(ctx, f, "metadata: {name: second}\nspec:\n"+selector+variable)
 		pod := pods.RunToEnd(ctx, f, website(nil))
 
 		gomega.Expect(pod.Annotations).NotTo(gomega.HaveKey(applied + "colored"))

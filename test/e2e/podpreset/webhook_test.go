@@ -45,6 +45,29 @@ var _ = describe("where a webhook changes pods", func(f *framework.Framework) {
 		gomega.Consistently(ctx, func(ctx context.Context) ([]string, error) { return conflicts(ctx, f, pod, "allow-database") }).
 			WithTimeout(3 * time.Second).Should(gomega.BeEmpty())
 	})
+
+	f.It("a container that the webhook adds, and that is in conflict, gets nothing, and the event says so", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		added := pods.Dumps("added")
+		added.Env = []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}
+		mutate(ctx, f, []patch{{"add", "/spec/containers/-", added}})
+		pod := pods.Create(ctx, f, website(nil))
+
+		gomega.Expect(pod.Spec.Containers).To(gomega.HaveLen(2))
+		gomega.Expect(envOf(pod.Spec.Containers[0])).To(gomega.Equal(map[string]string{"DB_PORT": "6379"}))
+		gomega.Expect(envOf(pod.Spec.Containers[1])).To(gomega.Equal(map[string]string{"DB_PORT": "1"}))
+		gomega.Expect(pathsOf(pod.Spec.Containers[1])).To(gomega.BeEmpty())
+		gomega.Expect(pod.Annotations).To(gomega.HaveKey(applied + "allow-database"))
+		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT.")
+	})
+
+	f.It("the event of a conflict is raised though a validating webhook keeps the pod waiting", func(ctx context.Context) {
+		create(ctx, f, allowDatabase)
+		const timeout = 4 // seconds
+		neverAnswer(ctx, f, timeout)
+		pod := pods.Create(ctx, f, website(func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "1"}} }))
+		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT.")
+	})
 })
 
 // patch is an operation of a JSON patch.
@@ -57,6 +80,78 @@ type patch struct {
 // mutate has a webhook change the pods of f's namespace that have a label of the website,
 // from when it returns until the spec's end.
 func mutate(ctx context.Context, f *framework.Framework, patches []patch) {
+	ginkgo.GinkgoHelper()
+	client, ns := f.ClientSet, f.Namespace.Name
+	_, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Webhooks: []admissionv1.MutatingWebhook{{
+			Name:                    mutator + ".podenv.dev",
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelMetadataName: ns}},
+			ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}},
+			Rules:                   creationOfPods,
+			ClientConfig:            serve(ctx, f, patches),
+			FailurePolicy:           ptr.To(admissionv1.Fail),
+			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	ginkgo.DeferCleanup(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, ns, metav1.DeleteOptions{})
+
+	// API servers learn of webhooks, and of the endpoints of services, by watches.
+	gomega.Eventually(ctx, func(ctx context.Context) (int, error) {
+		probe, err := tryDryRun(ctx, f)
+		if err != nil {
+			return 0, err
+		}
+		return len(probe.Spec.Containers), nil
+	}).WithTimeout(time.Minute).Should(gomega.Equal(2), "the webhook to change a pod")
+}
+
+// neverAnswer has a webhook judge the pods of f's namespace that have a label of the website, and
+// not answer within timeout, in seconds: then they are let through.
+func neverAnswer(ctx context.Context, f *framework.Framework, timeout int32) {
+	ginkgo.GinkgoHelper()
+	client, ns := f.ClientSet, f.Namespace.Name
+	config := serve(ctx, f, []patch{})
+	config.Service.Path = ptr.To("/never")
+	_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name:                    "silent.podenv.dev",
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelMetadataName: ns}},
+			ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}},
+			Rules:                   creationOfPods,
+			ClientConfig:            config,
+			TimeoutSeconds:          &timeout,
+			FailurePolicy:           ptr.To(admissionv1.Ignore),
+			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	ginkgo.DeferCleanup(client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete, ns, metav1.DeleteOptions{})
+
+	gomega.Eventually(ctx, func(ctx context.Context) (time.Duration, error) {
+		started := time.Now()
+		_, err := tryDryRun(ctx, f)
+		return time.Since(started), err
+	}).WithTimeout(time.Minute).Should(gomega.BeNumerically(">=", time.Duration(timeout)*time.Second), "the webhook to keep a pod waiting")
+}
+
+var creationOfPods = []admissionv1.RuleWithOperations{{
+	Operations: []admissionv1.OperationType{admissionv1.Create},
+	Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+}}
+
+// tryDryRun asks the API server for a website, which it does not store.
+func tryDryRun(ctx context.Context, f *framework.Framework) (*v1.Pod, error) {
+	probe := website(func(pod *v1.Pod) { pod.Name = "probe" })
+	return f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+// serve runs a webhook that answers with patches, until the spec's end.
+func serve(ctx context.Context, f *framework.Framework, patches []patch) admissionv1.WebhookClientConfig {
 	ginkgo.GinkgoHelper()
 	text, err := json.Marshal(patches)
 	framework.ExpectNoError(err)
@@ -84,29 +179,5 @@ func mutate(ctx context.Context, f *framework.Framework, patches []patch) {
 		return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 	})
 
-	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, &admissionv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: ns},
-		Webhooks: []admissionv1.MutatingWebhook{{
-			Name:              mutator + ".podenv.dev",
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelMetadataName: ns}},
-			ObjectSelector:    &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}},
-			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}},
-			ClientConfig:            admissionv1.WebhookClientConfig{CABundle: certificate, Service: &admissionv1.ServiceReference{Namespace: ns, Name: mutator}},
-			FailurePolicy:           ptr.To(admissionv1.Fail),
-			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-		}},
-	}, metav1.CreateOptions{})
-	framework.ExpectNoError(err)
-	ginkgo.DeferCleanup(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, ns, metav1.DeleteOptions{})
-
-	// API servers learn of webhooks, and of the endpoints of services, by watches.
-	gomega.Eventually(ctx, func(ctx context.Context) (int, error) {
-		probe, err := client.CoreV1().Pods(ns).Create(ctx, website(func(pod *v1.Pod) { pod.Name = "probe" }), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			return 0, err
-		}
-		return len(probe.Spec.Containers), nil
-	}).WithTimeout(time.Minute).Should(gomega.Equal(2), "the webhook to change a pod")
+	return admissionv1.WebhookClientConfig{CABundle: certificate, Service: &admissionv1.ServiceReference{Namespace: ns, Name: mutator}}
 }

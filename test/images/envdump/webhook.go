@@ -23,7 +23,7 @@ func webhook(ctx context.Context, certificate, key, patch string) error {
 	return nil
 }
 
-// admit allows each request, with patch. The program has no library of Kubernetes in it: these
+// admit allows each request, with patch; at the path /never it does not answer. The program has no library of Kubernetes in it: these
 // are the fields of admission.k8s.io/v1 that an answer needs.
 func admit(patch []byte) http.Handler {
 	type response struct {
@@ -39,6 +39,10 @@ func admit(patch []byte) http.Handler {
 		Response   *response             `json:"response,omitempty"`
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/never" {
+			<-r.Context().Done()
+			return
+		}
 		var in review
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Request == nil {
 			http.Error(w, "this is no AdmissionReview", http.StatusBadRequest)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -52,5 +54,15 @@ func TestAdmitAnswersAReviewWithThePatch(t *testing.T) {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAdmitNeverAnswers(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	answer := httptest.NewRecorder()
+	admit(nil).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/never", nil).WithContext(ctx))
+	if ctx.Err() == nil || answer.Body.Len() > 0 {
+		t.Errorf("it answered %q before the request ended", answer.Body)
 	}
 }
