@@ -24,8 +24,10 @@ var (
 	docCommand = regexp.MustCompile("(?m)(?:^|`|\\(|- run: |\\$ )(?:_output/bin/)?(podenv|make) ([a-zA-Z][^`)\"\n]*)")
 	docLink    = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	// afterCd is a block of code that leaves the repository before it calls podenv by its path there.
-	afterCd    = regexp.MustCompile("(?m)^cd [^`]*\n_output/bin/")
-	makeTarget = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
+	afterCd = regexp.MustCompile("(?m)^cd [^`]*\n_output/bin/")
+	// afterCdHere is the same in the examples of --help, where podenv is in PATH.
+	afterCdHere = regexp.MustCompile(`(?m)^\s*cd .*\n(?:.*\n)*?\s*(?:_output/bin/)?podenv.*`)
+	makeTarget  = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
 // TestTheDocsNameWhatExists holds README.md and docs/ to the command line, the Makefile
@@ -75,6 +77,22 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 	}
 	if n := len(read(t, filepath.Join(root, "README.md"))); n > readmeLimit {
 		t.Errorf("README.md has %d bytes, more than %d: move details to docs/", n, readmeLimit)
+	}
+}
+
+// TestNoExampleLeavesTheRepository: podenv and patches/ are of the folder where the shell is.
+func TestNoExampleLeavesTheRepository(t *testing.T) {
+	examples := 0
+	for _, cmd := range newRoot(io.Discard, io.Discard).Commands() {
+		if cmd.Example != "" {
+			examples++
+		}
+		if m := afterCdHere.FindString(cmd.Example); m != "" {
+			t.Errorf("podenv %s --help: the second line runs in the folder of the first:\n%s", cmd.Name(), m)
+		}
+	}
+	if examples < 20 {
+		t.Errorf("only %d verbs have an example", examples)
 	}
 }
 

@@ -19,7 +19,7 @@ of packages of our own are in pkg/ and staging/, those that join a package of th
 release in patches/new, or in patches/<series>/new if the series has its own form
 of one. The message of a patch names its new files. patches prints the files that
 changed.`,
-		Example: `  cd "$(podenv tree)" && git commit -am 'kubelet: …'
+		Example: `  git -C "$(podenv tree)" commit -am 'kubelet: …'
   podenv patches && git diff patches/`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

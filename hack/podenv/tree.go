@@ -23,7 +23,7 @@ for generated code. Its path is printed.
 podenv never overwrites a tree that you have edited: if its patches have changed
 too, it says what is edited and how to keep or drop it.`,
 		Example: `  podenv tree
-  cd "$(podenv tree)" && git log --oneline
+  git -C "$(podenv tree)" log --oneline
   podenv tree --stock               # the release without patches
   podenv tree --status              # its commits and edits
   podenv tree --discard             # drop edits and reassemble`,
