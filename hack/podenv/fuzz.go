@@ -26,8 +26,8 @@ patches run without this guidance: with most of Kubernetes linked in, it would t
 nearly all of the time. --unguided does so for all: many more executions in the same
 time, each less likely to find something new.
 
-If there is no tree yet, fuzz assembles it first. With --list or --target it does not,
-and leaves out the targets of the patches.
+If there is no tree yet, fuzz assembles it first. It does not with --list, or if --target
+matches a target under pkg/ or staging/: then it leaves out the targets of the patches.
 
 The last line is "N passed, N failed, N skipped". The report in JUnit format goes to
 _output/junit/fuzz.xml. A target that is interrupted counts as skipped and says how

@@ -84,7 +84,9 @@ type fuzzTarget struct {
 // String names the target: podenv.dev/pkg/kubelet/envfile.FuzzParse.
 func (t fuzzTarget) String() string { return t.pkg + "." + t.name }
 
-// allFuzzTargets finds the targets of the leaf packages, and those that the patches add.
+// allFuzzTargets finds the targets of the leaf packages, and those that the patches add, that the
+// pattern matches. If there is no tree, it assembles one, unless targets are only listed or the
+// pattern matches a leaf package's.
 func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
 	pattern, err := regexp.Compile(*fuzzPattern)
 	if err != nil {
@@ -95,7 +97,15 @@ func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
 	if step.End(err) != nil {
 		return nil, err
 	}
-	tree, err := treeAsItIs(ctx)
+	others := func(t fuzzTarget) bool { return !pattern.MatchString(t.String()) }
+	targets = slices.DeleteFunc(targets, others)
+	openTree := steps.TreeAsItIs
+	if *fuzzList || *fuzzPattern != "" && len(targets) > 0 {
+		openTree = func(ctx context.Context) (*source.Tree, error) {
+			return source.Open(ctx, repo, steps.Series, false, steps.Reporter)
+		}
+	}
+	tree, err := openTree(ctx)
 	if errors.Is(err, source.ErrNoTree) {
 		steps.Reporter.Print(fmt.Sprintf("        without the targets of the patches: %v", err))
 	} else if err != nil {
@@ -106,18 +116,9 @@ func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
 		if step.End(err) != nil {
 			return nil, err
 		}
-		targets = append(targets, added...)
+		targets = append(targets, slices.DeleteFunc(added, others)...)
 	}
-	return slices.DeleteFunc(targets, func(t fuzzTarget) bool { return !pattern.MatchString(t.String()) }), nil
-}
-
-// treeAsItIs returns the tree with its edits. If there is no tree, it assembles one, but only if
-// all targets are to run.
-func treeAsItIs(ctx context.Context) (*source.Tree, error) {
-	if *fuzzList || *fuzzPattern != "" {
-		return source.Open(ctx, repo, steps.Series, false, steps.Reporter)
-	}
-	return steps.TreeAsItIs(ctx)
+	return targets, nil
 }
 
 // targets lists the fuzz targets of packages. It compiles the packages' tests.
@@ -285,9 +286,9 @@ func TestInterruptedFuzzIsNoSuccess(t *testing.T) {
 	}
 }
 
-// TestInterruptedFuzzHasNoTestThatPassed sends a signal while a target of another repository is
-// fuzzed.
-func TestInterruptedFuzzHasNoTestThatPassed(t *testing.T) {
+// fuzzRepository returns the folder of a repository with the targets of fuzzModule and without a tree.
+func fuzzRepository(t *testing.T) string {
+	t.Helper()
 	dir := fuzzModule(t, false).dir
 	if err := errors.Join(
 		os.CopyFS(filepath.Join(dir, "patches", "v1.33"), os.DirFS(filepath.Join(layout.MustFind().Root, "patches", "v1.33"))),
@@ -297,6 +298,42 @@ func TestInterruptedFuzzHasNoTestThatPassed(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// TestFuzzAssemblesTheTreeForATargetOfThePatches runs it where assembling ends at its first step, as
+// there is no dpkg-query in PATH.
+func TestFuzzAssemblesTheTreeForATargetOfThePatches(t *testing.T) {
+	dir, bin := fuzzRepository(t), t.TempDir()
+	goCommand, err := exec.LookPath("go")
+	if err == nil {
+		err = os.Symlink(goCommand, filepath.Join(bin, "go"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		flag      string
+		assembles bool
+	}{
+		{"-podenv.fuzz=FuzzOfThePatches", true},
+		{"-podenv.fuzz=FuzzGood", false},
+		{"-podenv.fuzz-list", false},
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFuzz$", "-podenv.series=v1.33", "-podenv.only=fuzz",
+			test.flag, "-podenv.executions=1", "-podenv.plain")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+bin)
+		out, err := cmd.CombinedOutput()
+		if assembles := strings.Contains(string(out), "there is no dpkg-query"); assembles != test.assembles || (err != nil) != test.assembles {
+			t.Errorf("%s: assembles a tree: %t, want %t; %v\n%s", test.flag, assembles, test.assembles, err, out)
+		}
+	}
+}
+
+// TestInterruptedFuzzHasNoTestThatPassed sends a signal while a target of another repository is
+// fuzzed.
+func TestInterruptedFuzzHasNoTestThatPassed(t *testing.T) {
+	dir := fuzzRepository(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v=test2json", "-test.run=^TestFuzz$",
 		"-podenv.series=v1.33", "-podenv.only=fuzz", "-podenv.fuzz=FuzzGood", "-podenv.executions=1000000000", "-podenv.plain")
 	cmd.Dir = dir
