@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"podenv.dev/hack/operator/audit"
@@ -28,20 +29,21 @@ func newAudit(a *app) *cobra.Command {
 	cluster.CacheDir = nil // nothing is cached
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List the pods and pod templates of any cluster that use the features",
+		Short: "List the pods, pod templates and PodPresets of any cluster that use the features",
 		Long: `audit answers an operator's question: is the feature in use, and where? It lists the
 variables that come from env files (fileKeyRef, KEP-3721) and what strict validation of
 names refuses (KEP-4369): the name of a variable (relaxed name), the prefix of an envFrom
 (relaxed prefix), the key of a fileKeyRef and the name that envFrom makes of a key (relaxed
-key). Run it before you turn a gate off, before a cluster goes back to a release without
+key). It also lists each PodPreset, and the same uses in what it adds to pods. Run it before you turn a gate off, before a cluster goes back to a release without
 the gate, and before nodes go from v1.34 to v1.35, where the form of env files changes. It
 only reads, and needs no checkout of podenv.
 
 It looks at pods, their init and ephemeral containers included, and at the templates of
 CronJobs, DaemonSets, Deployments, Jobs, PodTemplates, ReplicaSets,
 ReplicationControllers and StatefulSets, in all namespaces unless --namespace names one,
-and at the keys of the ConfigMaps and Secrets that their envFrom names. The user needs
-permission to list pods and templates, and to get ConfigMaps and Secrets. If it is missing,
+and at the keys of the ConfigMaps and Secrets that their envFrom names. It looks at
+PodPresets where the server serves them: not where their gate or their API is off. The user
+needs permission to list all of these, and to get ConfigMaps and Secrets. If it is missing,
 the error names the role that gives it (the role view has neither podtemplates nor
 secrets). With --envfrom-keys=false, the audit does not read ConfigMaps and Secrets. Of a
 custom resource with a template of its own, it sees only the pods.
@@ -99,6 +101,9 @@ func runAudit(ctx context.Context, flags *genericclioptions.ConfigFlags, o audit
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.QPS = -1 // the audit sends one request at a time, and the server has its own limits
 	client, err := kubernetes.NewForConfig(config)
+	if err == nil {
+		o.Dynamic, err = dynamic.NewForConfig(config)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
 	}
@@ -112,11 +117,11 @@ func runAudit(ctx context.Context, flags *genericclioptions.ConfigFlags, o audit
 // concludeAudit prints a summary to standard error, and returns the error that gives the
 // command its exit status.
 func (a *app) concludeAudit(report *audit.Report) error {
-	fmt.Fprintf(a.errs, "podenv: %d uses in %d pods and pod templates\n", len(report.Findings), report.Objects)
+	fmt.Fprintf(a.errs, "podenv: %d uses in %d pods, pod templates and PodPresets\n", len(report.Findings), report.Objects)
 	switch {
 	case slices.ContainsFunc(report.Unread, apierrors.IsForbidden):
 		return fmt.Errorf("%w\nbind the user to the role that `kubectl create clusterrole podenv-audit --verb=list,get --resource=%s` makes",
-			unreadError(report), strings.Join(audit.Resources(), ","))
+			unreadError(report), strings.Join(report.Resources, ","))
 	case len(report.Unread) > 0:
 		return unreadError(report)
 	case len(report.Findings) > 0:

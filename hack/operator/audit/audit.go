@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -23,6 +24,8 @@ var ErrNoNamespace = errors.New("no such namespace")
 
 // Options say what to look at.
 type Options struct {
+	// Dynamic reads PodPresets, which the typed client does not have. They are left out if it is nil.
+	Dynamic    dynamic.Interface
 	Namespace  string // all if empty
 	SkipKeys   bool   // do not read the ConfigMaps and Secrets that envFrom names
 	OwnersOnly bool   // leave out what the object's controller uses in the same way
@@ -32,11 +35,13 @@ type Options struct {
 // Report is what an audit found.
 type Report struct {
 	Findings []Finding // sorted by namespace, kind and name
-	Objects  int       // pods and templates looked at
+	Objects  int       // pods, templates and PodPresets looked at
 	Unread   []error   // why a resource could not be read to its end, one each
+	// Resources are those that the user needs permission for, as kubectl and RBAC name them.
+	Resources []string
 }
 
-// Run looks at every pod and pod template. It skips a resource that the server
+// Run looks at every pod, pod template and PodPreset. It skips a resource that the server
 // does not have. A resource that the server refuses to list or get is in the Report's Unread.
 // There is no Report with an error: ErrNoNamespace, no answer, no valid credentials, or the
 // error of ctx.
@@ -48,9 +53,17 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options) (*Report, 
 		return nil, err
 	}
 	a := &audit{Options: o, client: client, owners: map[types.UID][]use{}, keys: newKeyReader(client)}
+	a.Resources = []string{"configmaps", "secrets"}
+	all := resources
+	if o.Dynamic != nil {
+		all = append(slices.Clone(resources), presetsOf(o.Dynamic))
+	}
 	known := false
-	for _, r := range resources {
+	for _, r := range all {
 		err := a.read(ctx, r)
+		if !apierrors.IsNotFound(err) {
+			a.Resources = append(a.Resources, r.name)
+		}
 		switch {
 		case err == nil:
 			known = true
@@ -115,6 +128,9 @@ func (a *audit) read(ctx context.Context, r resource) error {
 	return r.list(a.client, a.Namespace).each(ctx, a.PageSize, restart, func(object *metav1.ObjectMeta, spec *v1.PodSpec) error {
 		a.Objects++
 		uses := uses(spec)
+		if r.kind == PodPreset {
+			uses = append([]use{{what: PodPreset}}, uses...)
+		}
 		if !a.SkipKeys {
 			keys, err := a.keys.uses(ctx, object.Namespace, spec)
 			if err != nil {

@@ -14,18 +14,19 @@ const (
 	FileKeyRef    = "fileKeyRef"     // the variable comes from an env file (KEP-3721)
 	RelaxedName   = "relaxed name"   // strict validation refuses the variable's name (KEP-4369)
 	RelaxedPrefix = "relaxed prefix" // strict validation refuses the prefix of an envFrom
+	PodPreset     = "PodPreset"      // the object itself: a PodPreset
 	RelaxedKey    = "relaxed key"    // it refuses the key of a fileKeyRef, or the name that envFrom makes of a key
 )
 
-// Finding is one use of a feature, by one variable of one container.
+// Finding is one use of a feature, by one variable of one container, or a PodPreset.
 type Finding struct {
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Owner     string `json:"owner,omitempty"` // KIND/NAME of the object's controller
-	Container string `json:"container"`       // regular, init or ephemeral
-	Variable  string `json:"variable"`        // name; for RelaxedPrefix the prefix, for a fileKeyRef's RelaxedKey the key
-	What      string `json:"what"`            // FileKeyRef, RelaxedName, RelaxedPrefix or RelaxedKey
+	Container string `json:"container"`       // regular, init or ephemeral; empty in a PodPreset
+	Variable  string `json:"variable"`        // name; for RelaxedPrefix the prefix, for a fileKeyRef's RelaxedKey the key; empty for PodPreset
+	What      string `json:"what"`            // FileKeyRef, RelaxedName, RelaxedPrefix, RelaxedKey or PodPreset
 }
 
 // compare sorts by namespace, kind and name. A stable sort leaves an object's own

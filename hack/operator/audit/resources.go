@@ -54,15 +54,6 @@ var resources = []resource{
 	}},
 }
 
-// Resources names what an audit reads, as kubectl and RBAC have it.
-func Resources() []string {
-	names := []string{"configmaps", "secrets"}
-	for _, r := range resources {
-		names = append(names, r.name)
-	}
-	return names
-}
-
 // listOf is a list of objects with its metadata.
 type listOf interface {
 	runtime.Object

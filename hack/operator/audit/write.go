@@ -19,7 +19,7 @@ func WriteTable(w io.Writer, findings []Finding) error {
 	fmt.Fprintln(t, "NAMESPACE\tKIND\tNAME\tCONTAINER\tVARIABLE\tWHAT")
 	for _, f := range findings {
 		variable := f.Variable
-		if !strict(variable) {
+		if variable != "" && !strict(variable) {
 			variable = strconv.QuoteToASCII(variable)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Namespace, f.Kind, f.Name, f.Container, variable, f.What)
