@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/suite"
 )
@@ -49,6 +50,8 @@ Exit status: 0 only where a spec ran and none failed.`,
 				if err := a.ownCluster(ctx, &o); err != nil {
 					return err
 				}
+			} else if o.Kubectl == "" {
+				fmt.Fprintln(a.errs, "podenv: specs of kubectl are skipped: --kubectl FILE names the client that they test")
 			}
 			step := a.reporter().Step("e2e " + o.Suite)
 			result, err := suite.Run(ctx, a.layout, o, step)
@@ -66,7 +69,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.StringVar(&o.Suite, "suite", "envfiles", "the folder below test/e2e")
 	flags.StringVar(&o.Focus, "focus", "", "run only specs whose name matches this regular expression")
 	flags.StringVar(&o.LabelFilter, "label-filter", "", "run only specs that this Ginkgo label expression selects")
-	flags.StringVar(&o.Kubectl, "kubectl", "", "the kubectl under test (its specs are skipped without one)")
+	flags.StringVar(&o.Kubectl, "kubectl", "", "the kubectl under test (default the series' own; with --kubeconfig its specs are skipped without one)")
 	flags.StringVar(&o.JUnit, "junit", "", "the file for the results (default _output/e2e/<suite>.xml)")
 	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
 	flags.StringSliceVar(&o.Older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
@@ -132,9 +135,17 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	if o.Podenv, err = os.Executable(); err != nil {
 		return err
 	}
-	kubectl := filepath.Join(a.layout.Build(a.series), "bin", "kubectl")
-	if _, err := os.Stat(kubectl); err == nil {
-		o.Kubectl = cmp.Or(o.Kubectl, kubectl)
+	o.Kubectl, err = kubectlOf(a.layout, s, o.Kubectl)
+	return err
+}
+
+// kubectlOf returns the kubectl that the specs test on podenv's own cluster: the requested one or that
+// of the series. Without one, the specs would be skipped, and a run of another series would pass.
+func kubectlOf(l layout.Layout, s series.Series, requested string) (string, error) {
+	kubectl := cmp.Or(requested, filepath.Join(l.Build(s.Name), "bin", "kubectl"))
+	if _, err := os.Stat(kubectl); err != nil {
+		return "", remedy.New(fmt.Errorf("kubectl of %s: %w", s.Name, err),
+			"if the cluster runs another minor, name it with --series or SERIES, otherwise `podenv build --series "+s.Name+"`; --kubectl FILE names another client")
 	}
-	return nil
+	return kubectl, nil
 }

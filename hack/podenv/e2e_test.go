@@ -42,3 +42,23 @@ func TestAClusterGoesOnOneMinorAtATime(t *testing.T) {
 		}
 	}
 }
+
+func TestTheSuiteIsNotRunWithoutItsKubectl(t *testing.T) {
+	l, s := layout.Layout{Root: t.TempDir()}, series.Series{Name: "v1.37"}
+	if kubectl, err := kubectlOf(l, s, ""); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "SERIES") {
+		t.Errorf("nothing is built: got %q, %v; want an error that says what to do", kubectl, err)
+	}
+	if kubectl, err := kubectlOf(l, s, filepath.Join(l.Root, "typo")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("--kubectl names no file: got %q, %v", kubectl, err)
+	}
+	own := filepath.Join(l.Build("v1.37"), "bin", "kubectl")
+	other := filepath.Join(l.Root, "kubectl")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o755), os.WriteFile(own, nil, 0o755), os.WriteFile(other, nil, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for requested, want := range map[string]string{"": own, other: other} {
+		if kubectl, err := kubectlOf(l, s, requested); err != nil || kubectl != want {
+			t.Errorf("--kubectl %q: got %q, %v; want %q", requested, kubectl, err, want)
+		}
+	}
+}
