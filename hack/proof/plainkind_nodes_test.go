@@ -26,7 +26,7 @@ func (k *kindProof) size() (string, error) {
 
 func (k *kindProof) create() (string, error) {
 	k.started = time.Now()
-	if err := k.kind(k.ctx, "create", "cluster", "--image", k.image, "--config", k.configFile()).Run(); err != nil {
+	if err := k.kind(k.ctx, "create", "cluster", "--image", k.image, "--config", filepath.Join(repo.Root, "docs", "kind.yaml")).Run(); err != nil {
 		return "", err
 	}
 	// The node's kubectl is the release's own, whatever this machine has.

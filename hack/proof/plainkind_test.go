@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,21 +29,10 @@ const (
 	requestTimeout = 2 * time.Minute
 )
 
-// kindConfig is the configuration of a cluster without anything of podenv.
-const kindConfig = `kind: Cluster
-apiVersion: kind.x-k8s.io/v1alpha4
-nodes:
-- role: control-plane
-- role: worker
-`
-
-// plainKind creates a cluster of two nodes from the node image with the plain kind command line,
-// checks everything that users expect of such a cluster, and deletes it.
+// plainKind creates a cluster of two nodes from the node image and docs/kind.yaml with the plain kind
+// command line, checks everything that users expect of such a cluster, and deletes it.
 func plainKind(c *check) error {
 	k := &kindProof{check: c, dir: c.TempDir(), engine: built.value.Engine, image: built.value.Image}
-	if err := os.WriteFile(k.configFile(), []byte(kindConfig), 0o600); err != nil {
-		return err
-	}
 	if err := k.kind(ctx, "delete", "cluster").Run(); err != nil { // what an interrupted run left
 		return err
 	}
@@ -56,6 +44,8 @@ func plainKind(c *check) error {
 		{"the image takes at most 1 GB unpacked", k.size, false},
 		{"kind create cluster works", k.create, true},
 		{"all nodes and pods become Ready", k.ready, true},
+		{"docs/kind.yaml turns the feature gates on", k.gatesOn, false},
+		{"docs/kind.yaml makes the API server inject PodPresets", k.injects, false},
 		{"containers are in the cgroups of their pods", k.cgroups, false},
 		{"the tools of kube-proxy's modes start in its container", k.proxyTools, false},
 		{"kind load image-archive works", k.load, true},
@@ -104,7 +94,6 @@ func (k *kindProof) docker(args ...string) *run.Cmd {
 	return k.engine.Docker(k.ctx, args...).Log(k.step.Log())
 }
 
-func (k *kindProof) configFile() string { return filepath.Join(k.dir, "kind.yaml") }
 func (k *kindProof) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
 
 // node returns the name of the node with that role, which is also the name of its container.

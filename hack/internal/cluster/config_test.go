@@ -2,12 +2,16 @@ package cluster
 
 import (
 	"maps"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
+
+	"podenv.dev/featuregates"
 )
 
 func TestKindConfig(t *testing.T) {
@@ -95,6 +99,35 @@ func TestClusterWithPodPresetHasAllSwitches(t *testing.T) {
 		}
 		if got := strings.Contains(strings.Join(k.KubeadmConfigPatches, "\n"), "enable-admission-plugins: NodeRestriction,PodPreset\n"); got != on {
 			t.Errorf("gate %t: the plugin is on: %t", on, got)
+		}
+	}
+}
+
+// TestTheFileForKindUsersHasTheSameSwitches compares docs/kind.yaml with the cluster of podenv up.
+func TestTheFileForKindUsersHasTheSameSwitches(t *testing.T) {
+	file, err := os.ReadFile("../../../docs/kind.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got v1alpha4.Cluster
+	if err := yaml.UnmarshalStrict(file, &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, minor := range []string{"v1.29", "v1.33", "v1.37"} {
+		gates, err := featuregates.Enabled(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := (&Config{Gates: gates}).kind()
+		if diff := cmp.Diff(want.FeatureGates, got.FeatureGates); diff != "" {
+			t.Errorf("gates of %s (-want +got):\n%s", minor, diff)
+		}
+		if diff := cmp.Diff(want.RuntimeConfig, got.RuntimeConfig); diff != "" {
+			t.Errorf("APIs (-want +got):\n%s", diff)
+		}
+		plugins := regexp.MustCompile(`enable-admission-plugins: .+`)
+		if want := plugins.FindString(strings.Join(want.KubeadmConfigPatches, "\n")); plugins.FindString(strings.Join(got.KubeadmConfigPatches, "\n")) != want {
+			t.Errorf("the plugins are not %q", want)
 		}
 	}
 }
