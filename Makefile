@@ -21,7 +21,7 @@ up: ## from a release tag to a running cluster, with the KEP's stories run on it
 down: ## delete the cluster and everything of it
 	@$(PODENV) down --name $(NAME)
 
-test: ## run everything that proves the project, or the groups in ONLY; last line: N passed, N failed, N skipped
+test: ## run the checks of docs/testing.md on one series, or the groups in ONLY; last line: N passed, N failed, N skipped
 	@$(PODENV) test $(if $(ONLY),--only '$(ONLY)')
 
 test-fresh: ## `make up` and `make test`, or RUN, as on a new machine: a bare Debian 12, an engine of its own, empty caches

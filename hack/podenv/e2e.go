@@ -34,7 +34,7 @@ suite names those that are missing.
 Exit status: 0 only where a spec ran and none failed.`,
 		Example: `  podenv e2e
   podenv e2e --focus 'row 3'
-  podenv e2e --focus 'no environment is a mix' --starts 1000   # the longer, the surer
+  podenv e2e --focus 'no environment is a mix' --starts 1000   # more starts find rarer mixes
   podenv e2e --suite tekton              # after podenv tekton
   podenv e2e --suite upgrade --procs 1   # operates nodes: podenv's own clusters only
   podenv e2e --suite upgrade --procs 1 --focus 'Version skew' --older v1.30,v1.31,v1.32
