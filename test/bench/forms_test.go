@@ -43,11 +43,11 @@ func TestTheDocsShowTheFileForBothForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../docs/upgrade-and-skew.md")
+	page, err := os.ReadFile("../../docs/env-file-forms.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "```\n"+string(data)+"```\n") {
-		t.Errorf("docs/upgrade-and-skew.md does not show %s as it is", bothForms)
+		t.Errorf("docs/env-file-forms.md does not show %s as it is", bothForms)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/util/env"
 )
 
-// A file for both forms is read as it is to be, see docs/upgrade-and-skew.md.
+// A file for both forms is read as it is to be, see docs/env-file-forms.md.
 func TestUpstreamReadsAFileForBothForms(t *testing.T) {
 	for key, want := range map[string]string{"HOST": "db.example.com", "PORT": "5432"} {
 		if got, err := env.ParseEnv("../../../corpus/both-forms.env", key); err != nil || got != want {
