@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -123,21 +123,14 @@ func allFuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
 
 // targets lists the fuzz targets of packages. It compiles the packages' tests.
 func (m module) targets(ctx context.Context, packages ...string) ([]fuzzTarget, error) {
-	out, err := run.Command(ctx, "go", append([]string{"test", "-json", "-list=^Fuzz"}, packages...)...).Dir(m.dir).Env(m.env...).Output()
-	if err != nil {
-		return nil, err
-	}
+	tests, err := testsIn(ctx, m.dir, m.env, `^Fuzz\w*$`, packages...)
 	var targets []fuzzTarget
-	for line := range strings.Lines(out) {
-		var event struct{ Package, Output string }
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			return nil, err
-		}
-		if strings.HasPrefix(event.Output, "Fuzz") {
-			targets = append(targets, fuzzTarget{m, event.Package, strings.TrimSpace(event.Output)})
+	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
+		for _, name := range tests[pkg] {
+			targets = append(targets, fuzzTarget{m, pkg, name})
 		}
 	}
-	return targets, nil
+	return targets, err
 }
 
 var fuzzDeclaration = regexp.MustCompile(`(?m)^func Fuzz\w*\(`)

@@ -2,10 +2,14 @@ package proof
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +17,10 @@ import (
 
 	"gotest.tools/gotestsum/testjson"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/source"
 )
 
 // treeEnv is the environment of go commands in a tree: a module of its own, with the flags of the
@@ -119,19 +125,36 @@ func failingTests(cases []junit.Case) map[string][]string {
 	return failing
 }
 
-// rerun runs the failed tests of cases again, in the tree at dir, and returns the results by package
-// and name.
-func (c *check) rerun(dir string, cases []junit.Case) (map[[2]string]junit.Case, error) {
-	results := map[[2]string]junit.Case{}
-	for pkg, names := range failingTests(cases) {
+// testsIn lists the tests that packages of the module in dir declare, by package. Their names match
+// pattern.
+func testsIn(ctx context.Context, dir string, env []string, pattern string, packages ...string) (map[string][]string, error) {
+	out, err := run.Command(ctx, "go", append([]string{"test", "-json", "-list=" + pattern}, packages...)...).Dir(dir).Env(env...).Output()
+	if err != nil {
+		return nil, err
+	}
+	names, tests := regexp.MustCompile(pattern), map[string][]string{}
+	for line := range strings.Lines(out) {
+		var event struct{ Package, Output string }
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			return nil, err
+		}
+		if name := strings.TrimSpace(event.Output); names.MatchString(name) {
+			tests[event.Package] = append(tests[event.Package], name)
+		}
+	}
+	return tests, nil
+}
+
+// rerun runs tests, by package, again in the tree at dir.
+func (c *check) rerun(dir string, tests map[string][]string) ([]junit.Case, error) {
+	var results []junit.Case
+	for pkg, names := range tests {
 		c.step.Now("%s again in %s", pkg, filepath.Base(dir))
 		ran, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, "-timeout=20m", "-count=1", "-run=^("+strings.Join(names, "|")+")$", pkg)
 		if err != nil {
-			return nil, fmt.Errorf("running the failed tests of %s again in %s: %w", pkg, dir, err)
+			return nil, fmt.Errorf("running tests of %s again in %s: %w", pkg, dir, err)
 		}
-		for _, test := range ran {
-			results[[2]string{test.ClassName, test.Name}] = test
-		}
+		results = append(results, ran...)
 	}
 	return results, nil
 }
@@ -139,10 +162,11 @@ func (c *check) rerun(dir string, cases []junit.Case) (map[[2]string]junit.Case,
 // maxFlakes is the largest number of failed tests that are run again as possible flakes.
 const maxFlakes = 20
 
-// upstreamTestsOf runs the release's own tests of packages in the tree at dir. A failed test that
-// passes when it runs again has passed: some are known to flake. Integration tests are only
-// compiled, because they need an etcd in PATH.
-func (c *check) upstreamTestsOf(dir string, packages []string) ([]junit.Case, error) {
+// upstreamTestsOf runs the tests of packages in dir, which has the tree t or some of its commits. A
+// failed test of the release that passes when it runs again has passed, because some are known to
+// flake: it is printed. A test of ours has no second run. Integration tests are only compiled,
+// because they need an etcd in PATH.
+func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) ([]junit.Case, error) {
 	isIntegration := func(pkg string) bool { return strings.HasPrefix(pkg, "k8s.io/kubernetes/test/integration/") }
 	integration := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return !isIntegration(pkg) })
 	packages = slices.DeleteFunc(slices.Clone(packages), isIntegration)
@@ -157,16 +181,107 @@ func (c *check) upstreamTestsOf(dir string, packages []string) ([]junit.Case, er
 	if n := junit.Count(cases).Failed; err != nil || n == 0 || n > maxFlakes {
 		return cases, err
 	}
-	results, err := c.rerun(dir, cases)
+	return c.secondRun(t, dir, cases)
+}
+
+// secondRun runs failed tests of the release again, and the tests that did not run because another
+// one of their package panicked. A test that has not run then has failed.
+func (c *check) secondRun(t *source.Tree, dir string, cases []junit.Case) ([]junit.Case, error) {
+	own, err := ownTests(c.ctx, t, dir)
 	if err != nil {
 		return nil, err
 	}
-	for i, test := range cases {
-		if second, ran := results[[2]string{test.ClassName, test.Name}]; ran {
-			cases[i] = second
+	failing := failingTests(cases)
+	if len(failing) == 0 { // packages that do not compile or start
+		return cases, nil
+	}
+	declared, err := testsIn(c.ctx, dir, treeEnv, `^(Test|Fuzz|Example)\w*$`, slices.Sorted(maps.Keys(failing))...)
+	if err != nil {
+		return nil, err
+	}
+	again := without(failing, own)
+	for pkg, names := range notRun(declared, cases) {
+		again[pkg] = append(again[pkg], names...)
+	}
+	results, err := c.rerun(dir, again)
+	if err != nil {
+		return nil, err
+	}
+	cases, flaked := merge(cases, results)
+	if len(flaked) > 0 {
+		steps.Reporter.Print(fmt.Sprintf("        %d failed tests of the release passed when they ran again: %s", len(flaked), strings.Join(flaked, ", ")))
+	}
+	for pkg, names := range notRun(declared, cases) {
+		for _, name := range names {
+			cases = append(cases, junit.Case{ClassName: pkg, Name: name, Failure: &junit.Message{Text: "did not run: another test ended its package"}})
 		}
 	}
 	return cases, nil
+}
+
+// ownTests are the top-level tests in dir that the release of t does not have.
+func ownTests(ctx context.Context, t *source.Tree, dir string) (map[[2]string]bool, error) {
+	release, _, err := t.Release(ctx)
+	if err != nil {
+		return nil, err
+	}
+	diff, err := gitrepo.Repo{Dir: dir}.Quiet(ctx, "diff", "--unified=0", "--no-renames", release, "--", "*_test.go")
+	if err != nil {
+		return nil, err
+	}
+	own, pkg := map[[2]string]bool{}, ""
+	for line := range strings.Lines(diff) {
+		if file, ok := strings.CutPrefix(strings.TrimSpace(line), "+++ b/"); ok {
+			pkg = t.Series.ImportPath(path.Dir(file))
+		} else if name := addedTest.FindStringSubmatch(line); name != nil {
+			own[[2]string{pkg, name[1]}] = true
+		}
+	}
+	return own, nil
+}
+
+var addedTest = regexp.MustCompile(`^\+func ((?:Test|Fuzz|Example)\w*)\(`)
+
+// without returns tests, by package, except for those in own.
+func without(tests map[string][]string, own map[[2]string]bool) map[string][]string {
+	rest := map[string][]string{}
+	for pkg, names := range tests {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return own[[2]string{pkg, name}] })
+		if len(names) > 0 {
+			rest[pkg] = names
+		}
+	}
+	return rest
+}
+
+// notRun returns the declared tests, by package, that have no result in cases.
+func notRun(declared map[string][]string, cases []junit.Case) map[string][]string {
+	ran := map[[2]string]bool{}
+	for _, test := range cases {
+		ran[[2]string{test.ClassName, test.Name}] = true
+	}
+	return without(declared, ran)
+}
+
+// merge replaces failed tests in cases by their second results, and adds the others. It returns the
+// names of top-level tests that passed the second time.
+func merge(cases, second []junit.Case) (all []junit.Case, flaked []string) {
+	all = slices.Clone(cases)
+	for _, result := range second {
+		at := slices.IndexFunc(all, func(test junit.Case) bool {
+			return test.ClassName == result.ClassName && test.Name == result.Name && result.Name != ""
+		})
+		switch {
+		case at < 0:
+			all = append(all, result)
+		case failed(all[at]):
+			if !failed(result) && !strings.Contains(result.Name, "/") {
+				flaked = append(flaked, result.ClassName+" "+result.Name)
+			}
+			all[at] = result
+		}
+	}
+	return all, flaked
 }
 
 func unitTests(c *check) error {
@@ -175,7 +290,9 @@ func unitTests(c *check) error {
 		return err
 	}
 	packages := slices.DeleteFunc(strings.Fields(out), isSuite)
-	return c.countGoTest(repo.Root, nil, packages...)
+	cases, err := goTest(c.ctx, c.step.Log(), repo.Root, nil, packages...) // cached: they read only this module
+	c.count(cases)
+	return err
 }
 
 // isSuite reports whether a package is a suite: what suites share is not.
@@ -183,9 +300,10 @@ func isSuite(pkg string) bool {
 	return strings.Contains(pkg, "/test/e2e/") && !strings.Contains(pkg, "/test/e2e/internal/")
 }
 
-// countGoTest runs go test and adds its tests as parts of the check.
+// countGoTest runs go test and adds its tests as parts of the check. It takes no result from Go's
+// cache, which does not know about files outside of the module.
 func (c *check) countGoTest(dir string, env []string, args ...string) error {
-	cases, err := goTest(c.ctx, c.step.Log(), dir, env, args...)
+	cases, err := goTest(c.ctx, c.step.Log(), dir, env, append([]string{"-count=1"}, args...)...)
 	c.count(cases)
 	return err
 }

@@ -35,7 +35,7 @@ func oldClient(c *check) error {
 	if err != nil {
 		return err
 	}
-	return c.countGoTest(oldClientDir(), oldClientEnv, "-count=1", "-run=^Test(OldClient|Etcd)$", ".", "-args",
+	return c.countGoTest(oldClientDir(), oldClientEnv, "-run=^Test(OldClient|Etcd)$", ".", "-args",
 		"-kubeconfig="+gatesOn.value.Kubeconfig(), "-etcd="+url, "-etcd-pki="+pki)
 }
 
@@ -62,7 +62,7 @@ func oldFixtures(c *check) error {
 		return err
 	}
 	fixtures := c.TempDir()
-	if err := c.countGoTest(oldClientDir(), oldClientEnv, "-count=1", "-run=^TestFixtures$", ".", "-args", "-out="+fixtures); err != nil {
+	if err := c.countGoTest(oldClientDir(), oldClientEnv, "-run=^TestFixtures$", ".", "-args", "-out="+fixtures); err != nil {
 		return err
 	}
 	tree := built.value.Tree.Dir
@@ -71,5 +71,5 @@ func oldFixtures(c *check) error {
 	if err != nil {
 		return err
 	}
-	return c.countGoTest(tree, append([]string{"PODPRESET_FIXTURES=" + fixtures}, treeEnv...), "-count=1", "-overlay="+overlay, "k8s.io/api/settings/v1alpha1")
+	return c.countGoTest(tree, append([]string{"PODPRESET_FIXTURES=" + fixtures}, treeEnv...), "-overlay="+overlay, "k8s.io/api/settings/v1alpha1")
 }

@@ -28,7 +28,7 @@ func generatorsReach(c *check) error { return c.codegenTest(stock.value, reachTe
 // codegenTest runs a test of codegen that needs a stock release.
 func (c *check) codegenTest(stock *source.Tree, name string) error {
 	env := []string{"PODENV_TREE=" + stock.Dir, "PODENV_RELEASE=" + stock.Series.Release}
-	return c.countGoTest(repo.Root, env, "-count=1", "-timeout=40m", "-run=^"+name+"$", "podenv.dev/hack/internal/codegen")
+	return c.countGoTest(repo.Root, env, "-timeout=40m", "-run=^"+name+"$", "podenv.dev/hack/internal/codegen")
 }
 
 // roundTrip checks that the commits in the tree of a series convert to the same patch files.
@@ -185,7 +185,7 @@ func (w *checkout) test(commit string) error {
 	if len(packages) == 0 {
 		return nil
 	}
-	cases, err := w.upstreamTestsOf(w.dir, packages)
+	cases, err := w.upstreamTestsOf(w.tree, w.dir, packages)
 	if errors.Is(err, errNoTest) {
 		return w.goBuild(packages...) // as pkg/features in old releases: go test leaves them out
 	}
