@@ -29,6 +29,8 @@ type check struct {
 	ctx    context.Context
 	step   *progress.Step
 	failed []string // parts, and why
+	// uncached keeps upstreamTestsOf from taking results from Go's cache.
+	uncached bool
 }
 
 // check runs a check if its group is selected. need makes its fixtures. The check fails if prove

@@ -177,7 +177,11 @@ func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) (
 		}
 	}
 	c.step.Now("%d packages", len(packages))
-	cases, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, append([]string{"-timeout=20m"}, packages...)...)
+	args := []string{"-timeout=20m"}
+	if c.uncached {
+		args = append(args, "-count=1")
+	}
+	cases, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, append(args, packages...)...)
 	if n := junit.Count(cases).Failed; err != nil || n == 0 || n > maxFlakes {
 		return cases, err
 	}

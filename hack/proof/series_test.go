@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,16 +9,21 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/series/report"
 	"podenv.dev/hack/internal/source"
@@ -80,14 +86,6 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 	if err := c.verifyTests(t, row); err != nil {
 		return err
 	}
-	var sources []string
-	for _, pattern := range []string{"*.go", "*/*.go"} {
-		files, err := filepath.Glob(filepath.Join(repo.Root, "hack/internal/codegen", pattern))
-		if err != nil {
-			return err
-		}
-		sources = append(sources, files...)
-	}
 	var none struct{}
 	err = c.once(t, "generators", &none, func() error {
 		stock, err := p.Tree(c.ctx, source.Options{Stock: true}) // a step of its own
@@ -95,7 +93,7 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 			return err
 		}
 		return c.codegenTest(stock, reachTest)
-	}, sources...)
+	})
 	if err != nil {
 		return err
 	}
@@ -118,19 +116,27 @@ func (c *check) verifyTests(t *source.Tree, row *verified) error {
 	})
 }
 
-// once runs prove unless it passed before with the same tree, version of Go and files of this
-// repository. In that case it sets result to the value that it had.
-func (c *check) once(t *source.Tree, what string, result any, prove func() error, files ...string) error {
-	sums, err := digest.Files(files...)
+// passLasts is how long once counts on a pass.
+const passLasts = 30 * 24 * time.Hour
+
+// once runs prove unless it has passed before with the same tree, host and code of this repository.
+// In that case it sets result to the value that it had. What it proves takes nothing from Go's cache,
+// which knows nothing of the host.
+func (c *check) once(t *source.Tree, what string, result any, prove func() error) error {
+	inputs, err := passInputs(c.ctx)
 	if err != nil {
 		return err
 	}
-	key := digest.Of(append(sums, what, t.Key, runtime.Version())...)
+	key := digest.Of(append(slices.Clone(inputs), what, t.Key)...)
 	passed := filepath.Join(repo.Cache("verify-series"), key[:32]+".json")
-	if data, err := os.ReadFile(passed); err == nil && json.Unmarshal(data, result) == nil {
-		c.part(what+": passed before on this tree", func() error { return nil })
-		return nil
+	if stat, err := os.Stat(passed); err == nil && time.Since(stat.ModTime()) < passLasts {
+		if data, err := os.ReadFile(passed); err == nil && json.Unmarshal(data, result) == nil {
+			c.part(what+": passed before on this tree", func() error { return nil })
+			return nil
+		}
 	}
+	c.uncached = true
+	defer func() { c.uncached = false }()
 	if err := prove(); err != nil || c.Failed() {
 		return err
 	}
@@ -142,6 +148,106 @@ func (c *check) once(t *source.Tree, what string, result any, prove func() error
 		return err
 	}
 	return renameio.WriteFile(passed, data, 0o644)
+}
+
+// passInputs are what a pass depends on beside its tree: the host, and the code that chooses and runs
+// tests and generators, with all that it imports.
+var passInputs = func(ctx context.Context) ([]string, error) {
+	var kernel unix.Utsname
+	if err := unix.Uname(&kernel); err != nil {
+		return nil, err
+	}
+	git, err := run.Command(ctx, "git", "--version").Output()
+	if err != nil {
+		return nil, err
+	}
+	inputs := []string{runtime.Version(), unix.ByteSliceToString(kernel.Release[:]), fmt.Sprint(os.Getuid()), git}
+	const files = `{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{else}}{{.Module}}{{end}}{{end}}`
+	deps, err := run.Command(ctx, "go", "list", "-deps", "-f="+files, "./hack/internal/codegen", "./hack/internal/source").Dir(repo.Root).Output()
+	if err != nil {
+		return nil, err
+	}
+	var sources []string
+	for line := range strings.Lines(deps) {
+		if line = strings.TrimSpace(line); filepath.IsAbs(line) {
+			sources = append(sources, line)
+		} else {
+			inputs = append(inputs, line) // a module and its version
+		}
+	}
+	for _, pattern := range []string{"hack/internal/codegen/*_test.go", "hack/proof/gotest_test.go", "hack/proof/series_test.go", "hack/proof/source_test.go", "hack/proof/upstream_test.go"} {
+		files, err := filepath.Glob(filepath.Join(repo.Root, pattern))
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, files...)
+	}
+	sums, err := digest.Files(sources...)
+	return append(inputs, sums...), err
+}
+
+func TestOnceProvesAgain(t *testing.T) {
+	setSteps(t)
+	before, inputs := passInputs, []string{"kernel 1"}
+	passInputs = func(context.Context) ([]string, error) { return inputs, nil }
+	root := repo
+	repo = layout.Layout{Root: t.TempDir()}
+	t.Cleanup(func() { repo, passInputs = root, before })
+
+	tree, runs := &source.Tree{Key: "tree 1"}, 0
+	for _, test := range []struct {
+		name   string
+		change func()
+		want   int // runs in all
+	}{
+		{"the first time", func() {}, 1},
+		{"not if nothing has changed", func() {}, 1},
+		{"on another host", func() { inputs = []string{"kernel 2"} }, 2},
+		{"of another tree", func() { tree.Key = "tree 2" }, 3},
+		{"after a month", func() {
+			passes, _ := filepath.Glob(filepath.Join(repo.Cache("verify-series"), "*"))
+			for _, pass := range passes {
+				if err := os.Chtimes(pass, time.Time{}, time.Now().Add(-passLasts)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, 4},
+	} {
+		test.change()
+		var none struct{}
+		c := &check{T: t, ctx: t.Context()}
+		if err := c.once(tree, "tests", &none, func() error {
+			runs++
+			if !c.uncached {
+				t.Error("results can come from Go's cache")
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if runs != test.want {
+			t.Errorf("%s: proven %d times, want %d", test.name, runs, test.want)
+		}
+	}
+}
+
+func TestPassInputsChangeWithTheCode(t *testing.T) {
+	root := repo
+	repo = layout.MustFind()
+	t.Cleanup(func() { repo = root })
+	inputs, err := passInputs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := digest.Files(filepath.Join(repo.Root, "hack/proof/gotest_test.go"), filepath.Join(repo.Root, "hack/internal/gitrepo/gitrepo.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range append(sums, fmt.Sprint(os.Getuid()), runtime.Version()) {
+		if !slices.Contains(inputs, want) {
+			t.Errorf("a pass does not depend on %q", want)
+		}
+	}
 }
 
 // verified is how far a series got from its patches to tested binaries.
