@@ -12,7 +12,7 @@ func TestCompiling(t *testing.T) {
 	if *full {
 		l.check("generators run for all packages that a change reaches", "source", needStock, generatorsReach)
 	}
-	l.check("patches round trip", "source", needBuild, func(c *check) error { return roundTrip(c, steps.Series) })
+	l.check("patches round trip", "source", needBuild, func(c *check) error { return roundTrip(c, built.value.Tree) })
 	l.check("patches of Tekton round trip", "source", host.need, tektonRoundTrip)
 	l.check("export onto a pristine tag", "source", needBuild, exportOntoTag)
 	l.check("each patch by itself", "source", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })

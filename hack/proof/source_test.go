@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"podenv.dev/hack/internal/codegen"
+	"podenv.dev/hack/internal/gitrepo"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
@@ -31,11 +34,35 @@ func (c *check) codegenTest(stock *source.Tree, name string) error {
 	return c.countGoTest(repo.Root, env, "-timeout=40m", "-run=^"+name+"$", "podenv.dev/hack/internal/codegen")
 }
 
-// roundTrip checks that the commits in the tree of a series convert to the same patch files.
-func roundTrip(c *check, s series.Series) error {
-	written, err := source.WritePatches(c.ctx, repo, s, nil)
+// roundTrip checks that the commits of t convert to the patch files and new files of this repository.
+// It writes them to a copy, because other checks read the files meanwhile, and a second run would find
+// no difference.
+func roundTrip(c *check, t *source.Tree) error {
+	scratch := layout.Layout{Root: filepath.Join(repo.Output(), "proof", "roundtrip")}
+	c.Cleanup(func() { os.RemoveAll(scratch.Root) })
+	if err := os.RemoveAll(scratch.Root); err != nil {
+		return err
+	}
+	for _, dir := range []string{"patches", "pkg", "staging"} {
+		if err := os.CopyFS(filepath.Join(scratch.Root, dir), os.DirFS(filepath.Join(repo.Root, dir))); err != nil {
+			return err
+		}
+	}
+	tree := scratch.Tree(t.Name())
+	if err := run.Command(c.ctx, "git", "clone", "--quiet", "--shared", t.Dir, tree).Run(); err != nil {
+		return err
+	}
+	const state = ".git/podenv" // what podenv knows of the tree
+	if err := os.CopyFS(filepath.Join(tree, state), os.DirFS(filepath.Join(t.Dir, state))); err != nil {
+		return err
+	}
+	s, err := series.Load(scratch, t.Series.Name)
+	if err != nil {
+		return err
+	}
+	written, err := source.WritePatches(c.ctx, scratch, s, nil)
 	if err == nil && len(written.Files) > 0 {
-		err = fmt.Errorf("the tree's commits give other files than the repository had: %s; look at them with git diff", strings.Join(written.Files, ", "))
+		err = fmt.Errorf("the tree's commits give other files than the repository has: `podenv patches --series %s` would write %s", s.Name, strings.Join(written.Files, ", "))
 	}
 	return err
 }
@@ -199,4 +226,76 @@ func (w *checkout) test(commit string) error {
 		err = fmt.Errorf("these tests fail after the patch: %s", strings.Join(names, ", "))
 	}
 	return err
+}
+
+func TestRoundTripFindsAnEditAndWritesNothing(t *testing.T) {
+	root := repo
+	repo = layout.Layout{Root: t.TempDir()}
+	t.Cleanup(func() { repo = root })
+	patches := filepath.Join(repo.Root, "patches", "v1.33")
+	if err := errors.Join(
+		os.CopyFS(patches, os.DirFS(filepath.Join(layout.MustFind().Root, "patches", "v1.33"))),
+		os.Mkdir(filepath.Join(repo.Root, "pkg"), 0o755),
+		os.Mkdir(filepath.Join(repo.Root, "staging"), 0o755),
+	); err != nil {
+		t.Fatal(err)
+	}
+	mustGlob := func(pattern string) []string {
+		files, err := filepath.Glob(filepath.Join(patches, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	for _, patch := range mustGlob("*.patch") {
+		if err := os.Remove(patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// A tree with one commit that is in no patch.
+	tree := gitrepo.Repo{Dir: repo.Tree("v1.33")}
+	git := func(args ...string) string {
+		out, err := tree.Quiet(t.Context(), append([]string{"-c", "user.name=a", "-c", "user.email=a@example.test"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	commit := func(text, message string) string {
+		if err := os.WriteFile(filepath.Join(tree.Dir, "a.go"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		git("add", "--all")
+		git("commit", "--quiet", "--message", message)
+		return git("rev-parse", "HEAD")
+	}
+	if err := os.MkdirAll(tree.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "--quiet")
+	release := commit("package a\n", "v1.33.0\n\nPodenv-Commit: release")
+	commit("package b\n", "Edit a.go")
+	state := filepath.Join(tree.Dir, ".git", "podenv", "state.json")
+	if err := errors.Join(
+		os.MkdirAll(filepath.Dir(state), 0o755),
+		os.WriteFile(state, fmt.Appendf(nil, `{"key": "k", "steps": [{"kind": "release", "commit": %q}]}`, release), 0o644),
+	); err != nil {
+		t.Fatal(err)
+	}
+
+	s, err := series.Load(repo, "v1.33")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c := &check{T: t, ctx: t.Context()}
+		err := roundTrip(c, &source.Tree{Dir: tree.Dir, Series: s})
+		if err == nil || !strings.Contains(err.Error(), "would write patches/v1.33/0001-Edit-a.go.patch") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if written := mustGlob("*.patch"); len(written) > 0 {
+		t.Errorf("it wrote %q", written)
+	}
 }

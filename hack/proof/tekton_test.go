@@ -47,7 +47,7 @@ func tektonRoundTrip(c *check) error {
 				return err
 			}
 			_, err = c.applyExport(t)
-			return errors.Join(roundTrip(c, s), err)
+			return errors.Join(roundTrip(c, t), err)
 		})
 	}
 	return err
