@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/testimages"
 )
@@ -19,11 +21,11 @@ const releaseSpecs = "test/e2e/common/node"
 // adds a file with TestMain to their package.
 func fileKeySpecs(c *check) error {
 	dir := filepath.Join(built.value.Tree.Dir, releaseSpecs)
-	if _, err := os.Stat(filepath.Join(dir, "file_key.go")); errors.Is(err, os.ErrNotExist) {
+	if has, err := hasUpstreamEnvFiles(steps.Series.Name); err != nil {
+		return err
+	} else if !has {
 		c.part("EnvFiles", func() error { return skipped("the release has no specs of env files") })
 		return nil
-	} else if err != nil {
-		return err
 	}
 	overlay, err := writeOverlay(c.TempDir(), filepath.Join(dir, "podenv_test.go"), filepath.Join(repo.Root, "hack", "proof", "testdata", "filekeys_test.go"))
 	if err != nil {
@@ -63,6 +65,21 @@ func fileKeySpecs(c *check) error {
 		return errors.New("no spec ran: the release has none with the label FeatureGate:EnvFiles")
 	}
 	return runErr
+}
+
+// hasUpstreamEnvFiles reports whether the release of minor has env files without the patches, and so
+// specs of them.
+func hasUpstreamEnvFiles(minor string) (bool, error) {
+	stock, err := featuregates.Stock(minor)
+	return stock[string(featuregates.EnvFiles)], err
+}
+
+func TestHasUpstreamEnvFiles(t *testing.T) {
+	for minor, want := range map[string]bool{"v1.29": false, "v1.33": false, "v1.34": true, "v1.37": true} {
+		if got, err := hasUpstreamEnvFiles(minor); got != want || err != nil {
+			t.Errorf("%s: %t, %v; want %t", minor, got, err, want)
+		}
+	}
 }
 
 // writeOverlay writes a file for the flag -overlay of go commands to the directory dir. With it, go
