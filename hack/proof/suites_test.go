@@ -16,7 +16,6 @@ import (
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
-	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/stories"
 	"podenv.dev/hack/internal/suite"
@@ -58,8 +57,7 @@ func podPresets(c *check) error {
 func tektonSuite(c *check) error {
 	c.step.Now("putting Tekton on the cluster")
 	tekton := func(args ...string) error {
-		args = append([]string{"--plain", "tekton", "--name", testCluster}, args...)
-		return run.Command(c.ctx, *podenv, args...).Dir(repo.Root).Log(c.step.Log()).Run()
+		return c.command(*podenv, append([]string{"--plain", "tekton", "--name", testCluster}, args...)...).Run()
 	}
 	if err := tekton(); err != nil {
 		return err
@@ -195,14 +193,14 @@ func deleteCluster() {
 	step.End(gatesOn.value.Delete(clean, step)) //nolint:errcheck // it has been shown
 }
 
-// downLeavesNothing deletes the test cluster and checks that nothing is left.
+// downLeavesNothing deletes the test cluster with podenv down and checks that nothing is left.
 func downLeavesNothing(c *check) error {
 	if *keep {
 		c.part("the test cluster", func() error { return skipped("--keep") })
 		return nil
 	}
 	kubeconfig, name, docker := gatesOn.value.Kubeconfig(), gatesOn.value.Context(), built.value.Engine.Docker
-	if err := gatesOn.value.Delete(c.ctx, c.step); err != nil {
+	if err := c.command(*podenv, "--plain", "down", "--name", testCluster).Run(); err != nil {
 		return err
 	}
 	gatesOn.value = nil
