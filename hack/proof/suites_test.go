@@ -139,14 +139,15 @@ func gatesOff(c *check) error {
 	}
 	for _, name := range suites {
 		err = errors.Join(err, c.suite(suite.Options{
-			Suite: name, Focus: "with the gate off",
+			Suite: name, Focus: gateOffSpecs,
 			JUnit: filepath.Join(repo.Output(), "e2e", name+"-gate-off.xml"),
 		}))
 	}
 	return err
 }
 
-// suite runs a suite and counts its specs, without those that a filter leaves out.
+// suite runs a suite and counts its specs, without those that a filter leaves out. A spec that is
+// skipped, and must run on the series, has failed.
 func (c *check) suite(o suite.Options) error {
 	o.Podenv, o.Kubeconfig, o.Kubectl = *podenv, gatesOn.value.Kubeconfig(), built.value.Build.Binaries["kubectl"]
 	result, err := suite.Run(c.ctx, repo, o, c.step)
@@ -159,6 +160,10 @@ func (c *check) suite(o suite.Options) error {
 	cases, readErr := junit.Read(result.JUnit)
 	if readErr != nil {
 		return readErr
+	}
+	o.Minor = steps.Series.Name
+	if err := requireRun(cases, o); err != nil {
+		return err
 	}
 	c.count(cases)
 	if junit.Count(cases).Failed > 0 {
