@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 )
@@ -26,12 +27,16 @@ func newRebase(a *app) *cobra.Command {
 	var f rebaseFlags
 	cmd := &cobra.Command{
 		Use:   "rebase",
-		Short: "Carry the patches of one series to another Kubernetes minor",
+		Short: "Carry patches to another Kubernetes minor, or to a newer release",
 		Long: `rebase merges the patches of one series into the release of another and writes
 them to its patches/<minor>. It creates a series that does not exist yet, on the
 newest release of the minor unless --release names one. It stops at a patch that
 conflicts, as git am -3 does: resolve the conflict where it says and continue with
 --continue. Then it assembles the tree, generated code included.
+
+With --to alone, it moves that series to another release of its minor: to the newest
+unless --release names one. Conflicts are resolved in the same way, and patches/<minor>
+changes only when all patches apply. podenv series --newer lists newer releases.
 
 A patch that has not changed since it was carried is not carried again, and keeps
 its adaptations. So after you change one series, the same command updates the next
@@ -40,6 +45,7 @@ adapted before, has changed since and applies without a conflict: check whether 
 needs to be adapted again.`,
 		Example: `  podenv rebase --from v1.33 --to v1.32 --release v1.32.13
   podenv rebase --from tekton-v1.10 --to tekton-v1.11
+  podenv rebase --to v1.37 --release v1.37.2
   podenv rebase --continue          # after resolving a conflict
   podenv rebase --skip              # leave this patch out
   podenv rebase --abort             # drop what was done so far`,
@@ -52,9 +58,9 @@ needs to be adapted again.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "the series whose patches to carry")
+	flags.StringVar(&f.from, "from", "", "the series whose patches to carry (default that of --to)")
 	flags.StringVar(&f.to, "to", "", "the minor to carry them to")
-	flags.StringVar(&f.release, "release", "", "the release that a new series stands on (default the newest)")
+	flags.StringVar(&f.release, "release", "", "the release to carry them to (default the newest)")
 	flags.BoolVar(&f.resume, "continue", false, "go on where the rebase stopped")
 	flags.BoolVar(&f.skip, "skip", false, "leave out the patch at which it stopped, and go on")
 	flags.BoolVar(&f.abort, "abort", false, "drop the rebase; patches/ stays as it is")
@@ -83,7 +89,7 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 		return err
 	}
 	step := p.Reporter.Step("rebase")
-	to, err := a.rebaseTarget(ctx, f)
+	to, err := a.rebaseTarget(ctx, f, from, step)
 	if err != nil {
 		return step.End(err)
 	}
@@ -91,7 +97,9 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	if err := step.End(err); err != nil {
 		return err
 	}
-	p.Series = to
+	if p.Series, err = series.Load(a.layout, to.Name); err != nil {
+		return err
+	}
 	if _, err := p.Tree(ctx, source.Options{}); err != nil {
 		return err
 	}
@@ -110,17 +118,17 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 // findRebase checks --from and --to. With --continue, --skip or --abort, it fills in a missing
 // one from the rebase in progress.
 func (a *app) findRebase(f *rebaseFlags) error {
+	if f.from == "" && !f.resume && !f.skip && !f.abort {
+		f.from = f.to
+	}
 	if f.from != "" && f.to != "" {
-		if f.from == f.to {
-			return &usageError{fmt.Errorf("--from and --to are both %s: a series is carried to another minor", f.to)}
-		}
 		if series.IsTekton(f.from) != series.IsTekton(f.to) {
 			return &usageError{fmt.Errorf("--from %s --to %s: a series of Tekton cannot be carried to Kubernetes, nor the other way round", f.from, f.to)}
 		}
 		return nil
 	}
 	if !f.resume && !f.skip && !f.abort {
-		return &usageError{errors.New("which series, and to which minor? name them with --from and --to: see podenv rebase --help")}
+		return &usageError{errors.New("--to is missing: name the minor to carry patches to; see podenv rebase --help")}
 	}
 	inProgress, err := source.RebasesInProgress(a.layout)
 	if err != nil {
@@ -141,14 +149,16 @@ func (a *app) findRebase(f *rebaseFlags) error {
 	return &usageError{fmt.Errorf("rebases to %s are in progress: name one with --to", strings.Join(slices.Sorted(maps.Keys(inProgress)), ", "))}
 }
 
-// rebaseTarget returns the series --to. It creates a new one, and pins it to --release or to the
-// newest release.
-func (a *app) rebaseTarget(ctx context.Context, f rebaseFlags) (series.Series, error) {
+// rebaseTarget returns the series --to, on --release or the newest release if it is new or moves.
+func (a *app) rebaseTarget(ctx context.Context, f rebaseFlags, from series.Series, step *progress.Step) (series.Series, error) {
+	if f.release != "" && semver.MajorMinor(f.release) != series.Minor(f.to) {
+		return series.Series{}, &usageError{fmt.Errorf("--release %s is not a release of %s", f.release, f.to)}
+	}
+	if f.to == from.Name {
+		return source.Repin(ctx, a.layout, from, f.release, step)
+	}
 	if f.release != "" {
-		if semver.MajorMinor(f.release) != series.Minor(f.to) {
-			return series.Series{}, &usageError{fmt.Errorf("--release %s is not a release of %s", f.release, f.to)}
-		}
-		return source.Pin(ctx, a.layout, f.to, f.release, nil)
+		return source.Pin(ctx, a.layout, f.to, f.release, step)
 	}
 	to, err := series.Load(a.layout, f.to)
 	if !errors.Is(err, series.ErrUnknown) {
@@ -158,5 +168,5 @@ func (a *app) rebaseTarget(ctx context.Context, f rebaseFlags) (series.Series, e
 	if err != nil {
 		return series.Series{}, err
 	}
-	return source.Pin(ctx, a.layout, f.to, release, nil)
+	return source.Pin(ctx, a.layout, f.to, release, step)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/series/report"
@@ -14,7 +15,7 @@ import (
 
 func newSeries(a *app) *cobra.Command {
 	var format *string
-	var verified, trees bool
+	var verified, trees, newer bool
 	cmd := &cobra.Command{
 		Use:   "series",
 		Short: "List the series: release, patches, lines touched, feature gates",
@@ -30,12 +31,16 @@ With --trees it prints instead, for each series with an assembled tree, git's ha
 of the tree's files after the last patch, and with generated code: two series of
 patches that give the same files have the same hashes.
 
+With --newer it prints instead a line for each series whose minor has a newer release:
+series, its release, the newest one. podenv rebase --to SERIES moves it.
+
 With --verify it applies, generates, compiles and tests every complete series, and
 prints how far each got. It does not repeat what has not changed.
 
 Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
 		Example: `  podenv series
   podenv series --trees             # the same files have the same hash
+  podenv series --newer             # which minors have a newer release?
   podenv series --verify            # all of them: hours on an empty cache
   podenv series --output tsv | awk -F '\t' '$7 == "EnvFiles"'`,
 		Args: noArgs,
@@ -46,6 +51,9 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			}
 			if trees {
 				return a.printTrees(cmd.Context())
+			}
+			if newer {
+				return a.printNewer(cmd.Context())
 			}
 			if verified {
 				return a.prove(cmd.Context(), "^TestSeries$", "series", "-podenv.only=series")
@@ -81,6 +89,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 	}
 	format = outputFlag(cmd)
 	cmd.Flags().BoolVar(&trees, "trees", false, "only print the hashes of the assembled trees")
+	cmd.Flags().BoolVar(&newer, "newer", false, "only print the series whose minor has a newer release")
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
 	return cmd
 }
@@ -129,4 +138,21 @@ func (a *app) printTrees(ctx context.Context) error {
 		fmt.Fprintf(a.out, "%s\t%s\t%s\n", s.Name, status.Patched, status.Generated)
 	}
 	return nil
+}
+
+// printNewer prints a tab-separated line for each series whose minor has a newer release.
+func (a *app) printNewer(ctx context.Context) error {
+	all, err := a.allSeries()
+	if err != nil {
+		return err
+	}
+	var failed error // one project may be unavailable
+	for _, s := range all {
+		newest, err := source.NewestRelease(ctx, s.Name)
+		failed = errors.Join(failed, err)
+		if err == nil && semver.Compare(newest, s.Release) > 0 {
+			fmt.Fprintf(a.out, "%s\t%s\t%s\n", s.Name, s.Release, newest)
+		}
+	}
+	return failed
 }

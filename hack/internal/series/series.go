@@ -35,6 +35,7 @@ type Series struct {
 	Name    string // the minor: "v1.33", or "tekton-v1.10" for Tekton
 	Release string // the tag: "v1.33.13"
 	Dir     string // absolute path of patches/<minor> or patches/tekton/<minor>
+	Pins    string // folder of the go.mod and go.sum that pin the release: Dir, unless At chose another
 }
 
 // IsTekton reports whether the series called name patches Tekton Pipelines, not Kubernetes.
@@ -74,8 +75,7 @@ func (s Series) Project() string {
 // is not in patches/ the error wraps ErrUnknown.
 func Load(l layout.Layout, name string) (Series, error) {
 	dir := filepath.Join(l.Root, filepath.FromSlash(Folder(name)))
-	s := Series{Name: name, Dir: dir}
-	mod, err := s.GoMod()
+	s, err := Series{Name: name, Dir: dir}.At(dir)
 	if errors.Is(err, os.ErrNotExist) || Minor(name) != filepath.Base(dir) {
 		known, listErr := All(l)
 		if listErr != nil {
@@ -83,24 +83,31 @@ func Load(l layout.Layout, name string) (Series, error) {
 		}
 		return Series{}, fmt.Errorf("%w %q: choose one of %s with --series", ErrUnknown, name, strings.Join(known, ", "))
 	}
+	return s, err
+}
+
+// At returns the series on the release that the go.mod in the folder pins requires.
+func (s Series) At(pins string) (Series, error) {
+	s.Pins = pins
+	mod, err := s.GoMod()
 	if err != nil {
-		return Series{}, fmt.Errorf("reading the release of series %s: %w", name, err)
+		return Series{}, fmt.Errorf("reading the release of series %s: %w", s.Name, err)
 	}
 	for _, req := range mod.Require {
 		if req.Mod.Path == s.Module() {
-			if semver.MajorMinor(req.Mod.Version) != Minor(name) {
-				return Series{}, fmt.Errorf("%s/go.mod requires %s, which is not of minor %s", dir, req.Mod, Minor(name))
+			if semver.MajorMinor(req.Mod.Version) != Minor(s.Name) {
+				return Series{}, fmt.Errorf("%s/go.mod requires %s, which is not of minor %s", pins, req.Mod, Minor(s.Name))
 			}
 			s.Release = req.Mod.Version
 			return s, nil
 		}
 	}
-	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series stands on", dir, s.Module())
+	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series is based on", pins, s.Module())
 }
 
 // GoMod reads the series' go.mod, which pins the modules of the release.
 func (s Series) GoMod() (*modfile.File, error) {
-	path := filepath.Join(s.Dir, "go.mod")
+	path := filepath.Join(s.Pins, "go.mod")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -140,6 +141,10 @@ func publish(path, version string, files map[string]string) {
 	must(os.WriteFile(filepath.Join(dir, version+".mod"), []byte(files["go.mod"]), 0o644))
 	info := fmt.Sprintf(`{"Version":%q,"Time":"2026-06-11T16:59:07Z"}`, version)
 	must(os.WriteFile(filepath.Join(dir, version+".info"), []byte(info), 0o644))
+	list, err := os.OpenFile(filepath.Join(dir, "list"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	must(err)
+	_, err = list.WriteString(version + "\n")
+	must(errors.Join(err, list.Close()))
 }
 
 func must(err error) {

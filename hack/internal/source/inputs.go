@@ -23,7 +23,7 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 	in := &inputs{}
 	parts := []string{"release", releaseRepoVersion, s.Release}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(s.Dir, name))
+		data, err := os.ReadFile(filepath.Join(s.Pins, name))
 		if err != nil {
 			return nil, fmt.Errorf("reading the pins of series %s: %w", s.Name, err)
 		}

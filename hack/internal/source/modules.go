@@ -45,7 +45,7 @@ func downloadModules(ctx context.Context, s series.Series, scratch string) ([]mo
 	}
 	for _, m := range pins {
 		if sums[m] == "" {
-			return nil, fmt.Errorf("%s/go.sum has no checksum of %s: add it with `cd %s && GOFLAGS=-mod=mod go mod download %s`", s.Dir, m, s.Dir, m)
+			return nil, fmt.Errorf("%s/go.sum has no checksum of %s: add it with `cd %s && GOFLAGS=-mod=mod go mod download %s`", s.Pins, m, s.Pins, m)
 		}
 	}
 	if err := copyPins(s, scratch); err != nil {
@@ -157,7 +157,7 @@ func readPins(s series.Series) ([]module.Version, error) {
 
 // readSums reads the checksums of module content from the series' go.sum.
 func readSums(s series.Series) (map[module.Version]string, error) {
-	data, err := os.ReadFile(filepath.Join(s.Dir, "go.sum"))
+	data, err := os.ReadFile(filepath.Join(s.Pins, "go.sum"))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func readSums(s series.Series) (map[module.Version]string, error) {
 // copyPins copies go.mod and go.sum, because go adds missing lines to go.sum.
 func copyPins(s series.Series, scratch string) error {
 	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(s.Dir, name))
+		data, err := os.ReadFile(filepath.Join(s.Pins, name))
 		if err != nil {
 			return err
 		}

@@ -36,35 +36,72 @@ func Pin(ctx context.Context, l layout.Layout, name, release string, step *progr
 	case err == nil && s.Release == release:
 		return s, nil
 	case err == nil:
-		return s, fmt.Errorf("series %s stands on %s: change the versions in %s/go.mod and its go.sum to move it to %s", name, s.Release, s.Dir, release)
+		return s, fmt.Errorf("series %s is based on %s: move it first with `podenv rebase --to %[1]s --release %[3]s`", name, s.Release, release)
 	case !errors.Is(err, series.ErrUnknown):
 		return s, err
 	}
-	if err := os.MkdirAll(l.Cache("source"), 0o755); err != nil {
-		return series.Series{}, err
-	}
-	scratch, err := os.MkdirTemp(l.Cache("source"), "pin-")
-	if err != nil {
-		return series.Series{}, err
-	}
-	defer os.RemoveAll(scratch)
-	step.Now("getting the modules of %s", release)
-	goMod, goSum, err := pins(ctx, series.Series{Name: name, Release: release}, scratch)
-	if err != nil {
-		return series.Series{}, fmt.Errorf("pinning %s: %w", release, err)
-	}
 	dir := filepath.Join(l.Root, filepath.FromSlash(series.Folder(name)))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return series.Series{}, err
-	}
-	// A folder with a go.mod is a series, so write it last.
-	if err := renameio.WriteFile(filepath.Join(dir, "go.sum"), goSum, 0o644); err != nil {
-		return series.Series{}, err
-	}
-	if err := renameio.WriteFile(filepath.Join(dir, "go.mod"), goMod, 0o644); err != nil {
+	if err := writePins(ctx, l, series.Series{Name: name, Release: release}, dir, step); err != nil {
 		return series.Series{}, err
 	}
 	return series.Load(l, name)
+}
+
+// Repin returns s on another release of its minor, for Rebase. An empty release is that of the
+// rebase in progress, or else the newest, but no older one than that of s. The series' folder
+// stays as it is.
+func Repin(ctx context.Context, l layout.Layout, s series.Series, release string, step *progress.Step) (series.Series, error) {
+	switch st, err := readRebaseState(rebaseDir(l, s.Name)); {
+	case err == nil && st.From != s.Name:
+		return s, nil // patches of another series are being carried: Rebase says so
+	case err == nil && release != "" && release != st.Release:
+		return s, fmt.Errorf("a rebase of series %s to %s is in progress: finish it with `podenv rebase --continue`, or drop it with --abort", s.Name, st.Release)
+	case err == nil:
+		release = st.Release
+	case !errors.Is(err, os.ErrNotExist):
+		return s, err
+	case release == "":
+		if release, err = NewestRelease(ctx, s.Name); err != nil {
+			return s, err
+		}
+		if semver.Compare(release, s.Release) < 0 {
+			release = s.Release
+		}
+	}
+	if release == s.Release {
+		return s, nil
+	}
+	s.Release = release
+	dir := filepath.Join(l.Cache("source"), "pins-"+s.Name)
+	if err := writePins(ctx, l, s, dir, step); err != nil {
+		return s, err
+	}
+	return s.At(dir)
+}
+
+// writePins writes the go.mod and go.sum that pin the release of s to dir.
+func writePins(ctx context.Context, l layout.Layout, s series.Series, dir string, step *progress.Step) error {
+	if err := os.MkdirAll(l.Cache("source"), 0o755); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(l.Cache("source"), "pin-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	step.Now("getting the modules of %s", s.Release)
+	goMod, goSum, err := pins(ctx, s, scratch)
+	if err != nil {
+		return fmt.Errorf("pinning %s: %w", s.Release, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	// A folder with a go.mod is a series, so write it last.
+	if err := renameio.WriteFile(filepath.Join(dir, "go.sum"), goSum, 0o644); err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(dir, "go.mod"), goMod, 0o644)
 }
 
 // NewestRelease returns the newest release in the module proxy for the series called name,

@@ -46,7 +46,7 @@ func TestPinRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ release, want string }{
 		"what is no release":              {"v1.33", "is not a release"},
 		"a release that there is not":     {"v1.31.99", "there may be no such release"},
-		"to move a series to another one": {"v1.33.14", "series v1.33 stands on v1.33.13"},
+		"to move a series to another one": {"v1.33.14", "podenv rebase --to v1.33 --release v1.33.14"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/google/renameio/v2"
+
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
@@ -37,7 +39,8 @@ const (
 )
 
 // Rebase carries the patches of one series to the release of another, and writes them to the
-// other's patch files. It works in a separate repository under _output/rebase that has the
+// other's patch files; or those of a series to another release of its minor, if to is from with
+// another release (see Repin). It works in a separate repository under _output/rebase that has the
 // objects of both releases, so that git can merge. What the user adapted in an earlier carry is
 // kept until the original patch changes. It returns the result for each patch, and the files
 // that it wrote; no results if there was nothing to do.
@@ -100,13 +103,17 @@ func newRebase(l layout.Layout, from, to series.Series, o RebaseOptions, step *p
 	return r
 }
 
+// moves reports whether the series moves to another release of its minor.
+func (r *rebase) moves() bool { return r.from.Name == r.series.Name }
+
 func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
-	if r.from.Name == r.series.Name {
-		return nil, nil, fmt.Errorf("series %s is carried to itself: name two with --from and --to", r.from.Name)
-	}
 	inProgress, err := r.isInProgress()
 	if err != nil {
 		return nil, nil, err
+	}
+	if r.from.Release == r.series.Release && !inProgress {
+		r.step.Cached("based on " + r.series.Release + " already")
+		return nil, nil, nil
 	}
 	var source *Tree
 	if !inProgress {
@@ -196,8 +203,11 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 			return false, fmt.Errorf("carrying %s to %s: %w", from[i].name(), r.series.Name, err)
 		}
 	}
-	patches := plan(r.from.Name, from, r.in.patches, earlier)
-	if matchesPlan(patches, r.in.patches) && slices.Equal(earlier, now) {
+	patches := planMove(r.from.Name, from)
+	if !r.moves() {
+		patches = plan(r.from.Name, from, r.in.patches, earlier)
+	}
+	if !r.moves() && matchesPlan(patches, r.in.patches) && slices.Equal(earlier, now) {
 		r.step.Cached("nothing to carry")
 		return false, nil
 	}
@@ -223,7 +233,7 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 	if err := writeState(r.tree.Dir, r.state); err != nil {
 		return false, err
 	}
-	r.rebased, err = newRebaseState(r.tree.Dir, r.from.Name, patches, now, r.state.last())
+	r.rebased, err = newRebaseState(r.tree.Dir, r.from.Name, r.series.Release, patches, now, r.state.last())
 	return true, err
 }
 
@@ -253,12 +263,24 @@ func (r *rebase) finish(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return written, err
 	}
-	changed, err := writeCarried(r.series, r.rebased.From, r.rebased.Carried)
-	if err != nil {
-		return written, err
+	files := map[string][]byte{carriedName: r.rebased.Carried.format(r.rebased.From)}
+	if r.moves() {
+		files = map[string][]byte{}
+		for _, name := range []string{"go.mod", "go.sum"} {
+			if files[name], err = os.ReadFile(filepath.Join(r.series.Pins, name)); err != nil {
+				return written, err
+			}
+		}
 	}
-	if changed {
-		written.Files = append(written.Files, r.relative(filepath.Join(r.series.Dir, carriedName)))
+	for _, name := range sortedKeys(files) {
+		path := filepath.Join(r.series.Dir, name)
+		if sameContent(path, files[name]) {
+			continue
+		}
+		if err := renameio.WriteFile(path, files[name], 0o644); err != nil {
+			return written, err
+		}
+		written.Files = append(written.Files, r.relative(path))
 	}
 	return written, r.remove()
 }

@@ -202,7 +202,7 @@ func TestRebaseKeepsTheWorkOfOneThatStartsMeanwhile(t *testing.T) {
 	r.gen = w.gen.generator()
 	inputsKey := r.gen.inputsKey
 	r.gen.inputsKey = func(ctx context.Context, o codegen.Options) (string, error) {
-		_, err := newRebaseState(r.tree.Dir, w.series.Name, nil, carried{}, "")
+		_, err := newRebaseState(r.tree.Dir, w.series.Name, older, nil, carried{}, "")
 		w.ok(err)
 		return inputsKey(ctx, o)
 	}
@@ -370,5 +370,95 @@ func TestAbortRebaseLeavesTheSeriesAsItWas(t *testing.T) {
 	w.ok(AbortRebase(t.Context(), w.layout, w.older, nil))
 	if found, _ := RebasesInProgress(w.layout); len(found)+len(w.carried()) > 0 {
 		t.Errorf("left in progress: %v; %d patches", found, len(w.carried()))
+	}
+}
+
+// move moves the series v1.33 of w to release, or to that of the rebase in progress.
+func (w *rebaseWorld) move(release string, o RebaseOptions) ([]Rebased, []string, error) {
+	to, err := Repin(w.Context(), w.layout, w.series, release, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	moved := *w
+	moved.older = to
+	return moved.rebase(o)
+}
+
+func (w *rebaseWorld) mustMove(release string) (how, changed []string) {
+	w.Helper()
+	done, changed, err := w.move(release, RebaseOptions{})
+	w.ok(err)
+	for _, d := range done {
+		how = append(how, d.How)
+	}
+	w.load()
+	return how, changed
+}
+
+func TestRebaseMovesASeriesToTheNextRelease(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	was, carried := w.patches(), filepath.Join(w.series.Dir, carriedName)
+	w.ok(os.WriteFile(carried, []byte("from v1.34\n"), 0o644))
+	how, changed := w.mustMove("v1.33.14")
+	if diff := cmp.Diff([]string{RebasedApplied, RebasedApplied, RebasedApplied}, how); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	for _, file := range []string{"patches/v1.33/go.mod", "patches/v1.33/go.sum"} {
+		if !slices.Contains(changed, file) {
+			t.Errorf("wrote %q, without %s", changed, file)
+		}
+	}
+	if now := w.patches(); w.series.Release != "v1.33.14" || len(now) != len(was) {
+		t.Errorf("the series has %d patches on %s", len(now), w.series.Release)
+	}
+	if text, _ := os.ReadFile(carried); string(text) != "from v1.34\n" {
+		t.Errorf("%s is now %q", carried, text)
+	}
+	w.mustAssemble()
+	if got := w.git("show", "HEAD:pkg/kubelet/kubelet.go"); !strings.Contains(got, `"v1.33.14"`) || !strings.Contains(got, "return 1030 }") {
+		t.Errorf("the tree has\n%s", got)
+	}
+	if how, changed := w.mustMove("v1.33.14"); len(how)+len(changed) > 0 {
+		t.Errorf("the second time it did %q and wrote %q", how, changed)
+	}
+}
+
+func TestRebaseThatMovesASeriesStopsAtAConflict(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	was, patches := w.series, w.patches()
+	stop := func(release string) *RebaseConflictError {
+		t.Helper()
+		_, _, err := w.move(release, RebaseOptions{})
+		var conflict *RebaseConflictError
+		if !errors.As(err, &conflict) {
+			t.Fatalf("the error is %v, want a conflict", err)
+		}
+		return conflict
+	}
+	// Without a release it is the newest, in which step 30 differs.
+	if text := stop("").Error(); !strings.Contains(text, "0003-kubelet-change-step-30.patch of series v1.33 conflicts with v1.33.15 in pkg/kubelet/kubelet.go") {
+		t.Errorf("the error is %q", text)
+	}
+	w.load()
+	if diff := cmp.Diff(patches, w.patches()); diff != "" || w.series != was {
+		t.Errorf("the series has changed before the rebase was through: it is %v, patches (-want +got):\n%s", w.series, diff)
+	}
+	if _, _, err := w.move("v1.33.14", RebaseOptions{}); err == nil || !strings.Contains(err.Error(), "to v1.33.15 is in progress") {
+		t.Errorf("a move to another release meanwhile gave %v", err)
+	}
+	if c := stop(""); !c.Remaining {
+		t.Errorf("nothing was resolved, and the error is %v", c)
+	}
+	w.ok(AbortRebase(t.Context(), w.layout, w.series, nil))
+	w.load()
+	if diff := cmp.Diff(patches, w.patches()); diff != "" || w.series != was {
+		t.Errorf("after --abort the series is %v, patches (-want +got):\n%s", w.series, diff)
+	}
+	stop(clashing)
+	_, _, err := w.move("", RebaseOptions{Skip: true})
+	w.ok(err)
+	w.load()
+	if len(w.patches()) != 2 || w.series.Release != clashing {
+		t.Errorf("with the patch skipped the series has %d patches on %s", len(w.patches()), w.series.Release)
 	}
 }

@@ -14,6 +14,8 @@ import (
 // too, so that edits of their series do not change a rebase in progress.
 type rebaseState struct {
 	From string `json:"from"`
+	// Release is the one that the patches are merged into.
+	Release string `json:"release"`
 	// Carried is the future content of patches/<minor>/carried.
 	Carried carried      `json:"carried"`
 	Patches []rebaseStep `json:"patches"`
@@ -45,8 +47,8 @@ type rebaseStep struct {
 
 func rebaseStateDir(dir string) string { return filepath.Join(dir, ".git", "podenv", "rebase") }
 
-func newRebaseState(dir, from string, patches []planned, c carried, head string) (*rebaseState, error) {
-	st := &rebaseState{From: from, Carried: c, Head: head}
+func newRebaseState(dir, from, release string, patches []planned, c carried, head string) (*rebaseState, error) {
+	st := &rebaseState{From: from, Release: release, Carried: c, Head: head}
 	if err := os.MkdirAll(rebaseStateDir(dir), 0o755); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
-	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/series"
@@ -72,6 +71,17 @@ func plan(name string, from, to []patchFile, earlier carried) []planned {
 			continue // dropped from from
 		}
 		result = slices.Insert(result, insertIndex(result, to, p), newPlanned(p))
+	}
+	return result
+}
+
+// planMove plans to carry all patches of the series called name to another release of its minor.
+func planMove(name string, patches []patchFile) []planned {
+	var result []planned
+	for _, p := range patches {
+		carry := newPlanned(p)
+		carry.Series = name
+		result = append(result, carry)
 	}
 	return result
 }
@@ -188,14 +198,4 @@ func readCarried(s series.Series) (carried, error) {
 		}
 	}
 	return c, nil
-}
-
-// writeCarried writes what was carried to s from another series, and reports whether the file
-// has changed.
-func writeCarried(s series.Series, from string, c carried) (changed bool, err error) {
-	path, text := filepath.Join(s.Dir, carriedName), c.format(from)
-	if sameContent(path, text) {
-		return false, nil
-	}
-	return true, renameio.WriteFile(path, text, 0o644)
 }

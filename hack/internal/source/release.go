@@ -247,7 +247,7 @@ func (e *moduleEdit) goMod(content []byte) ([]byte, error) {
 			}
 		} else if !e.pinned[r.Old.Path] {
 			return nil, fmt.Errorf("%s has the staging module %s, which %s/go.mod does not require: add %s %s",
-				e.series.Release, r.Old.Path, e.series.Dir, r.Old.Path, e.series.Staging())
+				e.series.Release, r.Old.Path, e.series.Pins, r.Old.Path, e.series.Staging())
 		}
 	}
 	for _, r := range slices.Clone(f.Require) {
