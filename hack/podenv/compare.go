@@ -45,6 +45,9 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
   podenv compare --series v1.37 --output tsv | awk -F '\t' '$3 == "failed"'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cluster.ValidateName(a.name + "-patched"); err != nil { // as --name only begins it
+				return &usageError{fmt.Errorf("--name: %w", err)}
+			}
 			s, err := series.Load(a.layout, a.series)
 			if err != nil {
 				return err

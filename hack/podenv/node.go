@@ -50,9 +50,9 @@ keep the cluster, run podenv node undo first.`,
 	return cmd
 }
 
-// cluster finds the cluster --name.
+// cluster finds the cluster --name. It does not install or start an engine, which the cluster had.
 func (a *app) cluster(ctx context.Context) (*cluster.Cluster, error) {
-	e, err := engine.Ensure(ctx, a.layout, nil)
+	e, err := engine.Find(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -30,9 +29,6 @@ type app struct {
 }
 
 const defaultSeries = "v1.33"
-
-// clusterName matches the names that kind accepts.
-var clusterName = regexp.MustCompile(`^[a-z0-9.-]+$`)
 
 func newRoot(out, errs io.Writer) *cobra.Command {
 	a := &app{out: out, errs: errs}
@@ -84,8 +80,10 @@ inputs have not changed costs nothing.`,
 
 // prepare checks --name and finds the checkout.
 func (a *app) prepare() (err error) {
-	if a.name != "" && !clusterName.MatchString(a.name) {
-		return &usageError{fmt.Errorf("--name %q: a cluster's name is lower-case letters, digits, dots and dashes", a.name)}
+	if a.name != "" {
+		if err := cluster.ValidateName(a.name); err != nil {
+			return &usageError{fmt.Errorf("--name: %w", err)}
+		}
 	}
 	a.layout, err = layout.Find(".")
 	return err

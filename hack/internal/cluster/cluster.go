@@ -53,7 +53,7 @@ func open(l layout.Layout, e *engine.Engine, name string) *Cluster {
 // and one of which only files are left. ErrNotFound or ErrNotOurs is in the chain of the error
 // if this checkout has none.
 func Find(ctx context.Context, l layout.Layout, e *engine.Engine, name string) (*Cluster, error) {
-	if err := validateName(name); err != nil {
+	if err := ValidateName(name); err != nil {
 		return nil, err
 	}
 	c := open(l, e, name)

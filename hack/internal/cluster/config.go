@@ -51,7 +51,7 @@ type Config struct {
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 func (c *Config) validate() error {
-	if err := validateName(c.Name); err != nil {
+	if err := ValidateName(c.Name); err != nil {
 		return err
 	}
 	if c.NodeImage == "" {
@@ -69,7 +69,8 @@ func (c *Config) validate() error {
 	return nil
 }
 
-func validateName(name string) error {
+// ValidateName returns an error if no cluster, with its nodes, can have the name.
+func ValidateName(name string) error {
 	if !validName.MatchString(name) || len(name) > nameMax {
 		return fmt.Errorf("%q cannot name a cluster: use at most %d lower-case letters, digits, '-' and '.', the first and the last one a letter or a digit", name, nameMax)
 	}

@@ -84,8 +84,8 @@ func TestValidateName(t *testing.T) {
 		"": false, "-a": false, "a-": false, "A": false, "a_b": false, "a b": false, ".": false, "a/../b": false,
 	}
 	for name, valid := range tests {
-		if err := validateName(name); (err == nil) != valid {
-			t.Errorf("validateName(%q): %v", name, err)
+		if err := ValidateName(name); (err == nil) != valid {
+			t.Errorf("ValidateName(%q): %v", name, err)
 		}
 	}
 }
