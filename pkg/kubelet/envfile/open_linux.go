@@ -59,20 +59,26 @@ func openPath(dir int, name string, flags int) (fd int, err error) {
 }
 
 // reopen opens for reading the very file that an O_PATH descriptor stands for,
-// whatever its name leads to by now. O_NONBLOCK is for a file with a lease on
-// it: without it a workload could hold up the open for
-// /proc/sys/fs/lease-break-time, 45 s.
+// whatever its name leads to by now.
 func reopen(ctx context.Context, file int) (fd int, err error) {
 	name := "/proc/self/fd/" + strconv.Itoa(file)
-	err = retry(ctx, func() error {
-		err := retryEINTR(func() (err error) {
-			fd, err = unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-			return err
-		})
+	err = retry(ctx, func() (err error) {
+		fd, err = openToRead(name)
 		if errors.Is(err, unix.ENOENT) {
 			// Not the file, which is held open, but /proc is missing.
 			return ErrReadFailed
 		}
+		return err
+	})
+	return fd, err
+}
+
+// openToRead opens a file of /proc, or one behind it. O_NONBLOCK is for a file with
+// a lease on it: without it a workload could hold up the open for
+// /proc/sys/fs/lease-break-time, 45 s.
+func openToRead(name string) (fd int, err error) {
+	err = retryEINTR(func() (err error) {
+		fd, err = unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		return err
 	})
 	return fd, err

@@ -273,7 +273,7 @@ func (w *walker) moveTo(n node) {
 // mountOf returns the ID of the mount that the file is reached through. The
 // device number would not do: two mounts can share it.
 func mountOf(fd int) (string, error) {
-	info, err := unix.Open("/proc/self/fdinfo/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	info, err := openToRead("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
 		return "", ErrReadFailed
 	}
