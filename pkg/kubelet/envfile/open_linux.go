@@ -39,15 +39,6 @@ func open(ctx context.Context, volume, path string, r *reader, resolve resolver)
 	return reopen(ctx, found.fd)
 }
 
-func hasStepBack(path string) bool {
-	for _, element := range strings.Split(path, "/") {
-		if element == ".." {
-			return true
-		}
-	}
-	return false
-}
-
 // openPath returns an O_PATH descriptor of the one file name, itself if it is a
 // symbolic link.
 func openPath(dir int, name string, flags int) (fd int, err error) {

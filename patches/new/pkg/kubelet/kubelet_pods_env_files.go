@@ -4,7 +4,7 @@ import (
 	"context"
 	goerrors "errors"
 	"fmt"
-	"strings"
+	"runtime"
 
 	v1 "k8s.io/api/core/v1"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
@@ -12,10 +12,19 @@ import (
 	volumeutil "k8s.io/kubernetes/pkg/volume/util"
 )
 
+// envFilesAreConfined says that the kubelet reads env files with package envfile. On
+// nodes of other systems nothing keeps a read inside a volume that a workload writes
+// to: there the reader of the release stays.
+var envFilesAreConfined = runtime.GOOS == "linux"
+
 // newEnvFiles returns the env files of one start of the container, in the form of
 // syntax. The volumes are those that the container's pod has on the node.
-func newEnvFiles(container *v1.Container, volumes kubecontainer.VolumeMap, syntax envfile.Syntax) *containerEnvFiles {
-	f := &containerEnvFiles{container: container}
+func (kl *Kubelet) newEnvFiles(pod *v1.Pod, container *v1.Container, volumes kubecontainer.VolumeMap, syntax envfile.Syntax) *containerEnvFiles {
+	f := &containerEnvFiles{
+		container:   container,
+		podEnds:     func() bool { return kl.podWorkers.IsPodTerminationRequested(pod.UID) },
+		slashIsRoot: true, // the API server accepts it
+	}
 	f.readVolume = func(ctx context.Context, id envFileID, keys []string) (*envfile.Values, error) {
 		volume := volumes[id.volume]
 		// A volume that no container mounts is never set up: there is no file in it.
@@ -26,10 +35,7 @@ func newEnvFiles(container *v1.Container, volumes kubecontainer.VolumeMap, synta
 		if err != nil {
 			return nil, envfile.ErrReadFailed
 		}
-		ctx, cancel := f.withDeadline(ctx)
-		defer cancel()
-		// The API server accepts a path that starts with a slash, which means the volume's root.
-		return readEnvFile(ctx, root, strings.TrimLeft(id.path, "/"), keys, envfile.Options{Syntax: syntax, RelaxedNames: true})
+		return readEnvFile(ctx, root, id.path, keys, envfile.Options{Syntax: syntax, RelaxedNames: true})
 	}
 	f.explain = func(ref *v1.FileKeySelector, err error) error {
 		what, key := "couldn't parse env file", envfile.Short(ref.Key)

@@ -22,12 +22,13 @@ import (
 
 func kubeletWithEnvFiles(tb testing.TB) *Kubelet {
 	featuregatetesting.SetFeatureGateDuringTest(tb, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
-	return &Kubelet{}
+	return &Kubelet{podWorkers: &fakePodWorkers{}}
 }
 
-// startEnvFiles returns the env files of a container, in the volume config at root.
-func startEnvFiles(_ testing.TB, root string, container *v1.Container) *containerEnvFiles {
-	return newEnvFiles(container, mountedAt(root), envfile.DotEnv)
+// envFilesOf returns the env files of one start of the pod's container, in the volume
+// config at root.
+func envFilesOf(kl *Kubelet, pod *v1.Pod, container *v1.Container, root string) *containerEnvFiles {
+	return kl.newEnvFiles(pod, container, mountedAt(root), envfile.DotEnv)
 }
 
 func TestEnvFileValues(t *testing.T) {
@@ -76,7 +77,7 @@ func TestEnvFileValues(t *testing.T) {
 			}
 			env := fileKeyRef("V", "config", path, "K", func(selector *v1.FileKeySelector) { selector.Optional = ptr.To(tc.optional) })
 
-			value, isSet, err := valueWithin(t, newEnvFiles(&v1.Container{Name: "main", Env: []v1.EnvVar{env}}, volumes, tc.syntax), &env)
+			value, isSet, err := valueWithin(t, kubeletWithEnvFiles(t).newEnvFiles(&v1.Pod{}, &v1.Container{Name: "main", Env: []v1.EnvVar{env}}, volumes, tc.syntax), &env)
 
 			if len(tc.wantError) == 0 {
 				require.NoError(t, err)
@@ -91,6 +92,19 @@ func TestEnvFileValues(t *testing.T) {
 			assert.NotContains(t, err.Error(), secret)
 			assert.NotContains(t, err.Error(), root)
 		})
+	}
+}
+
+// From the root of the volume too.
+func TestPathWithASlashIsTheSameFile(t *testing.T) {
+	root := volumeOf(t, map[string]string{"config.env": "K=1\n"})
+	container := &v1.Container{Env: []v1.EnvVar{fileKeyRef("A", "config", "config.env", "K"), fileKeyRef("B", "config", "/./config.env", "K")}}
+	start := startEnvFiles(t, root, container)
+	for i := range container.Env {
+		value, _, err := valueWithin(t, start, &container.Env[i])
+		require.NoError(t, err)
+		assert.Equal(t, "1", value)
+		require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte("K=2\n"), 0o600))
 	}
 }
 

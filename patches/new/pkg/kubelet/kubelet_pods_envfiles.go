@@ -4,6 +4,7 @@ import (
 	"context"
 	goerrors "errors"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,10 +22,15 @@ const envFilesTimeout = 10 * time.Second
 // container takes from it, so that they all come from one state of the file.
 type containerEnvFiles struct {
 	container *v1.Container
+	// podEnds reports whether the pod is being deleted, evicted or ended. The kubelet
+	// starts containers with a context that does not end then.
+	podEnds func() bool
 	// readVolume reads keys of a file in a volume. It is nil if the feature is disabled.
 	readVolume func(ctx context.Context, id envFileID, keys []string) (*envfile.Values, error)
 	// explain adds the words that the release has for an error. It may be nil.
 	explain func(ref *v1.FileKeySelector, err error) error
+	// slashIsRoot says that a path may start with a slash, which means the volume's root.
+	slashIsRoot bool
 
 	// files are those of the whole container, and last is the one that was
 	// asked for last: most containers have but one.
@@ -93,13 +99,27 @@ func (f *containerEnvFiles) lookup(ctx context.Context, ref *v1.FileKeySelector)
 	}
 	file := f.file(ref)
 	if !file.isRead {
-		file.values, file.err = f.readVolume(ctx, file.id, file.keys)
+		file.values, file.err = f.read(ctx, file)
 		file.isRead = true
 	}
 	if file.err != nil {
 		return "", file.err
 	}
 	return file.values.Lookup(ref.Key)
+}
+
+// read reads a file within the deadline of this start. A reading takes a fraction of a
+// second at most, so that it is enough to ask before each whether the pod ends.
+func (f *containerEnvFiles) read(ctx context.Context, file *envFile) (*envfile.Values, error) {
+	if f.podEnds() {
+		return nil, envfile.ErrInterrupted
+	}
+	if f.deadline.IsZero() {
+		f.deadline = time.Now().Add(envFilesTimeout)
+	}
+	ctx, cancel := context.WithDeadline(ctx, f.deadline)
+	defer cancel()
+	return f.readVolume(ctx, file.id, file.keys)
 }
 
 // collectKeys finds out which keys the container takes from which file.
@@ -116,7 +136,12 @@ func (f *containerEnvFiles) collectKeys() {
 }
 
 func (f *containerEnvFiles) file(ref *v1.FileKeySelector) *envFile {
-	id := envFileID{volume: ref.VolumeName, path: ref.Path}
+	// Two spellings of a path are one file.
+	path := ref.Path
+	if f.slashIsRoot {
+		path = strings.TrimLeft(path, "/")
+	}
+	id := envFileID{volume: ref.VolumeName, path: envfile.CleanPath(path)}
 	if f.last != nil && f.last.id == id {
 		return f.last
 	}
@@ -130,14 +155,6 @@ func (f *containerEnvFiles) file(ref *v1.FileKeySelector) *envFile {
 	}
 	f.last = file
 	return file
-}
-
-// withDeadline returns ctx with the deadline of this start.
-func (f *containerEnvFiles) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if f.deadline.IsZero() {
-		f.deadline = time.Now().Add(envFilesTimeout)
-	}
-	return context.WithDeadline(ctx, f.deadline)
 }
 
 // readEnvFile reads the file at path below root, and measures how long it takes.

@@ -15,7 +15,7 @@ import (
 // newContainerEnvFiles returns the env files of one start of the container, which must be
 // allowed to read them.
 func (kl *Kubelet) newContainerEnvFiles(pod *v1.Pod, container *v1.Container, volumes kubecontainer.VolumeMap) *containerEnvFiles {
-	f := &containerEnvFiles{container: container}
+	f := &containerEnvFiles{container: container, podEnds: func() bool { return kl.podWorkers.IsPodTerminationRequested(pod.UID) }}
 	if !utilfeature.DefaultFeatureGate.Enabled(features.EnvFiles) {
 		return f
 	}
@@ -27,8 +27,6 @@ func (kl *Kubelet) newContainerEnvFiles(pod *v1.Pod, container *v1.Container, vo
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := f.withDeadline(podWorkerContext(ctx))
-		defer cancel()
 		if reader == nil {
 			if reader, err = kl.envFileReader(ctx, pod, container); err != nil {
 				return nil, err
@@ -79,9 +77,8 @@ func (kl *Kubelet) envFileReader(ctx context.Context, pod *v1.Pod, container *v1
 		Groups:        kl.GetExtraSupplementalGroupsForPod(pod),
 		UserNamespace: pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers,
 	}
-	// Kubelets before v1.33 have no such setting.
-	if namespaces, ok := interface{}(kl).(interface{ GetUserNamespacesIDsPerPod() uint32 }); ok && reader.UserNamespace {
-		reader.IDsPerPod = int64(namespaces.GetUserNamespacesIDsPerPod())
+	if reader.UserNamespace {
+		reader.IDsPerPod = kl.envFileIDsPerPod()
 	}
 	if sc := pod.Spec.SecurityContext; sc != nil {
 		if sc.FSGroup != nil {
@@ -89,30 +86,15 @@ func (kl *Kubelet) envFileReader(ctx context.Context, pod *v1.Pod, container *v1
 		}
 		reader.Groups = append(reader.Groups, sc.SupplementalGroups...)
 	}
-	if images, ok := kl.containerRuntime.(kubecontainer.ImageUserGetter); ok && reader.UID == nil {
-		uid, err := images.GetImageUID(ctx, container.Image)
+	if reader.UID == nil {
+		uid, err := kl.containerRuntime.GetImageUID(ctx, container.Image)
+		if err != nil && ctx.Err() != nil {
+			err = envfile.ErrInterrupted
+		}
 		if err != nil {
 			return nil, fmt.Errorf("couldn't get the user of image %q: %w", container.Image, err)
 		}
 		reader.UID = uid
 	}
 	return reader, nil
-}
-
-type podWorkerContextKey struct{}
-
-// withPodWorkerContext returns ctx with the context of the pod worker as a value.
-// The container runtime is called without the worker's cancellation, see SyncPod.
-// The reading of env files is not to go on without need when the pod is deleted.
-func withPodWorkerContext(ctx, worker context.Context) context.Context {
-	return context.WithValue(ctx, podWorkerContextKey{}, worker)
-}
-
-// podWorkerContext returns the context of the pod worker, which ends when the pod
-// is deleted, or ctx itself if it has none.
-func podWorkerContext(ctx context.Context) context.Context {
-	if worker, ok := ctx.Value(podWorkerContextKey{}).(context.Context); ok {
-		return worker
-	}
-	return ctx
 }

@@ -4,8 +4,6 @@ package kubelet
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
@@ -18,14 +16,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/features/featurestest"
 	"k8s.io/kubernetes/pkg/kubelet/configmap"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
-	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
+	"k8s.io/kubernetes/pkg/kubelet/metrics"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/utils/ptr"
 )
@@ -44,39 +42,36 @@ type imageUserRuntime struct {
 	uid   *int64
 	err   error
 	calls int
+	// before is called before it answers.
+	before func()
 }
 
 func (r *imageUserRuntime) GetImageUID(context.Context, string) (*int64, error) {
 	r.calls++
-	return r.uid, r.err
-}
-
-// setIDsPerPod sets userNamespaces.idsPerPod, and returns what the kubelet makes
-// of it: 0 before v1.33, which has no such setting.
-func setIDsPerPod(t *testing.T, kl *Kubelet, n int) int64 {
-	t.Helper()
-	setting := fmt.Sprintf(`{"UserNamespaces": {"IDsPerPod": %d}}`, n)
-	require.NoError(t, json.Unmarshal([]byte(setting), &kl.kubeletConfiguration))
-	if _, ok := interface{}(kl).(interface{ GetUserNamespacesIDsPerPod() uint32 }); !ok {
-		return 0
+	if r.before != nil {
+		r.before()
 	}
-	return int64(n)
+	return r.uid, r.err
 }
 
 // kubeletWithEnvFiles returns a kubelet whose containers run as the user of the test.
 func kubeletWithEnvFiles(tb testing.TB) *Kubelet {
 	featurestest.SetGate(tb, features.EnvFiles, true)
-	return &Kubelet{containerRuntime: &imageUserRuntime{uid: ptr.To(int64(os.Getuid()))}, volumeManager: &stubVolumeManager{}}
+	return &Kubelet{
+		containerRuntime: &imageUserRuntime{uid: ptr.To(int64(os.Getuid()))},
+		volumeManager:    &stubVolumeManager{},
+		podWorkers:       &fakePodWorkers{},
+	}
 }
 
-// startEnvFiles returns the env files of a container, in the volume config at root.
-func startEnvFiles(tb testing.TB, root string, container *v1.Container) *containerEnvFiles {
-	return kubeletWithEnvFiles(tb).newContainerEnvFiles(podWithEmptyDirs("config"), container, mountedAt(root))
+// envFilesOf returns the env files of one start of the pod's container, in the volume
+// config at root.
+func envFilesOf(kl *Kubelet, pod *v1.Pod, container *v1.Container, root string) *containerEnvFiles {
+	return kl.newContainerEnvFiles(pod, container, mountedAt(root))
 }
 
 func TestEnvFileReader(t *testing.T) {
 	id := func(id int64) *int64 { return &id }
-	idsPerPod := setIDsPerPod(t, &Kubelet{}, 1<<17)
 	testCases := []struct {
 		name         string
 		pod          v1.PodSpec
@@ -144,7 +139,7 @@ func TestEnvFileReader(t *testing.T) {
 			name:      "a user namespace",
 			pod:       v1.PodSpec{HostUsers: ptr.To(false)},
 			imageUID:  id(0),
-			want:      envfile.Credentials{UID: id(0), UserNamespace: true, IDsPerPod: idsPerPod},
+			want:      envfile.Credentials{UID: id(0), UserNamespace: true, IDsPerPod: (&Kubelet{}).envFileIDsPerPod()},
 			wantCalls: 1,
 		},
 		{
@@ -158,7 +153,6 @@ func TestEnvFileReader(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			runtime := &imageUserRuntime{uid: tc.imageUID}
 			kl := &Kubelet{containerRuntime: runtime, volumeManager: &stubVolumeManager{groups: tc.volumeGroups}}
-			setIDsPerPod(t, kl, 1<<17)
 
 			got, err := kl.envFileReader(context.Background(), &v1.Pod{Spec: tc.pod}, &v1.Container{SecurityContext: tc.container})
 
@@ -217,7 +211,7 @@ func TestEnvFileMustBeReadableByTheContainer(t *testing.T) {
 				Env:             []v1.EnvVar{env},
 				SecurityContext: &v1.SecurityContext{RunAsUser: tc.runAsUser},
 			}}
-			kl := &Kubelet{containerRuntime: &imageUserRuntime{uid: tc.imageUID}, volumeManager: &stubVolumeManager{}}
+			kl := &Kubelet{containerRuntime: &imageUserRuntime{uid: tc.imageUID}, volumeManager: &stubVolumeManager{}, podWorkers: &fakePodWorkers{}}
 
 			got, err := kl.environment(pod, &pod.Spec.Containers[0], mountedAt(root))
 
@@ -250,7 +244,7 @@ func TestEnvFileReaderIsAskedForOncePerContainerStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runtime := &imageUserRuntime{uid: ptr.To(int64(os.Getuid()))}
-			kl := &Kubelet{containerRuntime: runtime, volumeManager: &stubVolumeManager{}}
+			kl := &Kubelet{containerRuntime: runtime, volumeManager: &stubVolumeManager{}, podWorkers: &fakePodWorkers{}}
 
 			_, err := kl.environment(podWithEmptyDirs("config", "unwritten"), &v1.Container{Env: tc.env}, mountedAt(root))
 
@@ -391,7 +385,7 @@ func TestMakeEnvironmentVariablesFromFiles(t *testing.T) {
 			volumes := mountedAt(root)
 			volumes["host"] = volumes["config"]
 
-			kl := &Kubelet{volumeManager: &stubVolumeManager{}}
+			kl := &Kubelet{volumeManager: &stubVolumeManager{}, podWorkers: &fakePodWorkers{}}
 			got, err := kl.environment(pod, &v1.Container{Name: "main", Env: tc.env}, volumes)
 
 			if len(tc.wantError) == 0 {
@@ -453,44 +447,24 @@ func TestEnvFileMetricsOfVolumesAndRuntimes(t *testing.T) {
 	})
 }
 
-// The container runtime is called without the worker's cancellation.
-func TestEnvFilesEndWithThePodWorker(t *testing.T) {
-	worker, cancel := context.WithCancel(context.Background())
-	cancel()
-	env := fileKeyRef("A", "config", "config.env", "KEY")
-	start := startEnvFiles(t, volumeOf(t, map[string]string{"config.env": "KEY=value\n"}), &v1.Container{Env: []v1.EnvVar{env}})
-	_, _, err := start.value(withPodWorkerContext(context.Background(), worker), &env)
-	require.ErrorIs(t, err, envfile.ErrInterrupted)
-	assert.ErrorContains(t, err, "pod is being deleted")
-}
-
-// syncRuntime keeps the context of the last SyncPod.
-type syncRuntime struct {
-	*containertest.FakeRuntime
-	ctx context.Context
-}
-
-func (r *syncRuntime) SyncPod(ctx context.Context, pod *v1.Pod, status *kubecontainer.PodStatus, secrets []v1.Secret, backOff *flowcontrol.Backoff) kubecontainer.PodSyncResult {
-	r.ctx = ctx
-	return r.FakeRuntime.SyncPod(ctx, pod, status, secrets, backOff)
-}
-
-func TestSyncPodPassesTheContextOfThePodWorker(t *testing.T) {
-	testKubelet := newTestKubelet(t, false /* controllerAttachDetachEnabled */)
-	defer testKubelet.Cleanup()
-	kl := testKubelet.kubelet
-	runtime := &syncRuntime{FakeRuntime: testKubelet.fakeRuntime}
+// The runtime may not answer before the deadline of the start.
+func TestEnvFilesEndWhileTheImageIsLookedUp(t *testing.T) {
+	kl := kubeletWithEnvFiles(t)
+	runtime := &imageUserRuntime{}
 	kl.containerRuntime = runtime
-	pod := podWithUIDNameNsSpec("12345678", "pod", "new", v1.PodSpec{HostNetwork: true, Containers: []v1.Container{{Name: "main"}}})
-	pod.Annotations[kubetypes.ConfigSourceAnnotationKey] = kubetypes.FileSource
-	kl.podManager.SetPods([]*v1.Pod{pod})
+	env := fileKeyRef("A", "config", "config.env", "KEY")
+	root := volumeOf(t, map[string]string{"config.env": "KEY=value\n"})
+	start := envFilesOf(kl, podWithEmptyDirs("config"), &v1.Container{Image: "app:v1", Env: []v1.EnvVar{env}}, root)
+	ctx, cancel := context.WithCancel(context.Background())
+	// As the errors of gRPC, which are none of the context package.
+	runtime.err, runtime.before = assert.AnError, cancel
+	metrics.EnvFileErrorsTotal.Reset()
 
-	worker, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	_, err := kl.SyncPod(worker, kubetypes.SyncPodUpdate, pod, nil, &kubecontainer.PodStatus{})
+	_, _, err := start.value(ctx, &env)
+
+	require.ErrorIs(t, err, envfile.ErrInterrupted)
+	assert.ErrorContains(t, err, `image "app:v1"`)
+	interrupted, err := testutil.GetCounterMetricValue(metrics.EnvFileErrorsTotal.WithLabelValues("interrupted"))
 	require.NoError(t, err)
-	require.NotNil(t, runtime.ctx)
-	cancel()
-	assert.NoError(t, runtime.ctx.Err(), "the runtime's own context goes on")
-	assert.Error(t, podWorkerContext(runtime.ctx).Err())
+	assert.Equal(t, 1.0, interrupted)
 }

@@ -2,8 +2,8 @@ package container
 
 import "context"
 
-// ImageUserGetter is implemented by the runtimes that know as whom an image
-// makes its containers run.
+// ImageUserGetter knows as whom an image makes its containers run. Every Runtime
+// has it.
 type ImageUserGetter interface {
 	// GetImageUID returns the user of a container of the image that sets no
 	// runAsUser: 0 if the image does not say, nil if it says a name, which only

@@ -1,12 +1,6 @@
 package kuberuntime
 
-import (
-	"context"
-
-	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
-)
-
-var _ kubecontainer.ImageUserGetter = &kubeGenericRuntimeManager{}
+import "context"
 
 // GetImageUID returns the UID that a container of the image is created with if
 // it sets no runAsUser, or nil if the image has a user name in its place.
