@@ -150,12 +150,16 @@ func (a *attempt) reasons() []string {
 	}
 	count := 0
 	a.eachContainer(func(*v1.Container, bool) { count++ })
-	a.compareVolumes(&r)
+	var volumes []string
+	a.volumes, volumes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName, sameVolume)
 	// First: what is too large is not to be gone through for each container.
 	if !a.checkSizes(count, &r) {
 		return r.sentences()
 	}
 	a.eachContainer(func(c *v1.Container, init bool) { a.compareContainer(c, init, &r) })
+	r.addEach("Duplicate volume ", volumes)
+	a.checkClaims(&r)
+	a.checkTokens(&r)
 	a.checkEnvFileMounts(&r)
 	a.checkEnvFileVolumes(&r)
 	return r.sentences()
@@ -185,15 +189,6 @@ func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
 	a.checkPrivileges(c, add.mounts, r)
 	a.checkSources(c, add, r)
 	a.added = append(a.added, add)
-}
-
-// compareVolumes finds the volumes that the pod lacks, and those it has otherwise.
-func (a *attempt) compareVolumes(r *reasonList) {
-	var clashes []string
-	a.volumes, clashes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName, sameVolume)
-	r.addEach("Duplicate volume ", clashes)
-	a.checkClaims(r)
-	a.checkTokens(r)
 }
 
 // apply adds to the pod what it lacks.

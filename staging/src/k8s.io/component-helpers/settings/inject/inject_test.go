@@ -176,6 +176,18 @@ func TestConflicts(t *testing.T) {
 			message: "Conflict on pod preset. Duplicate env A.",
 		},
 		{
+			name: "several, in the order of the container and the pod",
+			preset: func(p *Preset) {
+				p.Env = []v1.EnvVar{{Name: "A", Value: "1"}}
+				p.Volumes = []v1.Volume{emptyDir("v")}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "2"}}
+				pod.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/"}}}}
+			},
+			message: "Conflict on pod preset. Duplicate env A. Duplicate volume v.",
+		},
+		{
 			name: "the document's last example",
 			preset: func(p *Preset) {
 				*p = *database()
