@@ -3,12 +3,15 @@ SHELL := /bin/bash
 SERIES ?= v1.33
 NAME ?= podenv
 export SERIES
+# Static programs, and one set of compiled packages for all of them.
+export CGO_ENABLED := 0
 
 # Built first and then run: `go run` would hide the exit status and take the last line.
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
+PLUGIN ?= _output/bin/kubectl-podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-fresh verify-series doctor tree patches build image e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
+.PHONY: help up down test test-fresh verify-series doctor tree patches build image kubectl-podenv e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +56,9 @@ push: ## rebuild COMPONENT (kubelet) from the tree and swap it on the nodes
 
 e2e: ## run SUITE (envfiles), a folder of test/e2e, on the cluster
 	@$(PODENV) e2e --name $(NAME) --suite $(or $(SUITE),envfiles)
+
+kubectl-podenv: ## what operators run on any cluster, as `kubectl podenv`: one static file, for a folder of PATH
+	@go build -ldflags='-s -w' -o $(PLUGIN) ./hack/kubectl-podenv
 
 e2e-full: ## every suite on a cluster of its own, those that move it up and down included
 	@$(PODENV) test --only e2e,upgrade --full

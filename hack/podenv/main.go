@@ -15,13 +15,11 @@ import (
 
 func main() { os.Exit(Main()) }
 
-const (
-	exitFound       = 3   // an audit found something
-	exitInterrupted = 130 // Ctrl-C: 128 + SIGINT, as in shells
-)
+// exitInterrupted is the exit status after Ctrl-C: 128 + SIGINT, as in shells.
+const exitInterrupted = 130
 
 // Main runs the command line and returns its exit status: 0, 1 for a failure,
-// 2 for a wrong command line, 3 for an audit that found something, 130 after Ctrl-C.
+// 2 for a wrong command line, 130 after Ctrl-C.
 func Main() int {
 	ctx := untilInterrupted()
 	err := newRoot(os.Stdout, os.Stderr).ExecuteContext(ctx)
@@ -37,8 +35,6 @@ func Main() int {
 		return 2
 	case errors.Is(err, errReported):
 		return 1
-	case errors.Is(err, errFound):
-		return exitFound
 	default:
 		// A full disk or a port in use can end any step: Explain adds what to do.
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", remedy.Explain(err))

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"podenv.dev/hack/internal/testutil"
 )
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,7 @@ func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status, "verbs": verbs,
-			"apiserver": apiserver, "listen": listen,
+			"status": testutil.Status, "verbs": verbs, "listen": listen,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SERIES", "")
@@ -63,28 +62,6 @@ func TestCommandLine(t *testing.T) {
 			return nil
 		},
 	})
-}
-
-// exitStatus runs a command and returns its exit status.
-func exitStatus(ts *testscript.TestScript, args []string) int {
-	err := ts.Exec(args[0], args[1:]...)
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		ts.Fatalf("%v", err)
-	}
-	if exit != nil {
-		return exit.ExitCode()
-	}
-	return 0
-}
-
-// status runs a command and checks its exit status: status 2 podenv frobnicate.
-func status(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	if got := exitStatus(ts, args[1:]); got != want {
-		ts.Fatalf("exit status %d, want %d", got, want)
-	}
 }
 
 // listen listens on a port of 127.0.0.1 at $PORT until the script ends.

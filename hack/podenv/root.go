@@ -70,10 +70,7 @@ inputs have not changed costs nothing.`,
 	root.AddCommand(
 		newDoctor(a), newTree(a), newPatches(a), newBuild(a), newImage(a), newUp(a),
 		newDown(a), newPush(a), newE2E(a), newCompare(a), newExport(a), newTest(a), newBench(a),
-		newExpand(a), newTekton(a),
-		newPreset(a),
-		newRebase(a), newSeries(a),
-		newFuzz(a), newAudit(a), newNode(a), newClean(a),
+		newTekton(a), newRebase(a), newSeries(a), newFuzz(a), newNode(a), newClean(a),
 	)
 	return root
 }

@@ -94,7 +94,7 @@ func TestRequireRun(t *testing.T) {
 		allowed      bool
 	}{
 		"no kubectl":                             {"kubectl prints", "skipped - no kubectl of the series under test: give --podenv.kubectl", suite.Options{Minor: "v1.33"}, false},
-		"no podenv":                              {"podenv expand", "skipped - the nodes cannot be operated: give --podenv.cli", suite.Options{Minor: "v1.33"}, false},
+		"no podenv":                              {"kubectl podenv expand", "skipped - the nodes cannot be operated: give --podenv.cli", suite.Options{Minor: "v1.33"}, false},
 		"no reason":                              {"a", "", suite.Options{Minor: "v1.33"}, false},
 		"a gate that is off":                     {"a", "skipped - the gate EnvFiles is off in the API server", suite.Options{Minor: "v1.33"}, false},
 		"a spec for the gate off":                {"with the gate off in kubelets a", "skipped - the gate A is on in the kubelet of node b", suite.Options{Minor: "v1.33"}, true},

@@ -31,3 +31,13 @@ func build(ctx context.Context, l layout.Layout, name, dir string, step *progres
 	}
 	return filepath.Join(dir, name+".test"), run.Command(ctx, "cp", built, dir).Run()
 }
+
+// buildPlugin builds `kubectl podenv` for the specs that run it, into the folder of podenv.
+func buildPlugin(ctx context.Context, l layout.Layout, dir string, step *progress.Step) error {
+	unlock, err := lockfile.Lock(ctx, filepath.Join(l.Cache("e2e"), "kubectl-podenv.lock"), "that builds kubectl-podenv", step)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return run.Command(ctx, "make", "--no-print-directory", "kubectl-podenv", "PLUGIN="+filepath.Join(dir, "kubectl-podenv")).Dir(l.Root).Log(step.Log()).Run()
+}

@@ -81,6 +81,9 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	}
 	defer os.RemoveAll(dir)
 	binary, err := build(ctx, l, o.Suite, dir, step)
+	if err == nil && o.Podenv != "" {
+		err = buildPlugin(ctx, l, filepath.Dir(o.Podenv), step)
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -2,13 +2,16 @@ package envfiles
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
 )
@@ -52,6 +55,18 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 		gomega.Expect(text).To(gomega.ContainSubstring("is known on the pod's node only"))
 		gomega.Expect(text).To(gomega.MatchRegexp(`(?m)^NAME=resolved$`))
 		gomega.Expect(text).NotTo(gomega.ContainSubstring("invalid valueFrom"))
+	})
+
+	f.It("podenv audit, where the plugin is in PATH, lists a pod that reads a file", func(ctx context.Context) {
+		nodes.RequirePodenv()
+		pods.Create(ctx, f, unscheduled(newPod("audited", nil, pods.Dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))))
+
+		audit := exec.CommandContext(ctx, suite.Kubectl(), "podenv", "audit", "--output", "tsv", "--namespace", f.Namespace.Name,
+			"--kubeconfig", framework.TestContext.KubeConfig, "--context", framework.TestContext.KubeContext)
+		audit.Env = append(os.Environ(), "PATH="+filepath.Dir(nodes.Options.Podenv)+":"+os.Getenv("PATH"))
+		out, _ := audit.Output() // the exit status is that of an audit that found something
+		gomega.Expect(audit.ProcessState.ExitCode()).To(gomega.Equal(3))
+		gomega.Expect(string(out)).To(gomega.MatchRegexp(`\tPod\taudited\t.*\tVARIABLE\tfileKeyRef\n`))
 	})
 })
 

@@ -25,13 +25,13 @@ import (
 
 const relaxed = "RelaxedEnvironmentVariableValidation"
 
-// `podenv expand` says before a pod runs what its containers will see. Each entry of the
+// `kubectl podenv expand` says before a pod runs what its containers will see. Each entry of the
 // table is a pod that runs: what podenv printed of it, and what the containers printed, must
 // be the same.
-var _ = describeIf(whateverTheGate, "podenv expand prints what the containers of a pod see,", differentialSpecs)
+var _ = describeIf(whateverTheGate, "kubectl podenv expand prints what the containers of a pod see,", differentialSpecs)
 
 // The same pods where the kubelet leaves out keys that are no names.
-var _ = describeIf(components.RequireGateOffInKubelets, "podenv expand prints what the containers of a pod see, with the gate off,", differentialSpecs)
+var _ = describeIf(components.RequireGateOffInKubelets, "kubectl podenv expand prints what the containers of a pod see, with the gate off,", differentialSpecs)
 
 func differentialSpecs(f *framework.Framework) {
 	ginkgo.DescribeTable("with", func(ctx context.Context, pod func() *v1.Pod) {
@@ -153,7 +153,7 @@ func words(command, args []string, env ...v1.EnvVar) v1.Container {
 	return container
 }
 
-// expanded is a container as `podenv expand -o json` prints it.
+// expanded is a container as `kubectl podenv expand -o json` prints it.
 type expanded struct {
 	Name          string
 	Env           []struct{ Name, Value string }
@@ -178,7 +178,7 @@ func expectExpanded(ctx context.Context, f *framework.Framework, pod *v1.Pod, un
 	pods.RunToEnd(ctx, f, pod)
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		at := slices.IndexFunc(want, func(e expanded) bool { return e.Name == c.Name })
-		gomega.Expect(at).NotTo(gomega.Equal(-1), "podenv expand prints container %s", c.Name)
+		gomega.Expect(at).NotTo(gomega.Equal(-1), "kubectl podenv expand prints container %s", c.Name)
 		if c.Image == pods.Envdump {
 			seen, said := withoutRuntimes(pods.Env(ctx, f, pod.Name, c.Name)), want[at].env()
 			for _, name := range unknown {
@@ -211,12 +211,12 @@ func podenvExpand(ctx context.Context, f *framework.Framework, pod *v1.Pod) []ex
 	if framework.TestContext.KubeContext != "" {
 		args = append(args, "--context", framework.TestContext.KubeContext)
 	}
-	cmd := exec.CommandContext(ctx, nodes.Options.Podenv, args...)
+	cmd := nodes.Plugin(ctx, args...)
 	cmd.Stdin = bytes.NewReader(text)
 	out, err := cmd.Output()
 	// It ends with 1 where a reference stays unexpanded.
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
-		framework.ExpectNoError(err, "podenv %s", strings.Join(args, " "))
+		framework.ExpectNoError(err, "kubectl podenv %s", strings.Join(args, " "))
 	}
 	var all []struct{ Containers []expanded }
 	framework.ExpectNoError(json.Unmarshal(out, &all), "%s", out)

@@ -117,7 +117,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 			o.lost(ctx, "unwritten", unwritten) // fails for an object that nobody has written to
 		})
 
-		f.It("podenv audit names, before a downgrade, what the downgrade would lose", func(ctx context.Context) {
+		f.It("kubectl podenv audit names, before a downgrade, what the downgrade would lose", func(ctx context.Context) {
 			components.RequireGate(ctx, expected.EnvFiles)
 			o := objects{f, envFileVariables}
 			o.create(ctx, "affected")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -155,14 +156,18 @@ func tryPodenv(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// Audit returns the objects of a namespace in which `podenv audit` finds env files, as KIND/NAME,
+// Plugin returns the command `kubectl podenv` with args. Its program is beside podenv.
+func Plugin(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, filepath.Join(filepath.Dir(Options.Podenv), "kubectl-podenv"), args...)
+}
+
+// Audit returns the objects of a namespace in which `kubectl podenv audit` finds env files, as KIND/NAME,
 // without duplicates.
 func Audit(ctx context.Context, namespace string) []string {
 	ginkgo.GinkgoHelper()
-	cmd := exec.CommandContext(ctx, Options.Podenv, "audit", "--kubeconfig", framework.TestContext.KubeConfig, "--namespace", namespace, "-o", "json")
-	out, err := cmd.Output()
+	out, err := Plugin(ctx, "audit", "--kubeconfig", framework.TestContext.KubeConfig, "--namespace", namespace, "-o", "json").Output()
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitFound) {
-		framework.ExpectNoError(err, "podenv audit")
+		framework.ExpectNoError(err, "kubectl podenv audit: make kubectl-podenv builds it")
 	}
 	var findings []struct{ Kind, Name string }
 	framework.ExpectNoError(json.Unmarshal(out, &findings))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,16 +15,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/operator/audit"
 )
 
-// errFound ends an audit that found something. Its exit status differs from that of an error
-// and of a wrong command line.
-var errFound = errors.New("found")
-
 func newAudit(a *app) *cobra.Command {
 	var o audit.Options
-	var format *string
+	var format string
 	var readKeys bool
 	cluster := genericclioptions.NewConfigFlags(false)
 	cluster.CacheDir = nil // nothing is cached
@@ -36,7 +34,7 @@ names refuses (KEP-4369): the name of a variable (relaxed name), the prefix of a
 (relaxed prefix), the key of a fileKeyRef and the name that envFrom makes of a key (relaxed
 key). It also lists each PodPreset, and the same uses in what it adds to pods. Run it before you turn a gate off, before a cluster goes back to a release without
 the gate, and before nodes go from v1.34 to v1.35, where the form of env files changes. It
-only reads, and needs no checkout of podenv.
+only reads.
 
 It looks at pods, their init and ephemeral containers included, and at the templates of
 CronJobs, DaemonSets, Deployments, Jobs, PodTemplates, ReplicaSets,
@@ -54,17 +52,17 @@ JSON also has the object's controller.
 
 Exit status: 0 if it found nothing, 3 if it found something, 1 if an error kept it from
 seeing everything (it prints what it saw), 2 for a wrong command line, 130 after Ctrl-C.`,
-		Example: `  podenv audit
-  podenv audit --context production --owners-only
-  podenv audit --output tsv | awk -F '\t' '$6 == "fileKeyRef" { print $1 }' | sort -u
-  podenv audit --namespace shop || test $? = 3`,
+		Example: `  kubectl podenv audit
+  kubectl podenv audit --context production --owners-only
+  kubectl podenv audit --output tsv | awk -F '\t' '$6 == "fileKeyRef" { print $1 }' | sort -u
+  kubectl podenv audit --namespace shop || test $? = 3`,
 		Args: noArgs,
-		// Replaces the root's, which needs a checkout.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, err := rowWriter(*format, audit.WriteTable, audit.WriteTSV)
-			if err != nil {
-				return err
+			write, ok := map[string]func(io.Writer, []audit.Finding) error{
+				"table": audit.WriteTable, "tsv": audit.WriteTSV, "json": jsonout.WriteList[audit.Finding],
+			}[format]
+			if !ok {
+				return &usageError{fmt.Errorf("--output %q: choose table, tsv or json", format)}
 			}
 			if o.PageSize <= 0 {
 				return &usageError{fmt.Errorf("--chunk-size %d: give a positive number of objects", o.PageSize)}
@@ -83,7 +81,7 @@ seeing everything (it prints what it saw), 2 for a wrong command line, 130 after
 	flags := cmd.Flags()
 	cluster.AddFlags(flags)
 	flags.Lookup("namespace").Usage = "look at this namespace only"
-	format = outputFlag(cmd)
+	flags.StringVarP(&format, "output", "o", "table", "table, tsv or json")
 	flags.BoolVar(&readKeys, "envfrom-keys", true, "look at the keys of ConfigMaps and Secrets that envFrom names")
 	flags.BoolVar(&o.OwnersOnly, "owners-only", false, "leave out what an object's controller, a Deployment for one, uses in the same way")
 	flags.Int64Var(&o.PageSize, "chunk-size", 500, "how many objects to ask the API server for at a time")
@@ -117,7 +115,7 @@ func runAudit(ctx context.Context, flags *genericclioptions.ConfigFlags, o audit
 // concludeAudit prints a summary to standard error, and returns the error that gives the
 // command its exit status.
 func (a *app) concludeAudit(report *audit.Report) error {
-	fmt.Fprintf(a.errs, "podenv: %d uses in %d pods, pod templates and PodPresets\n", len(report.Findings), report.Objects)
+	fmt.Fprintf(a.errs, "kubectl podenv: %d uses in %d pods, pod templates and PodPresets\n", len(report.Findings), report.Objects)
 	switch {
 	case slices.ContainsFunc(report.Unread, apierrors.IsForbidden):
 		return fmt.Errorf("%w\nbind the user to the role that `kubectl create clusterrole podenv-audit --verb=list,get --resource=%s` makes",

@@ -34,12 +34,10 @@ is the pod as it would be created.
 
 Exit status: 0 if no preset is in conflict; 1 if one is; 2 for a wrong command line,
 or a file or cluster that cannot be read.`,
-		Example: `  podenv preset -f pod.yaml -f presets.yaml
-  podenv preset -f deployment.yaml --kubeconfig ~/.kube/config --namespace shop
-  podenv preset -f pod.yaml -f presets.yaml --output json | jq '.[].result'`,
+		Example: `  kubectl podenv preset -f pod.yaml -f presets.yaml
+  kubectl podenv preset -f deployment.yaml --kubeconfig ~/.kube/config --namespace shop
+  kubectl podenv preset -f pod.yaml -f presets.yaml --output json | jq '.[].result'`,
 		Args: noArgs,
-		// Replaces the root's, which needs a checkout.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.preset(cmd, o)
 		},

@@ -40,7 +40,7 @@ ConfigMaps, Secrets and services. ConfigMaps and Secrets in the files themselves
 come first. The values of Secrets are shown as ***.
 
 With --presets the PodPresets of the files, and of the cluster, are injected first, as
-podenv preset shows in more detail. A preset in conflict with a pod is shown, and left
+kubectl podenv preset shows in more detail. A preset in conflict with a pod is shown, and left
 out.
 
 A kubelet of v1.29 makes variables of keys such as 1A (envFrom) only with its gate
@@ -49,13 +49,11 @@ always do, and expand sees in the cluster's version which it has.
 
 Exit status: 0 if every reference is expanded or unknown; 1 if one stays unexpanded
 or a container cannot start; with --strict, also 1 if anything is unknown; 2 for a wrong command line, or a file or cluster that cannot be read.`,
-		Example: `  podenv expand -f pod.yaml
-  podenv expand -f pod.yaml --kubeconfig ~/.kube/config --namespace shop
-  podenv expand -f pod.yaml -f presets.yaml --presets
-  kustomize build . | podenv expand -f - --output json | jq '.[].containers[].env'`,
+		Example: `  kubectl podenv expand -f pod.yaml
+  kubectl podenv expand -f pod.yaml --kubeconfig ~/.kube/config --namespace shop
+  kubectl podenv expand -f pod.yaml -f presets.yaml --presets
+  kustomize build . | kubectl podenv expand -f - --output json | jq '.[].containers[].env'`,
 		Args: noArgs,
-		// Replaces the root's, which needs a checkout.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.expand(cmd, o)
 		},
