@@ -38,6 +38,14 @@ func TestStoredPathsAndKeysMayStay(t *testing.T) {
 				t.Errorf("%s, where %s is stored: got %v", name, oldName, errs)
 			}
 		}
+		// Whatever else is stored, before it and after it.
+		several := from("good.env", "GOOD")
+		env := append(several.Containers[0].Env, spec.Containers[0].Env[0])
+		several.Containers[0].Env = append(env, several.Containers[0].Env[0])
+		opts := GetValidationOptionsFromPodSpecAndMeta(spec, several, nil, nil)
+		if errs := apivalidation.ValidateFileKeyRefs(spec, field.NewPath("spec"), opts); len(errs) > 0 {
+			t.Errorf("%s, stored among others: got %v", name, errs)
+		}
 		created := GetValidationOptionsFromPodSpecAndMeta(spec, nil, nil, nil)
 		if errs := apivalidation.ValidateFileKeyRefs(spec, field.NewPath("spec"), created); len(errs) == 0 {
 			t.Errorf("%s: want an error for a new object", name)

@@ -174,6 +174,19 @@ func TestErrorsShowTheStartOfALongPath(t *testing.T) {
 	}
 }
 
+func TestErrorsShowAtMost256BytesOfAPath(t *testing.T) {
+	for length, want := range map[int]string{
+		256: "/" + strings.Repeat("x", 252) + "...",
+		254: "/" + strings.Repeat("x", 252) + "...",
+		253: "/" + strings.Repeat("x", 252),
+	} {
+		errs := validateEnvFilePath("/"+strings.Repeat("x", length-1), field.NewPath("path"))
+		if shown := errs[len(errs)-1].BadValue; shown != want {
+			t.Errorf("%d bytes: want %q, got %q", length, want, shown)
+		}
+	}
+}
+
 // The rule holds in ValidatePodSpec for whoever does not ask for the exception,
 // such as the kubelet for static pods.
 func TestValidatePodSpecWithEnvFileMounts(t *testing.T) {
