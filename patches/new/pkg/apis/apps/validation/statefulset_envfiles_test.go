@@ -28,6 +28,7 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 		{name: "a file in an emptyDir", tweaks: []tweakStatefulSet{env("A", "config", "config.env")}},
 		{name: "a volume that no pod has", tweaks: []tweakStatefulSet{env("A", "missing", "config.env")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
 		{name: "the volume of a claim for an env file", tweaks: []tweakStatefulSet{env("A", "data", "config.env"), addClaim("data")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
+		{name: "a claim takes the place of the emptyDir", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), addClaim("config"), addClaim("config")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
 		{name: "a path that ends in a slash", tweaks: []tweakStatefulSet{env("A", "config", "config.env/")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.path"}},
 		{name: "an invalid name of a variable, which is no error of a template", tweaks: []tweakStatefulSet{env("A=B", "config", "config.env")}},
 		{name: "a file and a value", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), func(spec *apps.StatefulSetSpec) {

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/apps"
@@ -37,39 +38,16 @@ func WarningsForStatefulSetPodSpec(spec *apps.StatefulSetSpec, fldPath *field.Pa
 	return warnings
 }
 
-// podSpecOf returns the pod template of a StatefulSet as its pods will be: the
-// controller gives them a volume for each claim, and a hostname and subdomain of
-// their own in the place of the template's.
+// podSpecOf returns the pod template of a StatefulSet with a volume for each claim, as
+// its pods will be. Of two volumes with one name the last counts: the controller puts
+// a claim's in the place of the template's.
 func podSpecOf(spec *apps.StatefulSetSpec) api.PodSpec {
 	podSpec := spec.Template.Spec
-	podSpec.Hostname, podSpec.Subdomain = "", ""
-	podSpec.Volumes = withClaims(podSpec.Volumes, spec.VolumeClaimTemplates)
-	return podSpec
-}
-
-// withClaims returns the volumes of a pod: one for each claim, and those of the
-// template that have no claim's name. The name of a pod's claim is known only
-// with the pod's, and any valid one will do.
-func withClaims(volumes []api.Volume, claims []api.PersistentVolumeClaim) []api.Volume {
-	if len(claims) == 0 {
-		return volumes
-	}
-	claimed := map[string]bool{}
-	var all []api.Volume
-	for _, claim := range claims {
-		// The claims themselves are not validated here, and one name may be there twice.
-		if claimed[claim.Name] {
-			continue
-		}
-		claimed[claim.Name] = true
-		all = append(all, api.Volume{Name: claim.Name, VolumeSource: api.VolumeSource{
-			PersistentVolumeClaim: &api.PersistentVolumeClaimVolumeSource{ClaimName: "claim"},
+	podSpec.Volumes = slices.Clone(podSpec.Volumes)
+	for _, claim := range spec.VolumeClaimTemplates {
+		podSpec.Volumes = append(podSpec.Volumes, api.Volume{Name: claim.Name, VolumeSource: api.VolumeSource{
+			PersistentVolumeClaim: &api.PersistentVolumeClaimVolumeSource{},
 		}})
 	}
-	for _, volume := range volumes {
-		if !claimed[volume.Name] {
-			all = append(all, volume)
-		}
-	}
-	return all
+	return podSpec
 }

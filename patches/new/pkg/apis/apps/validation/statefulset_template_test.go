@@ -59,9 +59,6 @@ func TestWarningsForAStatefulSetOfWhichNoPodCanBeMade(t *testing.T) {
 		{name: "a valid one", tweak: func(*apps.StatefulSetSpec) {}},
 		{name: "the volume of a claim is mounted", tweak: func(spec *apps.StatefulSetSpec) { addMount("data")(spec); addClaim("data")(spec) }},
 		{name: "a claim takes the place of the template's volume", tweak: func(spec *apps.StatefulSetSpec) { addMount("config")(spec); addClaim("config")(spec) }},
-		{name: "hostname and subdomain, which the controller sets", tweak: func(spec *apps.StatefulSetSpec) {
-			spec.Template.Spec.Hostname, spec.Template.Spec.Subdomain = "Not_A_Label", "Not_A_Label"
-		}},
 		{name: "an invalid name of a variable", tweak: func(spec *apps.StatefulSetSpec) {
 			spec.Template.Spec.Containers[0].Env = []core.EnvVar{{Name: "A=B", Value: "value"}}
 		}, want: firstContainer + "env[0].name"},
