@@ -30,6 +30,7 @@ func TestOverrideEnv(t *testing.T) {
 		{"an escaped reference is no extension", "A=1 B=2", "A=$$(A)", "A=$$(A) B=2"},
 		{"a reference behind an escape is one", "A=1 B=2", "A=$$$(A)", "A=1 A=$$$(A) B=2"},
 		{"a definition and its extension", "PATH=/a B=2", "PATH=/b PATH=$(PATH):/x", "PATH=/b PATH=$(PATH):/x B=2"},
+		{"an extension of a definition and its extension", "PATH=/a X=1 PATH=$(PATH):/b Y=$(PATH)", "PATH=$(PATH):/x", "PATH=/a PATH=$(PATH):/b PATH=$(PATH):/x X=1 Y=$(PATH)"},
 		{"a name twice in base", "A=1 B=$(A) A=2", "A=3", "A=3 B=$(A)"},
 		{"a name twice in the overrides", "A=1 B=2", "A=3 A=4", "A=4 B=2"},
 		{"overrides that were merged with base", "PATH=$(PATH):/d B=2", "PATH=$(PATH):/d B=2 C=3", "PATH=$(PATH):/d B=2 C=3"},
