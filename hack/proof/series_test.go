@@ -87,6 +87,9 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 		return err
 	}
 	var none struct{}
+	if err := c.once(t, "windows", &none, func() error { return kubeletForWindows(c, t) }); err != nil {
+		return err
+	}
 	err = c.once(t, "generators", &none, func() error {
 		stock, err := p.Tree(c.ctx, source.Options{Stock: true}) // a step of its own
 		if err != nil {

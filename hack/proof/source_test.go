@@ -137,6 +137,23 @@ func (c *check) applyExport(t *source.Tree) (*checkout, error) {
 	return w, nil
 }
 
+// kubeletForWindows compiles the kubelet for Windows, and the tests of its packages that the tree's
+// commits touch. They are not run: of all analyzers go vet runs a cheap one.
+func kubeletForWindows(c *check, t *source.Tree) error {
+	files, err := t.Changed(c.ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"vet", "-directive", "./cmd/kubelet"}
+	for _, pkg := range t.Packages(files) {
+		if strings.HasPrefix(pkg, "k8s.io/kubernetes/pkg/kubelet") {
+			args = append(args, pkg)
+		}
+	}
+	windows := append([]string{"GOOS=windows", "GOARCH=amd64"}, treeEnv...)
+	return c.command("go", args...).Dir(t.Dir).Env(windows...).Run()
+}
+
 // eachPatch applies the series patch by patch. After each, it generates code, compiles the packages
 // that the patch touches and runs their tests: a patch that needs a later one breaks bisection,
 // and cannot be sent upstream on its own.
