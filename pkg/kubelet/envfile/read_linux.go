@@ -86,7 +86,7 @@ func (d descriptor) lease() error {
 }
 
 // leaseProves reports whether a lease on that file system shows that a file has no
-// writer, and its refusal that it has one: TestLease runs on it. Overlayfs grants a
+// writer, and its refusal that it has one: TestLease shows it on each. Overlayfs grants a
 // lease beside a mapping that can write once the mapping's descriptor is closed; NFS
 // and SMB refuse leases for reasons of their own, with the same EAGAIN.
 func leaseProves(fileSystem int64) bool {

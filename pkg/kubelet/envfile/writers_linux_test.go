@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,10 +17,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onEachFileSystem runs a test on the file system for temporary files, and in memory.
+// onEachFileSystem runs a test on the file system for temporary files, in memory, and
+// on each other file system where a lease counts.
 func onEachFileSystem(t *testing.T, test func(t *testing.T, v volume)) {
 	t.Helper()
-	t.Run("temporary files", func(t *testing.T) { test(t, newVolume(t)) })
+	t.Run("temporary files", func(t *testing.T) {
+		v := newVolume(t)
+		var fs unix.Statfs_t
+		v.check(unix.Statfs(v.root, &fs))
+		if !leaseProves(fs.Type) {
+			t.Skip("a lease proves nothing on the file system for temporary files")
+		}
+		test(t, v)
+	})
 	t.Run("tmpfs", func(t *testing.T) {
 		var fs unix.Statfs_t
 		if err := unix.Statfs("/dev/shm", &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
@@ -32,6 +42,37 @@ func onEachFileSystem(t *testing.T, test func(t *testing.T, v volume)) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		test(t, newVolumeIn(t, dir))
 	})
+	for _, name := range []string{"ext4", "xfs", "btrfs"} {
+		t.Run(name, func(t *testing.T) { test(t, newVolumeIn(t, newFileSystem(t, name))) })
+	}
+}
+
+// newFileSystem returns a directory with a new file system mounted on it.
+func newFileSystem(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := exec.LookPath("mkfs." + name); err != nil {
+		t.Skipf("the file system cannot be made: %v", err)
+	}
+	dir, image := t.TempDir(), filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(image, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// No file system needs more. It takes space when it is written only.
+	if err := os.Truncate(image, 320<<20); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfs."+name, "-q", image).CombinedOutput(); err != nil {
+		t.Fatalf("mkfs.%s: %v: %s", name, err, out)
+	}
+	if out, err := exec.Command("mount", "-t", name, "-o", "loop", image, dir).CombinedOutput(); err != nil {
+		t.Skipf("the file system cannot be mounted: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	return dir
 }
 
 // newOverlay returns a directory with an overlay mounted on it.
