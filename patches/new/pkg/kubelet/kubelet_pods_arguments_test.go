@@ -6,7 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
-	"k8s.io/kubernetes/pkg/util/anyrelease"
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 	"k8s.io/kubernetes/pkg/volume/util/subpath"
 )
@@ -15,14 +14,18 @@ import (
 
 // runContainerOptions returns what the kubelet starts the container with.
 func runContainerOptions(kl *Kubelet, pod *v1.Pod, container *v1.Container) (*kubecontainer.RunContainerOptions, error) {
-	results := anyrelease.Call(kl.GenerateRunContainerOptions, context.Background(), pod, container)
-	err, _ := results[2].(error)
-	return results[0].(*kubecontainer.RunContainerOptions), err
+	opts, _, err := kl.GenerateRunContainerOptions(context.Background(), pod, container, "", nil, nil)
+	return opts, err
 }
 
 // mountsError returns why the mounts of the container cannot be made.
 func mountsError(t *testing.T, container *v1.Container, volumes kubecontainer.VolumeMap, env []kubecontainer.EnvVar) error {
 	t.Helper()
-	err, _ := anyrelease.Call(makeMounts, &v1.Pod{}, t.TempDir(), container, volumes, hostutil.NewFakeHostUtil(nil), &subpath.FakeSubpath{}, env)[2].(error)
+	_, _, err := makeMounts(&v1.Pod{}, t.TempDir(), container, "", "", nil, volumes, hostutil.NewFakeHostUtil(nil), &subpath.FakeSubpath{}, env, false, nil)
 	return err
+}
+
+// runVolumes runs the volume manager until ctx ends.
+func runVolumes(ctx context.Context, kl *Kubelet) {
+	kl.volumeManager.Run(ctx, kl.sourcesReady)
 }

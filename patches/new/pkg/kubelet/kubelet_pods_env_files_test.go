@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,13 +17,12 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
-	"k8s.io/kubernetes/pkg/util/anyrelease"
 	"k8s.io/utils/ptr"
 )
 
 // environmentFrom makes the environment of a container that takes K from the env file,
 // or from one that is missing.
-func environmentFrom(t *testing.T, file string) (environment []kubecontainer.EnvVar, err any) {
+func environmentFrom(t *testing.T, file string) ([]kubecontainer.EnvVar, error) {
 	t.Helper()
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.EnvFiles, true)
 	root := t.TempDir()
@@ -40,8 +38,7 @@ func environmentFrom(t *testing.T, file string) (environment []kubecontainer.Env
 	}}}}
 	volumes := kubecontainer.VolumeMap{"config": {Mounter: &stubVolume{path: root}}}
 	kl := &Kubelet{podWorkers: &fakePodWorkers{}}
-	results := anyrelease.Call(kl.makeEnvironmentVariables, context.Background(), pod, container, volumes)
-	return results[0].([]kubecontainer.EnvVar), results[1]
+	return kl.environment(pod, container, volumes)
 }
 
 // On Windows the reader of the release stays. It takes the first of two definitions.

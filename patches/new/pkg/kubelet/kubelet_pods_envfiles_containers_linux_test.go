@@ -20,7 +20,6 @@ import (
 	"k8s.io/kubernetes/pkg/features/featurestest"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/network/dns"
-	"k8s.io/kubernetes/pkg/util/anyrelease"
 	"k8s.io/kubernetes/pkg/volume/util"
 	"k8s.io/utils/ptr"
 )
@@ -66,8 +65,7 @@ func TestEveryKindOfContainerHasEnvFiles(t *testing.T) {
 	containers := envFileContainers(pod)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// Up to v1.31 it takes a channel.
-	go anyrelease.Call(kubelet.volumeManager.Run, ctx, kubelet.sourcesReady, ctx.Done())
+	go runVolumes(ctx, kubelet)
 	kubelet.podManager.SetPods([]*v1.Pod{pod})
 	require.NoError(t, kubelet.volumeManager.WaitForAttachAndMount(ctx, pod))
 	root := kubelet.volumeManager.GetMountedVolumesForPod(util.GetUniquePodName(pod))["config"].Mounter.GetPath()

@@ -26,7 +26,6 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
 	"k8s.io/kubernetes/pkg/kubelet/metrics"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
-	"k8s.io/kubernetes/pkg/util/anyrelease"
 	"k8s.io/utils/ptr"
 )
 
@@ -303,7 +302,7 @@ func testEnvFileMetrics(t *testing.T, kl *Kubelet, testCases []envFileMetricsCas
 			metrics.EnvFileErrorsTotal.Reset()
 			readsBefore := reads(t)
 
-			err := anyrelease.Call(kl.makeEnvironmentVariables, context.Background(), pod, &v1.Container{Env: tc.env}, mountedAt(root))[1]
+			_, err := kl.environment(pod, &v1.Container{Env: tc.env}, mountedAt(root))
 
 			var want string
 			if tc.wantReason == "" {

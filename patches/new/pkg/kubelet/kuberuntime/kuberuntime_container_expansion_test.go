@@ -1,7 +1,6 @@
 package kuberuntime
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,14 +10,11 @@ import (
 	"k8s.io/client-go/tools/record"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/expansion"
-	"k8s.io/kubernetes/pkg/util/anyrelease"
 )
 
 // A start of a container is one event, and the next start is another one.
 func TestGenerateContainerConfigRecordsUnexpandedReferences(t *testing.T) {
-	created := anyrelease.Call(createTestRuntimeManager, context.Background())
-	require.Nil(t, created[3])
-	m := created[2].(*kubeGenericRuntimeManager)
+	m := newTestManager(t)
 	recorder := record.NewFakeRecorder(10)
 	pod := makeTestPod("pod", "default", "12345678", []v1.Container{
 		{Name: "unexpanded", Image: "busybox", Command: []string{"$(A)"}, Args: []string{"$(A)", "$(B)"}},
