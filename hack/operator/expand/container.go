@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"podenv.dev/pkg/kubelet/expansion"
 )
 
 // containerStart makes the environment, command and args of one container, in the
@@ -29,6 +31,8 @@ type containerStart struct {
 	// open are the envFrom sources that are not known: they may set any name that
 	// begins with the prefix.
 	open []openSource
+	// ofEnv and ofCommand are what the kubelet lets env, and command and args, expand to.
+	ofEnv, ofCommand expansion.Budget
 
 	result Container
 }
@@ -54,12 +58,8 @@ func (s *containerStart) run(ctx context.Context) error {
 			})
 		}
 	}
-	for _, text := range s.container.Command {
-		s.result.Command = append(s.result.Command, s.expand(text, len(s.container.Env)))
-	}
-	for _, text := range s.container.Args {
-		s.result.Args = append(s.result.Args, s.expand(text, len(s.container.Env)))
-	}
+	s.result.Command = s.expandAll("command", s.container.Command)
+	s.result.Args = s.expandAll("args", s.container.Args)
 	return nil
 }
 
@@ -98,13 +98,15 @@ func (s *containerStart) replace(v Variable) {
 	s.result.Env = append(s.result.Env, v)
 }
 
+const notStarted = "the container does not start: "
+
 // placeholder stands for the value of a variable that is not known.
 func placeholder(name string) string { return "<unknown " + name + ">" }
 
 func (s *containerStart) env(ctx context.Context, i int) error {
 	env := &s.container.Env[i]
 	if env.Value != "" || env.ValueFrom == nil {
-		s.set(Variable{Name: env.Name, Source: ofManifest, Text: s.expand(env.Value, i)})
+		s.set(Variable{Name: env.Name, Source: ofManifest, Text: s.expandEnv(i)})
 		return nil
 	}
 	source, v, err := s.valueFrom(ctx, env.ValueFrom)
@@ -119,7 +121,7 @@ func (s *containerStart) env(ctx context.Context, i int) error {
 		s.result.Findings = append(s.result.Findings, Finding{Type: Unset, Name: env.Name, Text: env.Name + " is not set: " + v.unset})
 	case v.fails != "":
 		s.set(Variable{Name: env.Name, Source: source, Text: Text{
-			Value: placeholder(env.Name), Findings: []Finding{{Type: Fails, Name: env.Name, Text: "the container does not start: " + v.fails}},
+			Value: placeholder(env.Name), Findings: []Finding{{Type: Fails, Name: env.Name, Text: notStarted + v.fails}},
 		}})
 	case v.unknown != "":
 		s.set(Variable{Name: env.Name, Source: source, Text: Text{

@@ -12,20 +12,44 @@ import (
 	"podenv.dev/pkg/kubelet/expansion"
 )
 
-// expand expands the value of the container's variable number declared, or, if
-// that is behind the last, of its command or args. Each name is found once.
-func (s *containerStart) expand(text string, declared int) Text {
+// expandEnv expands the value of the container's variable number declared.
+func (s *containerStart) expandEnv(declared int) Text {
+	env := &s.container.Env[declared]
+	return s.expand(declared, func(mapping func(string) string) (string, error) {
+		return s.ofEnv.ExpandEnv(env.Name, env.Value, mapping)
+	})
+}
+
+// expandAll expands the container's command or args, as where says.
+func (s *containerStart) expandAll(where string, inputs []string) (texts []Text) {
+	for i, input := range inputs {
+		texts = append(texts, s.expand(len(s.container.Env), func(mapping func(string) string) (string, error) {
+			return s.ofCommand.ExpandOne(where, i, input, mapping)
+		}))
+	}
+	return texts
+}
+
+// expand expands text by what the container's variables are before the one of that number.
+// Each name is found once.
+func (s *containerStart) expand(declared int, text func(mapping func(string) string) (string, error)) Text {
 	lookUp := expansion.MappingFuncFor(nil, s.variables, s.services.values)
 	var findings []Finding
-	expanded := expansion.Expand(text, func(name string) string {
+	expanded, err := text(func(name string) string {
 		value, finding := s.lookUp(name, declared, lookUp)
 		if finding != nil && !slices.Contains(findings, *finding) {
 			findings = append(findings, *finding)
 		}
 		return value
 	})
+	if err != nil {
+		return Text{Value: tooLong, Findings: append(findings, Finding{Type: Fails, Text: notStarted + err.Error()})}
+	}
 	return Text{Value: expanded, Findings: findings}
 }
+
+// tooLong stands for what a process cannot be given.
+const tooLong = "<too long>"
 
 // lookUp returns what a reference to name becomes, and what there is to say of it.
 func (s *containerStart) lookUp(name string, declared int, mapping func(string) string) (string, *Finding) {

@@ -1,6 +1,8 @@
 package expand
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,6 +93,21 @@ func TestCommandAndArgsFindEveryVariable(t *testing.T) {
 	}
 	if len(c.Args) != 1 || c.Args[0].Value != "--x=$(C)" || !cmp.Equal(brief(c.Args[0].Findings), []string{"unexpanded C misspeltA"}) {
 		t.Errorf("args: got %+v", c.Args)
+	}
+}
+
+func TestWhatAProcessCannotBeGiven(t *testing.T) {
+	env := `env: [{name: A, value: "` + strings.Repeat("a", 1000) + `"}, {name: B, value: "` + strings.Repeat("$(A)", 100) + `"}, {name: C, value: "$(B)$(B)"}`
+	c := container(t, nil, env+"]", `args: [run, "$(B)$(B)"]`)
+	const of = "the container does not start: cannot expand %s: the result is longer than a process can be given (131071 bytes, with the name of a variable)"
+	want := Text{Value: "<too long>", Findings: []Finding{{Type: Fails, Text: fmt.Sprintf(of, "args[1]")}}}
+	if diff := cmp.Diff([]Text{{Value: "run"}, want}, c.Args); diff != "" {
+		t.Errorf("args: want -, got +:\n%s", diff)
+	}
+	c = container(t, nil, env+`, {name: D, value: "$(C)"}]`)
+	want.Findings[0].Text = fmt.Sprintf(of, `variable "C"`)
+	if diff := cmp.Diff(want, c.Env[2].Text); diff != "" {
+		t.Errorf("env: want -, got +:\n%s", diff)
 	}
 }
 

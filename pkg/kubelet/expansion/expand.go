@@ -18,6 +18,8 @@ const (
 // else stays as it is, an unclosed reference included. What mapping returns is
 // not expanded again.
 //
+// A result of more than MaxString bytes ends with the value that made it so long.
+//
 // Document: Variable expansion, "Syntax".
 func Expand(input string, mapping func(string) string) string {
 	// Most inputs end here, before there is a stack frame to clear.
@@ -57,14 +59,19 @@ func expandFrom(input string, first int, mapping func(string) string) string {
 			}
 			expanded = append(expanded, input[copied:at]...)
 			expanded = append(expanded, mapping(input[name:name+closer])...)
+			if len(expanded) > MaxString {
+				return string(expanded)
+			}
 			at = name + closer + 1
 			copied = at
 		case next >= utf8.RuneSelf:
-			character, size := asReleased(input[at+1:])
-			expanded = append(expanded, input[copied:at+1]...)
-			expanded = utf8.AppendRune(expanded, character)
-			at += 1 + size
-			copied = at
+			// Here the releases differ: up to v1.33 "$£" begins with "$Â", later it
+			// stays. Pods exist that were started either way, so the release decides.
+			_, size := utf8.DecodeRuneInString(input[at+1:])
+			behind := at + 1 + size
+			expanded = append(expanded, input[copied:at]...)
+			expanded = append(expanded, forked.Expand(input[at:behind], nil)...)
+			at, copied = behind, behind
 		default:
 			at += 2
 		}
@@ -83,18 +90,3 @@ func indexOperator(input string, from int) int {
 	}
 	return -1
 }
-
-// asReleased returns the character that an operator before input stays in front of,
-// and how many bytes of input it takes the place of. Input begins outside of ASCII,
-// and that is where the releases differ: v1.33 and those before it take a byte for a
-// character of Latin-1, so that "$£" begins with "$Â"; v1.36 takes the character that
-// is there, and U+FFFD for a byte that is none. Pods exist that were started either
-// way, so the release that this is part of decides.
-func asReleased(input string) (character rune, size int) {
-	if releasedTakesBytes {
-		return rune(input[0]), 1
-	}
-	return utf8.DecodeRuneInString(input)
-}
-
-var releasedTakesBytes = forked.Expand("$£", nil) != "$£"

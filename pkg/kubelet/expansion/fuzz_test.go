@@ -27,6 +27,9 @@ func FuzzExpand(f *testing.F) {
 			return released(name)
 		})
 
+		if len(wantResult) > MaxString {
+			t.Skip("no process can be given that")
+		}
 		if result := Expand(input, MappingFuncFor(nil, container, services)); result != wantResult {
 			t.Fatalf("gate off: %q: want %q, got %q", input, wantResult, result)
 		}

@@ -1,0 +1,31 @@
+package kubelet
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
+	"k8s.io/utils/ptr"
+)
+
+// A few variables that refer to each other would make more than the node's memory.
+func TestAVariableThatIsTooLongForAProcessIsAnError(t *testing.T) {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{kubetypes.ConfigSourceAnnotationKey: kubetypes.FileSource}},
+		Spec:       v1.PodSpec{EnableServiceLinks: ptr.To(false)},
+	}
+	container := &v1.Container{Env: []v1.EnvVar{{Name: "A", Value: strings.Repeat("s3cr3t ", 100)}}}
+	for _, names := range []string{"AB", "BC", "CD", "DE", "EF"} {
+		container.Env = append(container.Env, v1.EnvVar{Name: names[1:], Value: strings.Repeat("$("+names[:1]+")", 10)})
+	}
+
+	_, err := (&Kubelet{}).makeEnvironmentVariables(context.Background(), pod, container, "", nil, nil, nil)
+
+	assert.ErrorContains(t, err, `cannot expand variable "D": the result is longer than a process can be given`)
+	assert.NotContains(t, err.Error(), "s3cr3t")
+}
