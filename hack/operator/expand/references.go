@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"podenv.dev/pkg/kubelet/expansion"
@@ -61,6 +62,10 @@ func (s *containerStart) lookUp(name string, declared int, mapping func(string) 
 		return value, nil
 	}
 	if _, ok := s.services.values[name]; ok {
+		return value, nil
+	}
+	// No variable can be called so, and the kubelet does not report it.
+	if len(validation.IsRelaxedEnvVarName(name)) > 0 {
 		return value, nil
 	}
 	finding := s.missing(name, declared)

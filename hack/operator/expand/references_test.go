@@ -50,6 +50,11 @@ func TestEnvWithoutACluster(t *testing.T) {
 			want: []string{"A=$(DATE) $(DATE)", "unexpanded DATE not_declared"},
 		},
 		{
+			name: "what no variable can be called",
+			env:  `[{name: A, value: "$() $(B=1 date) $(date\n) $(GRÖSSE)"}]`,
+			want: []string{"A=$() $(B=1 date) $(date\n) $(GRÖSSE)"},
+		},
+		{
 			name: "escapes and what is no reference",
 			env:  `[{name: A, value: "$$(X) $(X ${X} $X"}]`,
 			want: []string{"A=$(X) $(X ${X} $X"},

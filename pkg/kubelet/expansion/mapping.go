@@ -1,10 +1,13 @@
 package expansion
 
+import "k8s.io/apimachinery/pkg/util/validation"
+
 // MappingFuncFor returns a function for Expand that looks a name up in each
 // context in turn and returns the first value found. A name that no context has
 // is reported to recorder and returned with the syntax around it, so that the
-// result shows the reference as it was written. The contexts are read at each
-// look-up: what is added to them later is found.
+// result shows the reference as it was written. A name that no variable can have,
+// as in $(a=b), is not reported. The contexts are read at each look-up: what is
+// added to them later is found.
 //
 // A recorder that is a place of an UnexpandedReferences keeps the name for the
 // one event of the container's start; any other raises an event at once. With a
@@ -29,8 +32,10 @@ func reference(name string) string {
 }
 
 func report(recorder ObjectEventRecorder, name string) {
+	if recorder == nil || len(validation.IsRelaxedEnvVarName(name)) > 0 {
+		return
+	}
 	switch recorder := recorder.(type) {
-	case nil:
 	case *place:
 		recorder.add(name)
 	default:

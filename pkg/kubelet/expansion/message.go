@@ -3,7 +3,6 @@ package expansion
 import (
 	"fmt"
 	"strings"
-	"unicode"
 )
 
 const (
@@ -20,7 +19,7 @@ const (
 	// counted. It keeps a message within the 1024 bytes that events.k8s.io/v1 has
 	// for a note.
 	maxListed = 750
-	// maxShown is how much is shown of a reference or of a place, in characters: a
+	// maxShown is how much is shown of a reference or of a place, in bytes: a
 	// reference can be as long as a shell script.
 	maxShown = 64
 )
@@ -44,7 +43,7 @@ func (u *UnexpandedReferences) message() string {
 	if more := len(u.found) - listed; more > 0 {
 		fmt.Fprintf(&list, " and %d more", more)
 	}
-	return fmt.Sprintf("Container %s starts with references that could not be expanded: %s. "+
+	return fmt.Sprintf("Container %s has references that could not be expanded: %s. "+
 		"Declare a variable before it is referred to, or write $$(NAME) to mean $(NAME) itself", u.container, &list)
 }
 
@@ -61,20 +60,11 @@ func (n *unexpandedName) String() string {
 	return fmt.Sprintf("%s (%s)", shortened(reference(n.name)), strings.Join(places, ", "))
 }
 
-// shortened returns text on one line, cut after maxShown characters.
+// shortened returns text cut after maxShown bytes. It is printable ASCII, as names of
+// variables are.
 func shortened(text string) string {
-	var short strings.Builder
-	shown := 0
-	for _, r := range text {
-		if shown == maxShown {
-			short.WriteString("...")
-			break
-		}
-		if !unicode.IsPrint(r) {
-			r = ' '
-		}
-		short.WriteRune(r)
-		shown++
+	if len(text) > maxShown {
+		return text[:maxShown] + "..."
 	}
-	return short.String()
+	return text
 }

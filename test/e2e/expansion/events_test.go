@@ -33,7 +33,7 @@ func expectToSay(event v1.Event, container, want string) {
 	gomega.Expect(event.Type).To(gomega.Equal(v1.EventTypeWarning))
 	gomega.Expect(event.InvolvedObject.Kind).To(gomega.Equal("Pod"))
 	gomega.Expect(event.Source.Component).To(gomega.Equal("kubelet"))
-	gomega.Expect(event.Message).To(gomega.HavePrefix("Container " + container + " starts with references that could not be expanded: " + want + ". "))
+	gomega.Expect(event.Message).To(gomega.HavePrefix("Container " + container + " has references that could not be expanded: " + want + ". "))
 }
 
 // expectNoEvent checks that the container's start raised none.

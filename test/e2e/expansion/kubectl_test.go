@@ -23,6 +23,6 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 		}
 		text := suite.RunKubectl(ctx, "describe", "pod", pod.Name, "--namespace", f.Namespace.Name)
 		gomega.Expect(text).To(gomega.MatchRegexp(
-			`(?m)^\s+Warning\s+UnexpandedVariableReferences\s+\S+\s+kubelet\s+` + place + `Container app starts with .*: \$\(HOST\) \(env URL\), \$\(PORT\) \(args\)\.`))
+			`(?m)^\s+Warning\s+UnexpandedVariableReferences\s+\S+\s+kubelet\s+` + place + `Container app has .*: \$\(HOST\) \(env URL\), \$\(PORT\) \(args\)\.`))
 	})
 })

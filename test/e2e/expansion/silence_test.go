@@ -26,6 +26,11 @@ var _ = describe("no event is raised", func(f *framework.Framework) {
 		expectSilence(ctx, f, pods.Once("malformed", prints([]string{malformed}, []string{malformed}, literal("A", malformed))))
 	})
 
+	f.It("about what no variable can be called", func(ctx context.Context) {
+		impossible := "$() $(A=1 date) $(\n) $(GRÖSSE)"
+		expectSilence(ctx, f, pods.Once("impossible", prints([]string{impossible}, []string{impossible}, literal("A", impossible))))
+	})
+
 	f.It("about what a value from a ConfigMap or a Secret looks like", func(ctx context.Context) {
 		values := map[string]string{"key": looksExpandable}
 		createSources(ctx, f, values, values)

@@ -22,7 +22,7 @@ import (
 
 func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
 	const (
-		prefix = "Warning UnexpandedVariableReferences Container main starts with references that could not be expanded: "
+		prefix = "Warning UnexpandedVariableReferences Container main has references that could not be expanded: "
 		suffix = ". Declare a variable before it is referred to, or write $$(NAME) to mean $(NAME) itself"
 	)
 	missing := v1.LocalObjectReference{Name: "missing"}

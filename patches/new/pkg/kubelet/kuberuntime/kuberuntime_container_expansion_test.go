@@ -33,7 +33,7 @@ func TestGenerateContainerConfigRecordsUnexpandedReferences(t *testing.T) {
 		assert.Equal(t, []string{"$(A)"}, config.Command)
 		assert.Equal(t, []string{"$(A)", "$(B)"}, config.Args)
 		require.Len(t, recorder.Events, 1)
-		assert.Contains(t, <-recorder.Events, "Container unexpanded starts with references that could not be expanded: $(A) (command, args), $(B) (args)")
+		assert.Contains(t, <-recorder.Events, "Container unexpanded has references that could not be expanded: $(A) (command, args), $(B) (args)")
 	}
 
 	config, err := containerConfig(m, pod, &pod.Spec.Containers[1], 0)
