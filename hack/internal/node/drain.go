@@ -18,32 +18,37 @@ import (
 // kubectl drain's flags set.
 func Drain(ctx context.Context, c *cluster.Cluster, node string, options drain.Helper, r *progress.Reporter) error {
 	return withNode(ctx, c, node, "draining", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, step *progress.Step) error {
-		object, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
 		options.Ctx, options.Client, options.Out, options.ErrOut = ctx, client, step.Log(), step.Log()
-		wasCordoned := object.Spec.Unschedulable
-		if !wasCordoned {
-			if err := c.SaveChanges(ctx, changes.Cordon(node, true)); err != nil {
-				return err
-			}
-		}
-		err = drain.RunCordonOrUncordon(&options, object, true)
-		if err == nil {
-			step.Now("evicting its pods")
-			err = drain.RunNodeDrain(&options, node)
-		}
-		if err == nil || wasCordoned {
+		return drainNode(ctx, c, node, options, changes, step)
+	})
+}
+
+// drainNode drains a node by the client of options, and records it in c.
+func drainNode(ctx context.Context, c recorder, node string, options drain.Helper, changes cluster.Changes, step *progress.Step) error {
+	object, err := options.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	wasCordoned := object.Spec.Unschedulable
+	if !wasCordoned {
+		if err := c.SaveChanges(ctx, changes.Cordon(node, true)); err != nil {
 			return err
 		}
-		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveTimeout)
-		defer cancel()
-		if failed := errors.Join(setSchedulable(cleanup, client, node), c.SaveChanges(cleanup, changes)); failed != nil {
-			return fmt.Errorf("%w\nthe node could not be uncordoned either: run `podenv node uncordon %s`: %w", err, node, failed)
-		}
-		return fmt.Errorf("%w\nthe node takes pods again", err)
-	})
+	}
+	err = drain.RunCordonOrUncordon(&options, object, true)
+	if err == nil {
+		step.Now("evicting its pods")
+		err = drain.RunNodeDrain(&options, node)
+	}
+	if err == nil || wasCordoned {
+		return err
+	}
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveTimeout)
+	defer cancel()
+	if failed := errors.Join(setSchedulable(cleanup, options.Client, node), c.SaveChanges(cleanup, changes)); failed != nil {
+		return fmt.Errorf("%w\nthe node could not be uncordoned either: run `podenv node uncordon %s`: %w", err, node, failed)
+	}
+	return fmt.Errorf("%w\nthe node takes pods again", err)
 }
 
 // Uncordon lets a node take pods again.
