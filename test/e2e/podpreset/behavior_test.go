@@ -201,11 +201,13 @@ var _ = describe("conflicts", func(f *framework.Framework) {
 		framework.ExpectNoError(tryCreate(ctx, f, `
 metadata: {name: second}
 spec:
-  selector: {matchLabels: {role: frontend}}
+  selector: {matchExpressions: [{key: role, operator: In, values: [frontend, probe]}]}
   env: [{name: DB_PORT, value: "1"}, {name: OTHER, value: "2"}]
 `))
+		awaitKnown(ctx, f, "second", map[string]string{"role": "probe"}) // which only the second one matches
 		pod := pods.Create(ctx, f, website(nil))
 		gomega.Expect(envOf(pod.Spec.Containers[0])).To(gomega.Equal(map[string]string{"DB_PORT": "6379"}))
+		expectConflict(ctx, f, pod, "second", "Conflict on pod preset. Duplicate env DB_PORT.")
 	})
 
 	f.It("of many presets ten events are raised: the last one says how many more are in conflict", func(ctx context.Context) {

@@ -16,8 +16,12 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// churnTime is how long presets come and go while pods are created.
-const churnTime = 10 * time.Second
+// Presets come and go until pods have seen enough of them, or time is up.
+const (
+	churnedPods    = 200
+	churnedMakings = 6 // that pods have seen, none included
+	churnTime      = time.Minute
+)
 
 // churned is a preset of which each remake has another number, in all of its parts.
 const churned = `
@@ -37,13 +41,19 @@ spec:
 
 var _ = describe("while presets are made, deleted and remade", func(f *framework.Framework) {
 	f.It("each pod has a preset as a whole, of one making, or nothing of it", func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
 		end := time.Now().Add(churnTime)
+		var mu sync.Mutex
+		var created []*v1.Pod
+		makings := map[string]int{}
+		goOn := func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return (len(created) < churnedPods || len(makings) < churnedMakings) && time.Now().Before(end)
+		}
 		var workers sync.WaitGroup
 		workers.Go(func() {
 			defer ginkgo.GinkgoRecover()
-			for n := 0; time.Now().Before(end); n++ {
+			for n := 0; goOn(); n++ {
 				framework.ExpectNoError(tryCreate(ctx, f, fmt.Sprintf(churned, n)))
 				// Long enough for the admission plugin to see some of them, and not all.
 				time.Sleep(time.Duration(n%5) * 10 * time.Millisecond)
@@ -53,29 +63,26 @@ var _ = describe("while presets are made, deleted and remade", func(f *framework
 				}
 			}
 		})
-		var mu sync.Mutex
-		var created []*v1.Pod
 		for worker := range 4 {
 			workers.Go(func() {
 				defer ginkgo.GinkgoRecover()
-				for n := 0; time.Now().Before(end); n++ {
+				for n := 0; goOn(); n++ {
 					pod := pods.Create(ctx, f, website(func(pod *v1.Pod) {
 						pod.Name = fmt.Sprintf("website-%d-%d", worker, n)
 						pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
 					}))
 					mu.Lock()
 					created = append(created, pod)
+					makings[envOf(pod.Spec.Containers[0])["FIRST"]]++
 					mu.Unlock()
 				}
 			})
 		}
 		workers.Wait()
 
-		makings := map[string]int{}
 		for _, pod := range created {
 			c := pod.Spec.Containers[0]
 			n := envOf(c)["FIRST"]
-			makings[n]++
 			if n == "" {
 				gomega.Expect(c.Env).To(gomega.BeEmpty(), pod.Name)
 				gomega.Expect(c.EnvFrom).To(gomega.BeEmpty(), pod.Name)
@@ -92,6 +99,6 @@ var _ = describe("while presets are made, deleted and remade", func(f *framework
 			gomega.Expect(pod.Annotations).To(gomega.HaveKey(applied+"churned"), pod.Name)
 		}
 		framework.Logf("%d pods: %d without a preset, the others of %d makings", len(created), makings[""], len(makings)-1)
-		gomega.Expect(len(makings)).To(gomega.BeNumerically(">", 5), "how many makings pods have seen, none included")
+		gomega.Expect(len(makings)).To(gomega.BeNumerically(">=", churnedMakings), "how many makings %d pods have seen within %s, none included", len(created), churnTime)
 	})
 })

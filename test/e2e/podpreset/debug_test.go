@@ -42,6 +42,12 @@ var _ = describe("kubectl debug", func(f *framework.Framework) {
 		gomega.Expect(copied.Spec.Containers).To(gomega.HaveLen(1))
 		gomega.Expect(copied.Spec.Containers[0].Env).To(gomega.HaveLen(1))
 		gomega.Expect(pathsOf(copied.Spec.Containers[0])).To(gomega.Equal(map[string]string{"/cache": "cache-volume"}))
+
+		// An event about the copy would be there before that of a pod that is created later.
+		later := pods.Create(ctx, f, website(func(pod *v1.Pod) {
+			pod.Name, pod.Spec.Containers[0].Env = "later", []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}
+		}))
+		expectConflict(ctx, f, later, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT.")
 		gomega.Expect(conflicts(ctx, f, copied, "allow-database")).To(gomega.BeEmpty())
 	})
 
