@@ -15,24 +15,25 @@ import (
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-const firstPath = "spec.containers[0].env[0].valueFrom.fileKeyRef.path"
+// hugePath does not fit into the corpus.
+var hugePath = strings.Repeat("x/", 400_000) + "x"
 
 // impossiblePaths are entries of a table whose parameter is a path that no node can have.
 var impossiblePaths = []ginkgo.TableEntry{
 	ginkgo.Entry("one that ends in a slash", "config.env/"),
-	ginkgo.Entry("800 KB", strings.Repeat("x/", 400_000)+"x"),
+	ginkgo.Entry("800 KB", hugePath),
 	ginkgo.Entry("4097 bytes", strings.Repeat("x/", 2048)+"x"),
 	ginkgo.Entry("an element of 256 bytes", "dir/"+strings.Repeat("x", 256)),
 	ginkgo.Entry("a NUL byte", "config\x00.env"),
 }
 
 var _ = describeIf(ownAPI, "the API server", func(f *framework.Framework) {
-	ginkgo.DescribeTable("refuses a path that no node can have:", func(ctx context.Context, path string) {
-		_, err := pods.TryCreate(ctx, f, newPod("out-of-bounds", nil, pods.Dumps(consumer, from("A", path, "A"))))
+	f.It("refuses a path of 800 KB, and shows the start of it only", func(ctx context.Context) {
+		_, err := pods.TryCreate(ctx, f, newPod("out-of-bounds", nil, pods.Dumps(consumer, from("A", hugePath, "A"))))
 
-		expectInvalid(err, firstPath)
+		expectInvalid(err, fileKeyRef+".path")
 		gomega.Expect(len(err.Error())).To(gomega.BeNumerically("<", 2048), "bytes of the message")
-	}, impossiblePaths)
+	})
 })
 
 var _ = describe("the API server", func(f *framework.Framework) {

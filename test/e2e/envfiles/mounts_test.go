@@ -8,36 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
-	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
 )
 
-// mountsOf6a are entries of a table whose parameters are the init containers and the containers
-// of a pod that breaks rule 6a, and the field of the mount that breaks it.
-var mountsOf6a = func() []ginkgo.TableEntry {
-	variable := from("A", "config.env", "A")
-	return []ginkgo.TableEntry{
-		ginkgo.Entry("a container that mounts the volume it consumes",
-			nil, []v1.Container{mounting(pods.Dumps(consumer, variable))}, "containers[0].volumeMounts[0].name"),
-		ginkgo.Entry("a container that mounts the volume another one consumes",
-			nil, []v1.Container{pods.Dumps(consumer, variable), mounting(pods.Dumps("main"))}, "containers[1].volumeMounts[0].name"),
-		ginkgo.Entry("a container that mounts the volume which only an init container consumes",
-			append(mountsOnly(), pods.Dumps("second-init", variable)), []v1.Container{mounting(pods.Dumps("main"))},
-			"containers[0].volumeMounts[0].name"),
-		ginkgo.Entry("a container that only reads the volume, where it may be optional",
-			nil, []v1.Container{readOnly(mounting(pods.Dumps(consumer, optional(from("A", "config.env", "A")))))}, "containers[0].volumeMounts[0].name"),
-		ginkgo.Entry("an init container that mounts the volume it consumes",
-			append(mountsOnly(), mounting(pods.Dumps("second-init", variable))), []v1.Container{pods.Dumps("main")},
-			"initContainers[1].volumeMounts[0].name"),
-		ginkgo.Entry("a sidecar that mounts the volume it consumes",
-			[]v1.Container{always(mounting(pods.Dumps("aside", variable)))}, []v1.Container{pods.Dumps("main")},
-			"initContainers[0].volumeMounts[0].name"),
-	}
-}()
-
-// mountsOf6aWithEphemeral are such entries for a container of a pod, an ephemeral container
-// that is added, and the field.
+// mountsOf6aWithEphemeral are entries of a table whose parameters are a container of a pod, an
+// ephemeral container that is added and breaks rule 6a, and the field of the mount that breaks it.
 var mountsOf6aWithEphemeral = []ginkgo.TableEntry{
 	ginkgo.Entry("an ephemeral container that mounts the volume another container consumes",
 		pods.Dumps(consumer, from("A", "config.env", "A")), mountingToo(ephemeral("debug")), "spec.ephemeralContainers[0].volumeMounts[0].name"),
@@ -46,16 +22,11 @@ var mountsOf6aWithEphemeral = []ginkgo.TableEntry{
 }
 
 // The rule of KEP-3721's "Container Behavior", 6a: a volume of env files is mounted by
-// init containers only, and a container either mounts it or consumes it. That an object
+// init containers only, and a container either mounts it or consumes it. The corpus has the pods
+// that are created with such a mount. That an object
 // which breaks the rule already can still be updated has its proof in unit tests: an
 // API server with the rule stores none.
 var _ = describeIf(ownAPI, "the API server, by rule 6a,", func(f *framework.Framework) {
-	ginkgo.DescribeTable("refuses", func(ctx context.Context, init, containers []v1.Container, field string) {
-		_, err := pods.TryCreate(ctx, f, unscheduled(newPod("refused", init, containers...)))
-
-		expectForbidden(err, "spec."+field)
-	}, mountsOf6a)
-
 	ginkgo.DescribeTable("refuses", func(ctx context.Context, main v1.Container, added v1.EphemeralContainer, field string) {
 		pod := unscheduled(newPod("refused", nil, main))
 		pods.Create(ctx, f, pod)
@@ -71,18 +42,6 @@ var _ = describeIf(ownAPI, "the API server, by rule 6a,", func(f *framework.Fram
 	})
 })
 
-var _ = describe("the API server, by rule 6a,", func(f *framework.Framework) {
-	variable := from("A", "config.env", "A")
-
-	ginkgo.DescribeTable("accepts", func(ctx context.Context, init []v1.Container, containers ...v1.Container) {
-		pods.Create(ctx, f, unscheduled(newPod("accepted", init, containers...)))
-	},
-		ginkgo.Entry("init containers and sidecars that mount the volume others consume",
-			append(mountsOnly(), sidecar(""), pods.Dumps("third-init", variable)), pods.Dumps(consumer, variable)),
-		ginkgo.Entry("containers that mount a volume which none consumes", nil, mounting(pods.Dumps("main"))),
-	)
-})
-
 // mounting is container with the volume of env files mounted.
 func mounting(container v1.Container) v1.Container {
 	container.VolumeMounts = []v1.VolumeMount{{Name: volume, MountPath: mount}}
@@ -91,17 +50,6 @@ func mounting(container v1.Container) v1.Container {
 
 func mountingToo(container v1.EphemeralContainer) v1.EphemeralContainer {
 	container.VolumeMounts = []v1.VolumeMount{{Name: volume, MountPath: mount}}
-	return container
-}
-
-func readOnly(container v1.Container) v1.Container {
-	container.VolumeMounts[0].ReadOnly = true
-	return container
-}
-
-// always makes an init container a sidecar.
-func always(container v1.Container) v1.Container {
-	container.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
 	return container
 }
 

@@ -28,21 +28,12 @@ var _ = describeIf(upstreamAPI, "where the API is upstream's, the API server", f
 		for _, field := range c.Fields {
 			if isMount(field) {
 				want = append(want, field)
+				gomega.Expect(heard.all()).To(gomega.ContainElement(gomega.And(
+					gomega.HavePrefix(field+": spec."), gomega.ContainSubstring(`.valueFrom.fileKeyRef takes a file from volume "`))))
 			}
 		}
 		gomega.Expect(heard.ofMounts()).To(gomega.ConsistOf(want), "mounts in %q", heard.all())
 	}, entries(acceptedUpstream))
-
-	const rule6a = `.env[0].valueFrom.fileKeyRef takes a file from volume "config", so `
-	ginkgo.DescribeTable("warns of", func(ctx context.Context, init, containers []v1.Container, field string) {
-		client, _, heard := listening(f)
-		_, err := client.CoreV1().Pods(f.Namespace.Name).Create(ctx, unscheduled(newPod("warned", init, containers...)), metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-
-		gomega.Expect(heard.all()).To(gomega.ContainElement(gomega.And(
-			gomega.HavePrefix("spec."+field+": spec."), gomega.ContainSubstring(rule6a))))
-		gomega.Expect(heard.ofMounts()).To(gomega.ConsistOf("spec." + field))
-	}, mountsOf6a)
 
 	ginkgo.DescribeTable("warns of", func(ctx context.Context, main v1.Container, added v1.EphemeralContainer, field string) {
 		pod := unscheduled(newPod("warned", nil, main))
