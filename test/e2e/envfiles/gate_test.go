@@ -32,18 +32,18 @@ var _ = describeIf(components.RequireGateOff, "with the gate off in the API serv
 
 	forEachWorkload("fileKeyRef is dropped from a new template", func(ctx context.Context, w workload) {
 		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
-		client := w.client(f.DynamicClient, f.Namespace.Name)
-		created, err := client.Create(ctx, w.of("dropped", unscheduled(newPod("", nil, pods.Dumps(consumer, alsoFrom(source))))), metav1.CreateOptions{})
+		client := w.Client(f.DynamicClient, f.Namespace.Name)
+		created, err := client.Create(ctx, w.Of("dropped", unscheduled(newPod("", nil, pods.Dumps(consumer, alsoFrom(source))))), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
-		gomega.Expect(w.templateOf(created).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
+		gomega.Expect(w.TemplateOf(created).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
 	})
 
 	forEachWorkload("fileKeyRef is dropped from an update that adds it to a template", func(ctx context.Context, w workload) {
 		source := &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
-		client := w.client(f.DynamicClient, f.Namespace.Name)
+		client := w.Client(f.DynamicClient, f.Namespace.Name)
 		without := pods.Dumps(consumer, v1.EnvVar{Name: "A", ValueFrom: source})
-		_, err := client.Create(ctx, w.of("dropped", unscheduled(newPod("", nil, without))), metav1.CreateOptions{})
+		_, err := client.Create(ctx, w.Of("dropped", unscheduled(newPod("", nil, without))), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
 		var object *unstructured.Unstructured
@@ -52,24 +52,24 @@ var _ = describeIf(components.RequireGateOff, "with the gate off in the API serv
 			if object, err = client.Get(ctx, "dropped", metav1.GetOptions{}); err != nil {
 				return err
 			}
-			template := w.templateOf(object)
+			template := w.TemplateOf(object)
 			template.Spec.Containers[0].Env = []v1.EnvVar{alsoFrom(source)}
-			w.setTemplate(object, template)
+			w.SetTemplate(object, template)
 			object, err = client.Update(ctx, object, metav1.UpdateOptions{})
 			return err
 		}))
-		gomega.Expect(w.templateOf(object).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
+		gomega.Expect(w.TemplateOf(object).Spec.Containers[0].Env[0].ValueFrom).To(gomega.Equal(source))
 	})
 
 	forEachWorkload("a variable whose only source was fileKeyRef is refused, by its own path, in the template", func(ctx context.Context, w workload) {
 		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
-		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
+		_, err := w.Client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.Of("refused", pod), metav1.CreateOptions{})
 
-		if w.kind.Kind == "StatefulSet" && !upstreamValidatesStatefulSets(f) {
+		if w.Name == "StatefulSet" && !upstreamValidatesStatefulSets(f) {
 			framework.ExpectNoError(err) // as every Kubernetes there
 			return
 		}
-		expectInvalid(err, w.at(firstVariable))
+		expectInvalid(err, w.At(firstVariable))
 	})
 })
 

@@ -36,9 +36,9 @@ var _ = describeIf(ownAPI, "the API server, by rule 6a,", func(f *framework.Fram
 
 	forEachWorkload("refuses, by its own path, such a mount in the template", func(ctx context.Context, w workload) {
 		pod := unscheduled(newPod("", nil, pods.Dumps("main"), mounting(pods.Dumps(consumer, from("A", "config.env", "A")))))
-		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
+		_, err := w.Client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.Of("refused", pod), metav1.CreateOptions{})
 
-		expectForbidden(err, w.at("spec.containers[1].volumeMounts[0].name"))
+		expectForbidden(err, w.At("spec.containers[1].volumeMounts[0].name"))
 	})
 })
 

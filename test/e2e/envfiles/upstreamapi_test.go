@@ -47,10 +47,10 @@ var _ = describeIf(upstreamAPI, "where the API is upstream's, the API server", f
 	forEachWorkload("warns, by its own path, of such a mount in the template", func(ctx context.Context, w workload) {
 		_, client, heard := listening(f)
 		pod := unscheduled(newPod("", nil, pods.Dumps("main"), mounting(pods.Dumps(consumer, from("A", "config.env", "A")))))
-		_, err := w.client(client, f.Namespace.Name).Create(ctx, w.of("warned", pod), metav1.CreateOptions{})
+		_, err := w.Client(client, f.Namespace.Name).Create(ctx, w.Of("warned", pod), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
-		gomega.Expect(heard.ofMounts()).To(gomega.ConsistOf(w.at("spec.containers[1].volumeMounts[0].name")))
+		gomega.Expect(heard.ofMounts()).To(gomega.ConsistOf(w.At("spec.containers[1].volumeMounts[0].name")))
 	})
 })
 

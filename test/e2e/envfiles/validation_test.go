@@ -26,18 +26,18 @@ var _ = describe("the API server", func(f *framework.Framework) {
 	forEachWorkload("refuses, by its own path, a wrong volume in the template", func(ctx context.Context, w workload) {
 		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, from("A", "config.env", "A"))))
 		pod.Spec.Containers[0].Env[0].ValueFrom.FileKeyRef.VolumeName = "other"
-		_, err := w.client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.of("refused", pod), metav1.CreateOptions{})
+		_, err := w.Client(f.DynamicClient, f.Namespace.Name).Create(ctx, w.Of("refused", pod), metav1.CreateOptions{})
 
-		expectInvalid(err, w.at(fileKeyRef+".volumeName"))
+		expectInvalid(err, w.At(fileKeyRef+".volumeName"))
 	})
 
 	forEachWorkload("keeps fileKeyRef in the template", func(ctx context.Context, w workload) {
 		variable := optional(from("A", "config.env", "A"))
-		client := w.client(f.DynamicClient, f.Namespace.Name)
-		created, err := client.Create(ctx, w.of("kept", unscheduled(newPod("", nil, pods.Dumps(consumer, variable)))), metav1.CreateOptions{})
+		client := w.Client(f.DynamicClient, f.Namespace.Name)
+		created, err := client.Create(ctx, w.Of("kept", unscheduled(newPod("", nil, pods.Dumps(consumer, variable)))), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
-		gomega.Expect(w.templateOf(created).Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{variable}))
+		gomega.Expect(w.TemplateOf(created).Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{variable}))
 	})
 })
 

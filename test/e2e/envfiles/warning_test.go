@@ -49,10 +49,10 @@ var _ = describe("the API server warns of a file that nothing can have written",
 	forEachWorkload("in the template", func(ctx context.Context, w workload) {
 		_, client, heard := listening(f)
 		pod := unscheduled(newPod("", nil, pods.Dumps(consumer, v1.EnvVar{Name: "LITERAL", Value: "1"}, from("A", "config.env", "A"))))
-		_, err := w.client(client, f.Namespace.Name).Create(ctx, w.of("warned", pod), metav1.CreateOptions{})
+		_, err := w.Client(client, f.Namespace.Name).Create(ctx, w.Of("warned", pod), metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
-		gomega.Expect(heard.all()).To(gomega.ConsistOf(w.at("spec.containers[0].env[1].valueFrom.fileKeyRef") + noWriter))
+		gomega.Expect(heard.all()).To(gomega.ConsistOf(w.At("spec.containers[0].env[1].valueFrom.fileKeyRef") + noWriter))
 	})
 })
 

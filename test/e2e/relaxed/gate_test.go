@@ -29,7 +29,7 @@ var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *frame
 	}
 
 	for _, kind := range kinds {
-		if kind.path == "" || kind.fixed {
+		if kind.fixed {
 			continue
 		}
 		f.It("a special name cannot be brought into a strict "+kind.name, func(ctx context.Context) {

@@ -9,7 +9,6 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,26 +21,19 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/workloads"
 )
 
 // kind is a kind of the API that is, or has a template of, a pod.
 type kind struct {
 	name     string
-	path     string // of the pod's spec; empty where the API server does not validate it
+	path     string // of the pod's spec
 	resource schema.GroupVersionResource
 	// object is one with spec for its pod.
 	object func(spec v1.PodSpec) runtime.Object
 	// fixed says that the variables cannot be changed once the object is stored.
 	fixed bool
 }
-
-// Where the pod's spec is.
-const (
-	inPod         = "spec"
-	inTemplate    = "spec.template.spec"
-	inJobTemplate = "spec.jobTemplate.spec.template.spec"
-	inPodTemplate = "template.spec"
-)
 
 var (
 	objectMeta = metav1.ObjectMeta{Name: "object"}
@@ -51,36 +43,17 @@ var (
 )
 
 // kinds are all kinds of Kubernetes' own. Pod stands first.
-var kinds = []kind{
-	{"Pod", inPod, v1.SchemeGroupVersion.WithResource("pods"), func(spec v1.PodSpec) runtime.Object {
+var kinds = func() []kind {
+	all := []kind{{"Pod", "spec", v1.SchemeGroupVersion.WithResource("pods"), func(spec v1.PodSpec) runtime.Object {
 		return &v1.Pod{ObjectMeta: objectMeta, Spec: spec}
-	}, true},
-	{"PodTemplate", inPodTemplate, v1.SchemeGroupVersion.WithResource("podtemplates"), func(spec v1.PodSpec) runtime.Object {
-		return &v1.PodTemplate{ObjectMeta: objectMeta, Template: templateOf(spec)}
-	}, false},
-	{"ReplicationController", inTemplate, v1.SchemeGroupVersion.WithResource("replicationcontrollers"), func(spec v1.PodSpec) runtime.Object {
-		template := templateOf(spec)
-		return &v1.ReplicationController{ObjectMeta: objectMeta, Spec: v1.ReplicationControllerSpec{Selector: labels, Template: &template}}
-	}, false},
-	{"Deployment", inTemplate, appsv1.SchemeGroupVersion.WithResource("deployments"), func(spec v1.PodSpec) runtime.Object {
-		return deploymentOf(spec)
-	}, false},
-	{"ReplicaSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("replicasets"), func(spec v1.PodSpec) runtime.Object {
-		return &appsv1.ReplicaSet{ObjectMeta: objectMeta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: templateOf(spec)}}
-	}, false},
-	{"StatefulSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("statefulsets"), func(spec v1.PodSpec) runtime.Object {
-		return statefulSetOf(spec)
-	}, false},
-	{"DaemonSet", inTemplate, appsv1.SchemeGroupVersion.WithResource("daemonsets"), func(spec v1.PodSpec) runtime.Object {
-		return &appsv1.DaemonSet{ObjectMeta: objectMeta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: templateOf(spec)}}
-	}, false},
-	{"Job", inTemplate, batchv1.SchemeGroupVersion.WithResource("jobs"), func(spec v1.PodSpec) runtime.Object {
-		return &batchv1.Job{ObjectMeta: objectMeta, Spec: jobOf(spec)}
-	}, true},
-	{"CronJob", inJobTemplate, batchv1.SchemeGroupVersion.WithResource("cronjobs"), func(spec v1.PodSpec) runtime.Object {
-		return &batchv1.CronJob{ObjectMeta: objectMeta, Spec: batchv1.CronJobSpec{Schedule: "@yearly", JobTemplate: batchv1.JobTemplateSpec{Spec: jobOf(spec)}}}
-	}, false},
-}
+	}, true}}
+	for _, w := range workloads.All {
+		all = append(all, kind{w.Name, w.At("spec"), w.Resource, func(spec v1.PodSpec) runtime.Object {
+			return w.Of(objectMeta.Name, &v1.Pod{Spec: spec})
+		}, w.Name == "Job"})
+	}
+	return all
+}()
 
 // dryRun has the API server validate and admit an object of the kind, and store nothing.
 func (k kind) dryRun(ctx context.Context, client dynamic.Interface, namespace string, spec v1.PodSpec) error {
@@ -118,19 +91,10 @@ func templateOf(spec v1.PodSpec) v1.PodTemplateSpec {
 	return v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec}
 }
 
-func jobOf(spec v1.PodSpec) batchv1.JobSpec {
-	spec.RestartPolicy = v1.RestartPolicyNever
-	return batchv1.JobSpec{Template: v1.PodTemplateSpec{Spec: spec}}
-}
-
 // deploymentOf is a Deployment that makes no pods.
 func deploymentOf(spec v1.PodSpec) *appsv1.Deployment {
 	none := int32(0)
 	return &appsv1.Deployment{ObjectMeta: objectMeta, Spec: appsv1.DeploymentSpec{Replicas: &none, Selector: selector, Template: templateOf(spec)}}
-}
-
-func statefulSetOf(spec v1.PodSpec) *appsv1.StatefulSet {
-	return &appsv1.StatefulSet{ObjectMeta: objectMeta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: templateOf(spec)}}
 }
 
 // named is a pod with the variable, and with an init container.
@@ -151,9 +115,6 @@ func prefixed(prefix string) v1.PodSpec {
 
 var _ = describe("the API server accepts special names and prefixes in", func(f *framework.Framework) {
 	for _, kind := range kinds {
-		if kind.path == "" {
-			continue // it accepts anything
-		}
 		f.It("a "+kind.name, func(ctx context.Context) {
 			for _, special := range []string{story, "1ST", " ", `"`} {
 				framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(special)), "name %q", special)
@@ -178,9 +139,6 @@ var _ = describe("the API server accepts special names and prefixes in", func(f 
 
 var _ = describe("the API server accepts updates", func(f *framework.Framework) {
 	for _, kind := range kinds {
-		if kind.path == "" {
-			continue // it accepts anything
-		}
 		f.It("of a "+kind.name+" that has special names, and that get some", func(ctx context.Context) {
 			_, err := kind.create(ctx, f.DynamicClient, f.Namespace.Name, gated(named(story)), metav1.CreateOptions{})
 			framework.ExpectNoError(err)
@@ -233,8 +191,6 @@ func requireResize(f *framework.Framework) {
 	}
 }
 
-// expectInvalid checks that err is the API server's answer with an error on field, and
-// on no other.
 // expectInvalid checks that the API server refuses the object of the kind for a field of its
 // pod spec. Up to v1.33 it takes any template of a StatefulSet, as every Kubernetes there.
 func (k kind) expectInvalid(f *framework.Framework, err error, field string) {
