@@ -10,6 +10,7 @@ import (
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
 )
 
 func podTemplate(r run) *pod.Template {
@@ -34,14 +35,14 @@ func TestDefaultEnvIsThatOfTaskRuns(t *testing.T) {
 			ctx := withDefaults(corev1.EnvVar{Name: "TEST_ENV", Value: "old"})
 			config.FromContext(ctx).Defaults.DefaultPodTemplate.NodeSelector = map[string]string{"a": "b"}
 			pr := makeRun[version+" PipelineRun"](metav1.ObjectMeta{}, nil, false)
-			pr.SetDefaults(ctx)
+			pr.SetDefaults(apis.WithinCreate(ctx))
 			if d := cmp.Diff(&pod.Template{NodeSelector: map[string]string{"a": "b"}}, podTemplate(pr)); d != "" {
 				t.Errorf("PipelineRun: -want, +got: %s", d)
 			}
 
 			changed := withDefaults(corev1.EnvVar{Name: "TEST_ENV", Value: "new"})
 			tr := makeRun[version+" TaskRun"](metav1.ObjectMeta{Name: "run"}, podTemplate(pr).DeepCopy(), false)
-			tr.SetDefaults(changed)
+			tr.SetDefaults(apis.WithinCreate(changed))
 			if err := tr.Validate(changed); err != nil {
 				t.Errorf("TaskRun: %v", err)
 			}
@@ -55,7 +56,7 @@ func TestDefaultEnvIsThatOfTaskRuns(t *testing.T) {
 func TestPipelineRunHasNoPodTemplateWhereTheDefaultHasOnlyVariables(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta1"} {
 		pr := makeRun[version+" PipelineRun"](metav1.ObjectMeta{}, nil, false)
-		pr.SetDefaults(withDefaults(corev1.EnvVar{Name: "A", Value: "x"}))
+		pr.SetDefaults(apis.WithinCreate(withDefaults(corev1.EnvVar{Name: "A", Value: "x"})))
 		if got := podTemplate(pr); got != nil {
 			t.Errorf("%s: pod template %v", version, got)
 		}

@@ -81,9 +81,9 @@ func TestForbiddenEnvInUpdates(t *testing.T) {
 		for kind, makeRun := range makeRun {
 			t.Run(name+" of a "+kind, func(t *testing.T) {
 				before, after := makeRun(meta, template("1"), false), makeRun(tc.meta, template(tc.value), tc.cancelled)
-				before.SetDefaults(context.Background())
-				after.SetDefaults(context.Background())
-				after.SetDefaults(ctx)
+				before.SetDefaults(apis.WithinCreate(context.Background()))
+				after.SetDefaults(apis.WithinCreate(context.Background()))
+				after.SetDefaults(apis.WithinUpdate(ctx, before))
 				if err := after.Validate(apis.WithinUpdate(ctx, before)); (err != nil) != tc.refused {
 					t.Error(err)
 				}
@@ -104,7 +104,7 @@ func TestForbiddenEnvOfTheDefaultPodTemplatePasses(t *testing.T) {
 		for _, kind := range []string{"v1 TaskRun", "v1beta1 TaskRun"} {
 			t.Run(name+" of a "+kind, func(t *testing.T) {
 				tr := makeRun[kind](metav1.ObjectMeta{Name: "run"}, tc.tpl.DeepCopy(), false)
-				tr.SetDefaults(ctx)
+				tr.SetDefaults(apis.WithinCreate(ctx))
 				got := ""
 				if err := tr.Validate(apis.WithinCreate(ctx)); err != nil {
 					got = err.Error()
