@@ -1,0 +1,133 @@
+package pod
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestEnvIsExpandedAsInStockTekton has what FuzzEnvIsExpandedAsInStockTekton looks for, by name.
+func TestEnvIsExpandedAsInStockTekton(t *testing.T) {
+	for _, tc := range [][4]string{ // step, taskRunSpecs, run, defaults
+		{"URL=http://old", "", "HOST=db URL=http://$(HOST)", ""},
+		{"URL=http://old HOST=a", "", "URL=http://$(HOST)", ""},
+		{"PATH=/a", "", "OLD=$(PATH) PATH=/x:$(OLD)", ""},
+		{"URL=old HOST=a", "", "URL=$(HOST) HOST=$(URL)", ""},
+		{"URL=old X=$(URL) HOST=$(X)", "", "URL=http://$(HOST)", ""},
+		{"A=0 N=1", "", "X=$(N) N=$(X) A=$(X)", ""},
+		{"A=0 Y=$(U) U=1", "", "U=$(Q) Q=$(U) A=$(Y)", ""},
+		{"H=1 PATH=$(H):/a", "", "H=$(PATH) PATH=$(PATH):/x", ""},
+		{"B=1", "X=1 N=$(X) X=2", "N=0 X=1 N=$(X) B=$(N)", ""},
+		{"", "", "HOST=db", "URL=http://$(HOST)"},
+		{"", "", "HOST=db", "URL=http://$(HOST) HOST=a"},
+		{"", "", "B=$(A)", "A=$(B)"},
+		{"", "Y=$(Z)", "Z=1", "Y=$(Z) Z=2"},
+		{"", "", "B=1", "A=1 A=2"},
+		{"", "", "A=$(A)x", "A=1 B=$(A) A=2"},
+		{"PATH=/a", "PATH=$(PATH):/y", "PATH=$(PATH):/x", "PATH=$(PATH):/d"},
+		{"", "", "A=$(URL) HOST=$(URL) URL=$(HOST) X=1", "A=0 Y=$(X) URL=$(Y) HOST=b"},
+		{"A=$$(A)", "A=$$$(A)", "$=$(", "(=$()$$$(A)"},
+	} {
+		compareWithStock(t, env(tc[0]), env(tc[1]), env(tc[2]), env(tc[3]))
+	}
+}
+
+func FuzzEnvIsExpandedAsInStockTekton(f *testing.F) {
+	f.Add([]byte("\x00\x02\x01\x00"), []byte(nil), []byte("\x00\x02\x01\x01"), []byte("\x02\x01"))
+	f.Fuzz(func(t *testing.T, step, specs, run, defaults []byte) {
+		compareWithStock(t, envOf(step), envOf(specs), envOf(run), envOf(defaults))
+	})
+}
+
+// envOf makes a variable of every two bytes: its name, and the names that its value refers to.
+func envOf(data []byte) []corev1.EnvVar {
+	var vars []corev1.EnvVar
+	for pair := range slices.Chunk(data[:len(data)/2*2], 2) {
+		e := corev1.EnvVar{Name: string("ABCDE"[pair[0]%5]), Value: string('0' + pair[1]>>5)}
+		for n, name := range "ABCDE" {
+			if pair[1]&(1<<n) != 0 {
+				e.Value += "$(" + string(name) + ")"
+			}
+		}
+		vars = append(vars, e)
+	}
+	return vars
+}
+
+// compareWithStock merges the variables of a step, of two pod templates of a run and of the default
+// pod template. Each reference that is expanded with the merge of stock Tekton is expanded here too,
+// the same definitions are in force, and merging again changes nothing.
+func compareWithStock(t *testing.T, step, specs, run, defaults []corev1.EnvVar) {
+	t.Helper()
+	t.Logf("step %q, taskRunSpecs %q, run %q, defaults %q", line(step), line(specs), line(run), line(defaults))
+	stock := append(slices.Clone(step), mergeByName(defaults, mergeByName(run, specs))...)
+	got := OverrideEnv(step, mergeTwice(t, defaults, mergeTwice(t, run, specs)))
+
+	inForce, inForceInStock := map[string]string{}, map[string]string{}
+	for _, e := range stock {
+		inForceInStock[e.Name] = e.Value
+	}
+	for _, e := range got {
+		inForce[e.Name] = e.Value
+	}
+	if d := cmp.Diff(inForceInStock, inForce); d != "" {
+		t.Errorf("in force: -stock, +got: %s", d)
+	}
+	want, is := expansions(stock), expansions(got)
+	times := map[[2]string]int{}
+	for _, e := range slices.Concat(step, specs, run, defaults) {
+		times[[2]string{e.Name, e.Value}]++
+	}
+	for e, names := range want {
+		if times[e] > 1 && inForce[e[0]] != e[1] {
+			continue // which of the equal definitions is left is not to be seen
+		}
+		for name := range names {
+			if _, kept := is[e]; kept && !is[e][name] {
+				t.Errorf("%s=%s: stock Tekton expands $(%s)\nstock: %s\ngot:   %s", e[0], e[1], name, line(stock), line(got))
+			}
+		}
+	}
+}
+
+// mergeTwice merges env with defaults, and the result with the same defaults again.
+func mergeTwice(t *testing.T, defaults, env []corev1.EnvVar) []corev1.EnvVar {
+	t.Helper()
+	merge := func(env []corev1.EnvVar) []corev1.EnvVar {
+		return MergePodTemplateWithDefault(&Template{Env: env}, &Template{Env: defaults}).Env
+	}
+	once := merge(env)
+	if d := cmp.Diff(line(once), line(merge(once))); d != "" {
+		t.Errorf("%q over %q: -once, +twice: %s", line(env), line(defaults), d)
+	}
+	return once
+}
+
+// expansions has for each definition, by name and value, the references that the kubelet expands.
+// Of equal definitions the last one counts.
+func expansions(env []corev1.EnvVar) map[[2]string]map[string]bool {
+	defined, all := map[string]bool{}, map[[2]string]map[string]bool{}
+	for _, e := range env {
+		expanded := map[string]bool{}
+		for _, part := range strings.Split(strings.ReplaceAll(e.Value, "$$", ""), "$(")[1:] {
+			if name, _, closed := strings.Cut(part, ")"); closed && defined[name] {
+				expanded[name] = true
+			}
+		}
+		all[[2]string{e.Name, e.Value}] = expanded
+		defined[e.Name] = true
+	}
+	return all
+}
+
+// line is the opposite of env.
+func line(env []corev1.EnvVar) string {
+	var words []string
+	for _, e := range env {
+		words = append(words, e.Name+"="+e.Value)
+	}
+	return strings.Join(words, " ")
+}
