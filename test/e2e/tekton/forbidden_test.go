@@ -169,7 +169,7 @@ podTemplate: {env: [{name: "$(params.variable)", value: "8080"}]}
 	})
 
 	f.It("a run cannot steer the entrypoint", func(ctx context.Context) {
-		for _, name := range []string{"TEKTON_PLATFORM_COMMANDS", "TEKTON_RESOURCE_NAME"} {
+		for _, name := range []string{"TEKTON_PLATFORM_COMMANDS", "TEKTON_RESOURCE_NAME", "TEKTON_HERMETIC"} {
 			_, err := dryRun(ctx, f, taskRun(fmt.Sprintf("podTemplate: {env: [{name: %s, value: x}]}", name), ""))
 			gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(strings.ReplaceAll(sentence, "HTTP_PROXY", name))))
 		}

@@ -25,7 +25,7 @@ func TestPodTemplateEnv(t *testing.T) {
 	}, {
 		name:     "a pod template cannot steer the entrypoint",
 		step:     []corev1.EnvVar{{Name: "A", Value: "1"}},
-		template: []corev1.EnvVar{{Name: "TEKTON_PLATFORM_COMMANDS", Value: "{}"}, {Name: "TEKTON_RESOURCE_NAME", Value: "x"}, {Name: "A", Value: "2"}},
+		template: []corev1.EnvVar{{Name: "TEKTON_PLATFORM_COMMANDS", Value: "{}"}, {Name: "TEKTON_RESOURCE_NAME", Value: "x"}, {Name: "TEKTON_HERMETIC", Value: "0"}, {Name: "A", Value: "2"}},
 		want:     []corev1.EnvVar{{Name: "A", Value: "2"}},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// entrypointEnv are the variables that steer the entrypoint of a step: which command it runs, and
-// whether it runs at all. Only Tekton sets them.
-var entrypointEnv = []string{"TEKTON_PLATFORM_COMMANDS", "TEKTON_RESOURCE_NAME"}
+// entrypointEnv are the variables that steer the entrypoint of a step: which command it runs, whether
+// it runs at all, and whether it has a network. Only Tekton sets them.
+var entrypointEnv = []string{"TEKTON_PLATFORM_COMMANDS", "TEKTON_RESOURCE_NAME", "TEKTON_HERMETIC"}
 
 // ForbiddenEnv lists the names of the variables of a pod template that the cluster forbids, and
 // those that steer the entrypoint. A variable as the default pod template has it is not the run's

@@ -27,7 +27,9 @@ func TestForbiddenEnv(t *testing.T) {
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
 		}}}, []string{"HTTP_PROXY"}},
 		{"the default and an extension of it", []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "proxy:8080"}, {Name: "HTTP_PROXY", Value: "$(HTTP_PROXY)0"}}, []string{"HTTP_PROXY"}},
-		{"a variable of the entrypoint", []corev1.EnvVar{{Name: "TEKTON_PLATFORM_COMMANDS", Value: "{}"}}, []string{"TEKTON_PLATFORM_COMMANDS"}},
+		{"the variables of the entrypoint", []corev1.EnvVar{
+			{Name: "TEKTON_PLATFORM_COMMANDS", Value: "{}"}, {Name: "TEKTON_RESOURCE_NAME", Value: "x"}, {Name: "TEKTON_HERMETIC", Value: "0"},
+		}, []string{"TEKTON_PLATFORM_COMMANDS", "TEKTON_RESOURCE_NAME", "TEKTON_HERMETIC"}},
 		{"a forbidden variable without default", []corev1.EnvVar{{Name: "NO_PROXY"}}, []string{"NO_PROXY"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
