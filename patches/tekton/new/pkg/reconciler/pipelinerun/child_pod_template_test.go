@@ -23,6 +23,11 @@ func TestAChildPipelineRunInheritsThePodTemplate(t *testing.T) {
 			t.Errorf("%s: -want, +got: %s", name, d)
 		}
 	}
+	child := childPipelineRunSpec(&v1.PipelineTask{Name: "child"}, pr)
+	child.TaskRunTemplate.PodTemplate.Env[0].Value = "changed"
+	if d := cmp.Diff(template("all"), pr.Spec.TaskRunTemplate.PodTemplate); d != "" {
+		t.Errorf("a change of the child's pod template is one of the parent's: -want, +got: %s", d)
+	}
 	none := childPipelineRunSpec(&v1.PipelineTask{Name: "child"}, &v1.PipelineRun{})
 	if none.TaskRunTemplate.PodTemplate != nil {
 		t.Errorf("without pod template: %v", none.TaskRunTemplate.PodTemplate)
