@@ -20,8 +20,8 @@ import (
 // Programs are the programs of Tekton that TaskRuns and PipelineRuns need.
 var Programs = []string{"controller", "entrypoint", "nop", "sidecarlogresults", "webhook", "workingdirinit"}
 
-// imageFormat is part of every image's key. Increment it when the packing changes.
-const imageFormat = "1"
+// imageFormat is part of every image's key. Increment it when compiling or packing changes.
+const imageFormat = "2"
 
 // Release is a built release of Tekton.
 type Release struct {
@@ -56,7 +56,7 @@ func Build(ctx context.Context, l layout.Layout, t *source.Tree, step *progress.
 		ref := fmt.Sprintf("podenv.dev/tekton-%s:%s-%s", program, build.ImageTag(r.Version), content[:12])
 		archive, _, err := image.Cached(filepath.Join(dir, "images"), program, digest.Of(imageFormat, ref), func() (image.Spec, error) {
 			if !compiled {
-				if err := compile(ctx, t.Dir, filepath.Join(dir, "bin"), step); err != nil {
+				if err := compile(ctx, t.Dir, r.Version, filepath.Join(dir, "bin"), step); err != nil {
 					return image.Spec{}, err
 				}
 				compiled = true
@@ -75,13 +75,14 @@ func Build(ctx context.Context, l layout.Layout, t *source.Tree, step *progress.
 	return r, nil
 }
 
-// compile builds all programs into the folder bin, static and stripped.
-func compile(ctx context.Context, tree, bin string, step *progress.Step) error {
+// compile builds all programs into the folder bin, static and stripped. Runs and pods have the
+// version in the annotation pipeline.tekton.dev/release.
+func compile(ctx context.Context, tree, version, bin string, step *progress.Step) error {
 	step.Now("compiling Tekton (minutes the first time)")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", bin + string(filepath.Separator)}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X knative.dev/pkg/changeset.rev=" + version, "-o", bin + string(filepath.Separator)}
 	for _, program := range Programs {
 		args = append(args, "./cmd/"+program)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -33,6 +34,26 @@ var _ = describe("podenv tekton", func(f *framework.Framework) {
 			gomega.ContainSubstring("the last lines of the log of pod tekton-pipelines-webhook"),
 			gomega.ContainSubstring(rule),
 		))
+	})
+
+	f.It("marks runs and pods with the release and the number of patches", func(ctx context.Context) {
+		controller, err := f.ClientSet.AppsV1().Deployments(system).Get(ctx, "tekton-pipelines-controller", metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		// The image's tag is the version, with _ for +, and a hash.
+		image := controller.Spec.Template.Spec.Containers[0].Image
+		tag := image[strings.LastIndex(image, ":")+1:]
+		version := strings.ReplaceAll(tag[:strings.LastIndex(tag, "-")], "_", "+")
+		gomega.Expect(version).To(gomega.MatchRegexp(`^v[0-9]+\.[0-9]+\.[0-9]+`), image)
+
+		run := taskRun("", "")
+		succeed(ctx, f, run)
+		run, err = client(f).Resource(run).Get(ctx, run.GetName(), metav1.GetOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(run.GetAnnotations()).To(gomega.HaveKeyWithValue("pipeline.tekton.dev/release", version))
+		pods, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{})
+		framework.ExpectNoError(err)
+		gomega.Expect(pods.Items).To(gomega.HaveLen(1))
+		gomega.Expect(pods.Items[0].Annotations).To(gomega.HaveKeyWithValue("pipeline.tekton.dev/release", version))
 	})
 
 	f.It("refuses a cluster that has another Tekton, and applies nothing", framework.WithSerial(), func(ctx context.Context) {
