@@ -10,6 +10,8 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/tekton"
@@ -195,5 +197,61 @@ env:
 			"DEFAULT_ONLY": "http://b/default", "RUN_ONLY": "http://b/default/run", "SHARED": "default+run",
 		})
 		gomega.Expect(strings.Join(steps[0].Declared, " ")).To(gomega.Equal("HOST URL LIST LIST ALL ESCAPED DEFAULT_ONLY SHARED SHARED RUN_ONLY"))
+	})
+
+	f.It("what an override refers to moves in front of it, and a circle stands behind what it overrides", func(ctx context.Context) {
+		steps := succeed(ctx, f, taskRun(`
+podTemplate:
+  env:
+  - {name: NEW, value: db}
+  - {name: URL, value: "http://$(NEW):$(PORT)"}
+  - {name: OLD, value: "$(LIST)"}
+  - {name: LIST, value: "run:$(OLD)"}
+`, `
+env:
+- {name: URL, value: "http://old"}
+- {name: LIST, value: step}
+- {name: PORT, value: "8080"}
+`))
+		see(steps[0], map[string]string{"URL": "http://db:8080", "OLD": "step", "LIST": "run:step"})
+		gomega.Expect(strings.Join(steps[0].Declared, " ")).To(gomega.Equal("PORT NEW URL LIST OLD LIST"))
+	})
+
+	f.It("$(VAR) in command and args is the value in force", framework.WithSerial(), func(ctx context.Context) {
+		configure(ctx, f, "config-defaults", map[string]string{"default-pod-template": `{env: [{name: DEFAULT, value: default}, {name: MSG, value: default}]}`})
+		steps := succeed(ctx, f, object("v1", fmt.Sprintf(`
+apiVersion: tekton.dev/v1
+kind: TaskRun
+metadata: {name: words}
+spec:
+  podTemplate: {env: [{name: MSG, value: run}, {name: SHELL_NAME, value: sh}]}
+  taskSpec:
+    steps:
+    - name: main
+      image: %s
+      command: ["$(SHELL_NAME)", -c, 'echo IN_COMMAND=$(MSG); echo IN_ARGS="$@"', "$(SHELL_NAME)"]
+      args: ["$(MSG)", "$(DEFAULT)", "$(STEP)", "$$(MSG)", "$(NOBODY)"]
+      env: [{name: MSG, value: step}, {name: STEP, value: "$(MSG)/step"}]
+`, tekton.Image)))
+		see(steps[0], map[string]string{"IN_COMMAND": "run", "IN_ARGS": "run default run/step $(MSG) $(NOBODY)"})
+	})
+
+	f.It("an update of a run adds no default that is newer than the run", framework.WithSerial(), func(ctx context.Context) {
+		const before, after = `{env: [{name: BEFORE, value: x}]}`, `{env: [{name: AFTER, value: x}]}`
+		configure(ctx, f, "config-defaults", map[string]string{"default-pod-template": before})
+		c := client(f)
+		run := taskRun("", "")
+		pipeline := object("v1beta1", pipelineRun)
+		for _, o := range []*unstructured.Unstructured{run, pipeline} {
+			succeed(ctx, f, o)
+		}
+		configure(ctx, f, "config-defaults", map[string]string{"default-pod-template": after})
+		for _, o := range []*unstructured.Unstructured{run, pipeline} {
+			created, err := c.Resource(o).Get(ctx, o.GetName(), metav1.GetOptions{})
+			framework.ExpectNoError(err)
+			labeled, err := c.Resource(o).Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"labels":{"podenv.dev/test":"x"}}}`), metav1.PatchOptions{})
+			framework.ExpectNoError(err)
+			gomega.Expect(labeled.Object["spec"]).To(gomega.Equal(created.Object["spec"]), o.GetKind())
+		}
 	})
 })

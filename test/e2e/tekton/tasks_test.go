@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kubernetes/test/e2e/framework"
@@ -110,6 +111,32 @@ spec:
 		gomega.Expect(onlySteps(ctx, f, "MSG")).To(gomega.ContainElement("sidecar-tekton-log-results"))
 	})
 
+	f.It("the affinity assistant of a workspace does not have it", func(ctx context.Context) {
+		createClaim(ctx, f, "shared")
+		c := client(f)
+		run, err := c.Create(ctx, object("v1", fmt.Sprintf(`
+apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata: {name: assisted}
+spec:
+  taskRunTemplate: {podTemplate: {env: [{name: MSG, value: run}]}}
+  workspaces: [{name: shared, persistentVolumeClaim: {claimName: shared}}]
+  pipelineSpec:
+    workspaces: [{name: shared}]
+    tasks:
+    - name: task
+      workspaces: [{name: shared}]
+      taskSpec:
+        workspaces: [{name: shared}]
+        steps: [{name: main, image: %s, command: [sh, -c, 'sleep 15; env']}]
+`, tekton.Image)))
+		framework.ExpectNoError(err)
+		awaitSteps(ctx, c, run)
+		// The assistant goes with the end of the run.
+		gomega.Expect(onlySteps(ctx, f, "MSG")).To(gomega.ContainElement("affinity-assistant"))
+		see(finish(ctx, f, run)[0], map[string]string{"MSG": "run"})
+	})
+
 	f.It("a pipeline in a pipeline inherits the pod template", framework.WithSerial(), func(ctx context.Context) {
 		configure(ctx, f, "feature-flags", map[string]string{"enable-api-fields": "alpha"})
 		c := client(f)
@@ -204,6 +231,33 @@ spec:
 			took[0].Round(time.Second), took[n/2].Round(time.Second), took[n-1].Round(time.Second)))
 	})
 })
+
+// createClaim creates a claim of that name in the namespace, and a volume for it: the cluster may have
+// no provisioner.
+func createClaim(ctx context.Context, f *framework.Framework, name string) {
+	ginkgo.GinkgoHelper()
+	none, volume := "", f.Namespace.Name+"-"+name
+	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Mi")}
+	modes := []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+	create := v1.HostPathDirectoryOrCreate
+	_, err := f.ClientSet.CoreV1().PersistentVolumes().Create(ctx, &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: volume},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity: size, AccessModes: modes,
+			PersistentVolumeSource: v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/tmp/" + volume, Type: &create}},
+		},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	ginkgo.DeferCleanup(f.ClientSet.CoreV1().PersistentVolumes().Delete, volume, metav1.DeleteOptions{})
+	_, err = f.ClientSet.CoreV1().PersistentVolumeClaims(f.Namespace.Name).Create(ctx, &v1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PersistentVolumeClaimSpec{
+			AccessModes: modes, StorageClassName: &none, VolumeName: volume,
+			Resources: v1.VolumeResourceRequirements{Requests: size},
+		},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+}
 
 // onlySteps expects that of all containers in the namespace only steps have a variable. It returns
 // the names of the others.
