@@ -53,6 +53,23 @@ func tektonRoundTrip(c *check) error {
 	return err
 }
 
+// tektonTests runs Tekton's own tests, and ours, of every package that the patches touch.
+func tektonTests(c *check) error {
+	all, err := tektonSeries()
+	for _, s := range all {
+		t, err := source.Assemble(c.ctx, repo, s, source.Options{}, nil)
+		if err != nil {
+			return err
+		}
+		cases, err := c.touchedTests(t)
+		c.count(cases)
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // verifyTekton records in row how far a series of Tekton got, and returns the error that stopped it.
 func (c *check) verifyTekton(s series.Series, row *verified) error {
 	c.step.Now("assembling the tree")
