@@ -84,5 +84,6 @@ fuzz: ## run every fuzz target for 10 million executions (FUZZ chooses some)
 clean: ## remove images, builds and caches that no series needs (podenv clean --dry-run lists them)
 	@$(PODENV) clean
 
-distclean: ## delete all of _output, trees with edits included
+distclean: ## delete all of _output; the trees in trees/ stay
+	@$(PODENV) clean --dry-run >/dev/null # an earlier podenv had trees in _output: this moves them
 	rm -rf _output

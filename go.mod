@@ -2,10 +2,11 @@ module podenv.dev
 
 go 1.26.0
 
-// New files of packages of Kubernetes and Tekton: they compile in the trees only.
+// New files of packages of Kubernetes and Tekton compile in the trees only.
 ignore (
 	./patches/new
 	./patches/tekton/new
+	./trees
 )
 
 require (

@@ -30,8 +30,8 @@ what no series needs:
   scratch  logs and folders that tests work in, by the same rule
   go       Go's build cache, with --go-cache only: other projects use it, too
 
-An image's size includes layers that it shares with others. To delete all of _output,
-trees with edits included: make distclean.`,
+An image's size includes layers that it shares with others. make distclean deletes all
+of _output, but no tree: those are in trees/.`,
 		Example: `  podenv clean --dry-run            # look first
   podenv clean
   podenv clean -n -o tsv | awk -F '\t' '$1 == "remove" {n += $3} END {print n}'`,

@@ -21,7 +21,7 @@ serve. If a build does not come up, push restores the one before. podenv node un
 restores the build of the node image.
 
 Components: ` + strings.Join(build.Components, ", "),
-		Example: `  $EDITOR _output/trees/v1.33/pkg/kubelet/kubelet_pods.go
+		Example: `  $EDITOR trees/v1.33/pkg/kubelet/kubelet_pods.go
   podenv push kubelet`,
 		ValidArgs: build.Components,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -39,8 +39,8 @@ func newRoot(out, errs io.Writer) *cobra.Command {
 runs it as a kind cluster with the feature gates on. Each step is a verb of its
 own; up joins them.
 
-Everything it makes goes under _output, which is safe to delete. A step whose
-inputs have not changed costs nothing.`,
+You work in trees/, the assembled sources. Everything else goes under _output, which is
+safe to delete. A step whose inputs have not changed costs nothing.`,
 		Example: `  podenv doctor                     # can this host do it?
   podenv up                         # from a release tag to a running cluster
   podenv push kubelet               # after an edit in the tree: onto the nodes
@@ -82,8 +82,10 @@ func (a *app) prepare() (err error) {
 			return &usageError{fmt.Errorf("--name: %w", err)}
 		}
 	}
-	a.layout, err = layout.Find(".")
-	return err
+	if a.layout, err = layout.Find("."); err != nil {
+		return err
+	}
+	return a.layout.MoveTrees()
 }
 
 // nameFlag adds --name to a verb that operates on a cluster.

@@ -75,8 +75,8 @@ func TestTreesWithEditsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	items := list(t, l, nil, Options{})
-	items["_output/trees/v1.19"].want(t, Keep, "is not a tree that podenv made")
-	items["_output/trees/v1.20"].want(t, Remove, "no series v1.20")
+	items["trees/v1.19"].want(t, Keep, "is not a tree that podenv made")
+	items["trees/v1.20"].want(t, Remove, "no series v1.20")
 }
 
 func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
@@ -98,8 +98,8 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testutil.WriteFile(t, filepath.Join(l.Output(), "rebase", "v1.34", "edit"), "x")
-	if err := os.Chtimes(filepath.Join(l.Output(), "rebase", "v1.34", "edit"), day(30), day(30)); err != nil {
+	testutil.WriteFile(t, filepath.Join(l.Rebase("v1.34"), "edit"), "x")
+	if err := os.Chtimes(filepath.Join(l.Rebase("v1.34"), "edit"), day(30), day(30)); err != nil {
 		t.Fatal(err)
 	}
 	items, err := List(t.Context(), l, nil, Options{UnusedFor: 7 * 24 * time.Hour})
@@ -112,7 +112,7 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 	for name, stays := range map[string]bool{
 		"cache/rootfs/read.tar": true, "cache/rootfs/written.tar": true, "cache/rootfs/old.tar": false,
 		"cache/source/old.git": false, "cache/source/used.git/HEAD": true,
-		"cache/source/v1.33.lock": true, "cache/rootfs/lock": true, "rebase/v1.34/edit": true,
+		"cache/source/v1.33.lock": true, "cache/rootfs/lock": true, "../trees/rebase/v1.34/edit": true,
 	} {
 		if _, err := os.Stat(filepath.Join(l.Output(), name)); (err == nil) != stays {
 			t.Errorf("%s: %v, want that it stays: %t", name, err, stays)

@@ -17,9 +17,9 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// trees returns the assembled sources. A tree is removed if its series is gone and it has no edits.
+// trees returns the assembled sources, without the repositories of rebases. A tree is removed if its series is gone and it has no edits.
 func trees(ctx context.Context, l layout.Layout, names []string) ([]Item, error) {
-	return folders(l.Tree("*"), names, func(name string) error {
+	return folders(l.Tree("*v[0-9]*"), names, func(name string) error {
 		minor, stock := strings.CutSuffix(name, "-stock")
 		return source.CheckUnedited(ctx, l, series.Series{Name: minor}, stock)
 	})

@@ -1,7 +1,8 @@
-// Package layout defines the paths in the repository and in _output.
+// Package layout defines the paths in the repository, in trees and in _output.
 package layout
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,7 +57,8 @@ func (l Layout) UniqueName(name string) string { return name + "-" + digest.Of(l
 // Patches is the folder of a Kubernetes series: its go.mod, go.sum and patches.
 func (l Layout) Patches(series string) string { return filepath.Join(l.Root, "patches", series) }
 
-// Output holds everything that podenv creates. It is safe to delete.
+// Output holds everything that podenv creates, except for trees, in which people work. It is safe
+// to delete.
 func (l Layout) Output() string { return filepath.Join(l.Root, "_output") }
 
 // Logs holds the full logs of the steps.
@@ -67,7 +69,35 @@ func (l Layout) Cache(kind string) string { return filepath.Join(l.Output(), "ca
 
 // Tree is the assembled source of a series ("v1.33") or of its stock release
 // ("v1.33-stock").
-func (l Layout) Tree(name string) string { return filepath.Join(l.Output(), "trees", name) }
+func (l Layout) Tree(name string) string { return filepath.Join(l.Root, "trees", name) }
+
+// Rebase is the repository in which patches are carried to the series called name.
+func (l Layout) Rebase(name string) string { return filepath.Join(l.Root, "trees", "rebase", name) }
+
+// MoveTrees moves the trees of an earlier podenv out of Output, where they are not safe. A rebase
+// cannot be moved: its error says what to do.
+func (l Layout) MoveTrees() error {
+	if rebases, err := filepath.Glob(filepath.Join(l.Output(), "rebase", "*")); err != nil || len(rebases) > 0 {
+		return errors.Join(err, fmt.Errorf("an earlier podenv began a rebase in %v, which this one cannot continue: save what you need and delete it", rebases))
+	}
+	olds, err := filepath.Glob(filepath.Join(l.Output(), "trees", "*"))
+	if err != nil || len(olds) == 0 {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(l.Root, "trees"), 0o755); err != nil {
+		return err
+	}
+	for _, old := range olds {
+		tree := l.Tree(filepath.Base(old))
+		if _, err := os.Lstat(tree); err == nil {
+			return fmt.Errorf("%s and %s are trees of one series: save what you need from one of them and delete it", old, tree)
+		}
+		if err := os.Rename(old, tree); err != nil {
+			return err
+		}
+	}
+	return os.Remove(filepath.Join(l.Output(), "trees"))
+}
 
 // Build holds the binaries and images of the tree called name.
 func (l Layout) Build(name string) string { return filepath.Join(l.Output(), "build", name) }

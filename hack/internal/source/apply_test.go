@@ -144,7 +144,7 @@ func TestConflictWithANewReleaseIsResolvedByTheCommandsOfItsError(t *testing.T) 
 			},
 		},
 		"with what is rejected, where they are not": {
-			func(w *world) { w.ok(os.RemoveAll(w.layout.Output())) },
+			func(w *world) { w.removeMade() },
 			func(w *world) {
 				w.edit("pkg/kubelet/kubelet.go", "return 300 }", "return 3030 }")
 				w.ok(os.Remove(w.dir() + "/pkg/kubelet/kubelet.go.rej"))

@@ -77,7 +77,7 @@ func TestSameInputsGiveSameCommitsEverywhere(t *testing.T) {
 	other := &world{TB: t, layout: w.layout, series: w.series, gen: &fakeGenerator{}}
 	other.layout.Root = filepath.Join(t.TempDir(), "elsewhere")
 	w.ok(os.CopyFS(other.layout.Root, os.DirFS(w.layout.Root)))
-	w.ok(os.RemoveAll(other.layout.Output()))
+	other.removeMade()
 	other.load()
 	other.mustAssemble()
 	if a, b := w.git("rev-parse", "HEAD"), other.git("rev-parse", "HEAD"); a != b {
@@ -90,7 +90,7 @@ func TestGitOfACallingHookIsNotTouched(t *testing.T) {
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
 		t.Setenv(name, filepath.Join(t.TempDir(), "of-the-hook"))
 	}
-	w.ok(os.RemoveAll(w.layout.Output()))
+	w.removeMade()
 	if _, err := w.assemble(Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestGeneratorsRunOnlyForTheirInputs(t *testing.T) {
 func TestGeneratorsMayDeleteAFileOfTheRelease(t *testing.T) {
 	const deleted = "pkg/apis/core/zz_generated.go"
 	w := newWorldWithPatches(t)
-	w.ok(os.RemoveAll(w.layout.Output()))
+	w.removeMade()
 	w.gen.stop = func() { w.ok(os.Remove(filepath.Join(w.dir(), deleted))) }
 	for _, code := range []string{"generated", "kept from an earlier run"} {
 		w.mustAssemble()
@@ -218,7 +218,7 @@ func TestGeneratorsMayDeleteAFileOfTheRelease(t *testing.T) {
 
 func TestGeneratorsMayWriteOnlyGeneratedCode(t *testing.T) {
 	w := newWorldWithPatches(t)
-	w.ok(os.RemoveAll(w.layout.Output()))
+	w.removeMade()
 	w.gen.also = "pkg/kubelet/left.go"
 	_, err := w.assemble(Options{})
 	if err == nil || !strings.Contains(err.Error(), "pkg/kubelet/left.go") {

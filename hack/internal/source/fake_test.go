@@ -289,10 +289,16 @@ func (w *world) editPatch(name, old, new string) {
 	w.write("patches/v1.33/"+name, strings.Replace(text, old, new, 1))
 }
 
+// removeMade removes everything that podenv has made.
+func (w *world) removeMade() {
+	w.Helper()
+	w.ok(errors.Join(os.RemoveAll(w.layout.Output()), os.RemoveAll(filepath.Dir(w.dir()))))
+}
+
 // reassemble assembles the tree from scratch.
 func (w *world) reassemble() {
 	w.Helper()
-	w.ok(os.RemoveAll(w.layout.Output()))
+	w.removeMade()
 	w.mustAssemble()
 }
 

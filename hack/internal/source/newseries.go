@@ -51,7 +51,7 @@ func Pin(ctx context.Context, l layout.Layout, name, release string, step *progr
 // rebase in progress, or else the newest, but no older one than that of s. The series' folder
 // stays as it is.
 func Repin(ctx context.Context, l layout.Layout, s series.Series, release string, step *progress.Step) (series.Series, error) {
-	switch st, err := readRebaseState(rebaseDir(l, s.Name)); {
+	switch st, err := readRebaseState(l.Rebase(s.Name)); {
 	case err == nil && st.From != s.Name:
 		return s, nil // patches of another series are being carried: Rebase says so
 	case err == nil && release != "" && release != st.Release:

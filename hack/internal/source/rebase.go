@@ -40,7 +40,7 @@ const (
 
 // Rebase carries the patches of one series to the release of another, and writes them to the
 // other's patch files; or those of a series to another release of its minor, if to is from with
-// another release (see Repin). It works in a separate repository under _output/rebase that has the
+// another release (see Repin). It works in a separate repository under trees/rebase that has the
 // objects of both releases, so that git can merge. What the user adapted in an earlier carry is
 // kept until the original patch changes. It returns the result for each patch, and the files
 // that it wrote; no results if there was nothing to do.
@@ -68,7 +68,7 @@ func AbortRebase(ctx context.Context, l layout.Layout, to series.Series, step *p
 // RebasesInProgress returns the rebases in progress: the names of the series that are written,
 // mapped to those of the series that the patches come from.
 func RebasesInProgress(l layout.Layout) (map[string]string, error) {
-	dirs, err := filepath.Glob(rebaseDir(l, "*"))
+	dirs, err := filepath.Glob(l.Rebase("*"))
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,6 @@ func RebasesInProgress(l layout.Layout) (map[string]string, error) {
 	return found, nil
 }
 
-func rebaseDir(l layout.Layout, to string) string { return filepath.Join(l.Output(), "rebase", to) }
-
 // rebase is one run of Rebase: an assembly of the series to that is in another folder and
 // merges patches.
 type rebase struct {
@@ -99,7 +97,7 @@ type rebase struct {
 
 func newRebase(l layout.Layout, from, to series.Series, o RebaseOptions, step *progress.Step) *rebase {
 	r := &rebase{assembly: newAssembly(l, to, Options{}, step), from: from, options: o}
-	r.tree.Dir = rebaseDir(l, to.Name)
+	r.tree.Dir = l.Rebase(to.Name)
 	return r
 }
 

@@ -96,7 +96,7 @@ func (w *rebaseWorld) carried() map[string]string {
 // resolve resolves the conflict of the rebase.
 func (w *rebaseWorld) resolve(value string) {
 	w.Helper()
-	file := filepath.Join(rebaseDir(w.layout, "v1.32"), "pkg/kubelet/kubelet.go")
+	file := filepath.Join(w.layout.Rebase("v1.32"), "pkg/kubelet/kubelet.go")
 	data, err := os.ReadFile(file)
 	w.ok(err)
 	start, end := strings.Index(string(data), "<<<<<<<"), strings.Index(string(data), ">>>>>>>")
@@ -130,7 +130,7 @@ func TestRebaseCarriesPatchesThatApply(t *testing.T) {
 	}, changed); diff != "" {
 		t.Errorf("files written (-want +got):\n%s", diff)
 	}
-	if _, err := os.Stat(rebaseDir(w.layout, "v1.32")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(w.layout.Rebase("v1.32")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the repository of the rebase is left: %v", err)
 	}
 	w.inOlder(func(older *world) { older.mustAssemble() })
@@ -183,7 +183,7 @@ func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
 func TestRebaseGoesOnAfterAnInterruption(t *testing.T) {
 	w := newRebaseWorld(t, true)
 	w.conflict(RebaseOptions{})
-	dir := rebaseDir(w.layout, "v1.32")
+	dir := w.layout.Rebase("v1.32")
 	st, err := readRebaseState(dir)
 	w.ok(err)
 	st.Stopped = false // as it is while git runs
