@@ -6,6 +6,7 @@ import (
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/nodeimage"
 	"podenv.dev/hack/internal/pipeline"
 )
 
@@ -13,7 +14,8 @@ func TestUpRecommendsNothingThatTheReleaseLacks(t *testing.T) {
 	for _, stock := range []bool{false, true} {
 		var out strings.Builder
 		a := &app{out: &out, name: "other", stock: stock}
-		a.printNextSteps(&pipeline.Result{Build: &build.Result{Version: "v1.33.13", Binaries: map[string]string{"kubectl": "/bin/kubectl"}}}, &cluster.Cluster{})
+		r := &build.Result{Version: "v1.33.13", Binaries: map[string]string{"kubectl": "/bin/kubectl"}}
+		a.printNextSteps(&pipeline.Result{Parts: nodeimage.Parts{Build: r}}, &cluster.Cluster{})
 		if explains := strings.Contains(out.String(), "explain pod.spec.containers.env.valueFrom.fileKeyRef"); explains == stock {
 			t.Errorf("stock: %t, printed\n%s", stock, out.String())
 		}

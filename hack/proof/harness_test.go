@@ -171,7 +171,7 @@ func (b *harness) nodeImage() error {
 		return err
 	}
 	step := b.p.Reporter.Step("node image, again")
-	_, err := nodeimage.Build(b.ctx, b.layout, b.result.Engine, b.result.Build, step)
+	_, err := nodeimage.Build(b.ctx, b.layout, b.result.Engine, b.result.Parts, step)
 	return step.End(err)
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"podenv.dev/hack/internal/engine"
-	"podenv.dev/hack/internal/nodeimage"
 )
 
 // serverTarball checks that the tarball has what stock kind build node-image --type file reads.
@@ -57,10 +56,7 @@ func serverTarball(c *check) error {
 // images.
 func kindBuilds(c *check) (err error) {
 	e, version := built.value.Engine, built.value.Build.Version
-	base, err := nodeimage.Base(c.ctx, repo, e, c.step)
-	if err != nil {
-		return err
-	}
+	base := built.value.Base
 	address, err := bridgeAddress(c.ctx, e)
 	if err != nil {
 		return err

@@ -7,17 +7,22 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
+
+// baseFormat is part of the reference of a base image. Increment it when writeBase changes.
+const baseFormat = "1"
 
 // defaultPause is the sandbox image in the base image's containerd configuration. Build
 // replaces it with the release's own; `kind build node-image --base-image` uses it as it is.
@@ -36,7 +41,7 @@ var nodeConfig = v1.Config{
 //go:embed files
 var ownFiles embed.FS
 
-// Base builds the base image and returns its reference, which has a hash of its content. An
+// Base builds the base image and returns its reference, which has a hash of all inputs. An
 // image that exists is not built again. It has Debian, containerd and kind's base files, but
 // nothing of Kubernetes, so that it can be built while Kubernetes compiles. The error wraps
 // debian.ErrPackagesMoved when the mirrors no longer have the pinned packages.
@@ -60,6 +65,16 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 		return "", err
 	}
 	files = append(files, runtime...)
+	content, err := filesKey(files)
+	if err != nil {
+		return "", err
+	}
+	// The name of the tar has a hash of what it was made from, so 200 MB need not be read again.
+	ref := "podenv/node-base:" + digest.Of(baseFormat, filepath.Base(tar), fmt.Sprint(nodeConfig), content)[:12]
+	if hasImage(ctx, e, ref) {
+		step.Cached(ref)
+		return ref, nil
+	}
 	layer, err := image.NewLayer(func(w io.Writer) error {
 		raw, err := os.Open(tar)
 		if err != nil {
@@ -74,15 +89,6 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 	img, err := image.New(nodeConfig, layer)
 	if err != nil {
 		return "", err
-	}
-	content, err := layer.DiffID()
-	if err != nil {
-		return "", err
-	}
-	ref := "podenv/node-base:" + content.Hex[:12]
-	if hasImage(ctx, e, ref) {
-		step.Cached(ref)
-		return ref, nil
 	}
 	step.Now("loading %s", ref)
 	pr, pw := io.Pipe()

@@ -33,27 +33,24 @@ const VersionLabel = "dev.podenv.kubernetes-version"
 // nodeBinaries are the components that a node runs outside of containers.
 var nodeBinaries = []string{"kubeadm", "kubectl", "kubelet"}
 
-// Build builds a kind node image from the binaries and images in r, which must be all
-// Components. It returns the reference, podenv/node:<tag>-<hash>, which has a hash of the
-// content. An image that exists is not built again.
-func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Result, step *progress.Step) (string, error) {
-	base, err := Base(ctx, l, e, nil)
-	if err != nil {
-		return "", err
-	}
-	archives, err := SupportImages(ctx, l, r.Tree.Series, r.Tree.Dir, step)
-	if err != nil {
-		return "", err
-	}
-	archives = append(archives, slices.Sorted(maps.Values(r.Images))...)
-	if err := checkImages(ctx, r, archives); err != nil {
-		return "", err
-	}
+// Parts are what a node image is built from.
+type Parts struct {
+	Base    string   // the result of Base
+	Support []string // the result of SupportImages
+	// Build must have all Components, with their images.
+	Build *build.Result
+}
+
+// Build builds a kind node image. It returns the reference, podenv/node:<tag>-<hash>, which has a
+// hash of the content. An image that exists is not built again.
+func Build(ctx context.Context, l layout.Layout, e *engine.Engine, p Parts, step *progress.Step) (string, error) {
+	r := p.Build
+	archives := slices.Concat(p.Support, slices.Sorted(maps.Values(r.Images)))
 	files, err := nodeFiles(r)
 	if err != nil {
 		return "", err
 	}
-	ref, err := reference(base, r.Version, files, archives)
+	ref, err := reference(p.Base, r.Version, files, archives)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +64,10 @@ func Build(ctx context.Context, l layout.Layout, e *engine.Engine, r *build.Resu
 		step.Cached(ref)
 		return ref, nil
 	}
-	if err := assemble(ctx, e, base, ref, r.Version, files, archives, step); err != nil {
+	if err := checkImages(ctx, r, archives); err != nil {
+		return "", err
+	}
+	if err := assemble(ctx, e, p.Base, ref, r.Version, files, archives, step); err != nil {
 		return "", fmt.Errorf("building %s: %w", ref, err)
 	}
 	prune(ctx, e, r.Version)
@@ -132,18 +132,29 @@ func checkImages(ctx context.Context, r *build.Result, archives []string) error 
 }
 
 // reference returns the image's name, with a hash of its content and of the scripts that build it.
+// The names of the archives have hashes of their content, see image.Cached.
 func reference(base, version string, files []image.File, archives []string) (string, error) {
-	parts := []string{startContainerd, finishImport, base, version}
-	sources := slices.Clone(archives)
-	for _, f := range files {
-		parts = append(parts, f.Path, string(f.Data))
+	content, err := filesKey(files)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{startContainerd, finishImport, base, version, content}
+	for _, archive := range archives {
+		parts = append(parts, filepath.Base(archive))
+	}
+	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), digest.Of(parts...)[:12]), nil
+}
+
+// filesKey hashes files and their content, in any order.
+func filesKey(files []image.File) (string, error) {
+	var parts, sources []string
+	byPath := func(a, b image.File) int { return strings.Compare(a.Path, b.Path) }
+	for _, f := range slices.SortedFunc(slices.Values(files), byPath) {
+		parts = append(parts, f.Path, f.Mode.String(), f.Link, string(f.Data))
 		if f.Source != "" {
 			sources = append(sources, f.Source)
 		}
 	}
 	sums, err := digest.Files(sources...)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), digest.Of(append(parts, sums...)...)[:12]), nil
+	return digest.Of(append(parts, sums...)...), err
 }

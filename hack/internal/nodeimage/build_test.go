@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/source"
 	"podenv.dev/hack/internal/testutil"
 )
@@ -35,14 +37,32 @@ echo registry.k8s.io/etcd:3.5.24-0
 	testutil.CheckError(t, checkImages(t.Context(), r, archives), "")
 }
 
-func TestNodeFilesWantsTheBinariesOfANode(t *testing.T) {
+// builtRelease is a build of v1.33.13 with the given binaries, and a tree with the versions of images.
+func builtRelease(t *testing.T, binaries map[string]string) *build.Result {
+	t.Helper()
 	tree := t.TempDir()
 	testutil.WriteFile(t, filepath.Join(tree, kubeadmConstants), `package constants
 const DefaultEtcdVersion = "3.5.24-0"
 const CoreDNSVersion = "v1.12.0"
 const PauseVersion = "3.9"
 `)
-	r := &build.Result{Version: "v1.33.13", Tree: &source.Tree{Dir: tree}, Binaries: map[string]string{"kubeadm": "/k", "kubectl": "/k"}}
+	return &build.Result{Version: "v1.33.13", Tree: &source.Tree{Dir: tree}, Binaries: binaries}
+}
+
+func TestBuildReadsNoArchiveOfAnImageThatExists(t *testing.T) {
+	fakeCommands(t, map[string]string{"docker": "true"})
+	bin := filepath.Join(t.TempDir(), "binary")
+	testutil.WriteFile(t, bin, "x")
+	r := builtRelease(t, map[string]string{"kubeadm": bin, "kubectl": bin, "kubelet": bin})
+	parts := Parts{Base: "podenv/node-base:0123", Support: []string{"/none/etcd-0123.tar"}, Build: r}
+	ref, err := Build(t.Context(), layout.Layout{Root: t.TempDir()}, &engine.Engine{}, parts, nil)
+	if err != nil || !strings.HasPrefix(ref, "podenv/node:v1.33.13-") {
+		t.Errorf("Build = %q, %v", ref, err)
+	}
+}
+
+func TestNodeFilesWantsTheBinariesOfANode(t *testing.T) {
+	r := builtRelease(t, map[string]string{"kubeadm": "/k", "kubectl": "/k"})
 	_, err := nodeFiles(r)
 	testutil.CheckError(t, err, "kubelet is missing: build all components first")
 	r.Binaries["kubelet"] = "/k"
@@ -66,9 +86,8 @@ const PauseVersion = "3.9"
 
 func TestReferenceChangesWithAnythingThatGoesIn(t *testing.T) {
 	dir := t.TempDir()
-	bin, archive := filepath.Join(dir, "kubelet"), filepath.Join(dir, "pause.tar")
+	bin, archive := filepath.Join(dir, "kubelet"), "pause-1.tar"
 	testutil.WriteFile(t, bin, "1")
-	testutil.WriteFile(t, archive, "1")
 	refer := func(base, version, data string) string {
 		t.Helper()
 		ref, err := reference(base, version, []image.File{{Path: "/usr/bin/kubelet", Source: bin}, {Path: "/kind/version", Data: []byte(data)}}, []string{archive})
@@ -97,6 +116,6 @@ func TestReferenceChangesWithAnythingThatGoesIn(t *testing.T) {
 	changed("files", refer("base", "v1.33.13+podenv.2", "b"))
 	testutil.WriteFile(t, bin, "2")
 	changed("binaries", refer("base", "v1.33.13+podenv.2", "a"))
-	testutil.WriteFile(t, archive, "2")
+	archive = "pause-2.tar"
 	changed("images", refer("base", "v1.33.13+podenv.2", "a"))
 }

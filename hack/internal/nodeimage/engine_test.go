@@ -42,6 +42,12 @@ func TestBaseIsLoadedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		refs = append(refs, ref)
+		// What has not changed is not read again.
+		tars, err := filepath.Glob(filepath.Join(l.Cache("rootfs"), "*.tar"))
+		if err != nil || len(tars) != 1 {
+			t.Fatal(tars, err)
+		}
+		testutil.WriteFile(t, tars[0], "not a tar")
 	}
 	if refs[0] != refs[1] {
 		t.Errorf("the same base image is called %v", refs)

@@ -43,9 +43,9 @@ type Pipeline struct {
 type Result struct {
 	Engine     *engine.Engine
 	Tree       *source.Tree
-	Build      *build.Result
 	Image      string   // the reference of the node image
 	TestImages []string // archives of the images that test pods run
+	nodeimage.Parts
 }
 
 // step starts a step. The caller ends it with end, which adds the step's name to an error.
@@ -111,10 +111,9 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 		if r.Tree, err = p.Tree(gctx, source.Options{}); err != nil {
 			return err
 		}
-		// This only fills the cache for the build of the node image.
-		g.Go(func() error {
+		g.Go(func() (err error) {
 			s, end := p.step("support images")
-			_, err := nodeimage.SupportImages(gctx, p.Layout, p.Series, r.Tree.Dir, s)
+			r.Support, err = nodeimage.SupportImages(gctx, p.Layout, p.Series, r.Tree.Dir, s)
 			return end(err)
 		})
 		if r.Build, err = p.Binaries(gctx, r.Tree, build.Components); err != nil {
@@ -122,9 +121,9 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 		}
 		return p.Images(gctx, r.Build)
 	})
-	g.Go(func() error {
+	g.Go(func() (err error) {
 		s, end := p.step("root file system")
-		_, err := nodeimage.Base(gctx, p.Layout, r.Engine, s)
+		r.Base, err = nodeimage.Base(gctx, p.Layout, r.Engine, s)
 		return end(err)
 	})
 	g.Go(func() (err error) {
@@ -136,7 +135,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	s, end := p.step("node image")
-	r.Image, err = nodeimage.Build(ctx, p.Layout, r.Engine, r.Build, s)
+	r.Image, err = nodeimage.Build(ctx, p.Layout, r.Engine, r.Parts, s)
 	return r, end(err)
 }
 
