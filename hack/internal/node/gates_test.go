@@ -106,8 +106,9 @@ func TestHelpDefaults(t *testing.T) {
                 AllAlpha=true|false (ALPHA - default=false)
                 kube:EnvFiles=true|false (ALPHA - default=false)
                 RelaxedEnvironmentVariableValidation=true|false (BETA - default=true) (DEPRECATED)
+                DRAFractionalCapacityRange=true|false (BETA - default=false), or DRAFractionalCapacityRange=true|false (BETA - default=true) if --min-compatibility-version>=1.37
       --fail-swap-on   true|false`
-	want := map[string]bool{"AllAlpha": false, "EnvFiles": false, "RelaxedEnvironmentVariableValidation": true}
+	want := map[string]bool{"AllAlpha": false, "EnvFiles": false, "DRAFractionalCapacityRange": false, "RelaxedEnvironmentVariableValidation": true}
 	if diff := cmp.Diff(want, helpDefaults(help)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -122,13 +122,16 @@ func nodeStatus(ctx context.Context, client kubernetes.Interface, name string) s
 }
 
 // helpGate matches a gate in a component's --help: "EnvFiles=true|false (ALPHA -
-// default=false)". GA gates are not listed there.
-var helpGate = regexp.MustCompile(`\b(\w+)=true\|false \(\w+ - default=(true|false)`)
+// default=false)". GA gates are not listed there. A gate may have a second entry, with its
+// default under another --min-compatibility-version.
+var helpGate = regexp.MustCompile(`\b(\w+)=true\|false \(\w+ - default=(true|false)\)( if --)?`)
 
 func helpDefaults(help string) map[string]bool {
 	defaults := make(map[string]bool)
 	for _, m := range helpGate.FindAllStringSubmatch(help, -1) {
-		defaults[m[1]] = m[2] == "true"
+		if m[3] == "" {
+			defaults[m[1]] = m[2] == "true"
+		}
 	}
 	return defaults
 }

@@ -197,7 +197,7 @@ func TestASeriesThatIsNotBuiltSaysSo(t *testing.T) {
 	if err := WriteTable(&b, []Report{r}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "not built: podenv build --series v1.33") {
+	if text := b.String(); strings.Count(text, "not built") != 1 || !strings.Contains(text, "those of featuregates/: v1.33 (podenv build --series v1.33)\n") {
 		t.Errorf("the table is\n%s", b.String())
 	}
 }
@@ -264,7 +264,7 @@ func TestFormatsSayTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const wantTable = `SERIES  RELEASE   PATCHES      LINES IN EXISTING FILES  NEW FILES           GATE      STAGE  DEFAULT  
+	const wantTable = `SERIES  RELEASE   PATCHES      LINES IN EXISTING FILES  NEW FILES           GATE      STAGE  DEFAULT  REMARK
 v1.33   v1.33.13  2, 30 lines  3 in 1 files             3, 40 lines, 1 own  EnvFiles  ALPHA  false    
                                                                             Other     GA     true     WRONG: featuregates/ says BETA, default true
 v1.33 has its own form of pkg/a.go

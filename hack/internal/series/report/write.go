@@ -11,12 +11,16 @@ import (
 // WriteTable writes the reports as a table for people.
 func WriteTable(w io.Writer, reports []Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tLINES IN EXISTING FILES\tNEW FILES\tGATE\tSTAGE\tDEFAULT\t")
+	fmt.Fprintln(t, "SERIES\tRELEASE\tPATCHES\tLINES IN EXISTING FILES\tNEW FILES\tGATE\tSTAGE\tDEFAULT\tREMARK")
+	var notBuilt []string
 	for _, r := range reports {
+		if len(r.Gates) > 0 && !r.Built {
+			notBuilt = append(notBuilt, r.Series)
+		}
 		head := fmt.Sprintf("%s\t%s\t%d, %d lines\t%d in %d files\t%d, %d lines, %d own", r.Series, r.Release, r.Patches, r.PatchLines,
 			r.Touched.Lines(), r.Touched.Files, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
 		for _, g := range r.Gates {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%t\t%s\n", head, g.Name, stage(g.Stage), g.Default, remark(r, g))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%t\t%s\n", head, g.Name, stage(g.Stage), g.Default, wrong(g))
 			head = "\t\t\t\t"
 		}
 		if len(r.Gates) == 0 {
@@ -25,6 +29,11 @@ func WriteTable(w io.Writer, reports []Report) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if len(notBuilt) > 0 {
+		if _, err := fmt.Fprintf(w, "not built, so the gates are those of featuregates/: %s (podenv build --series %s)\n", strings.Join(notBuilt, ", "), notBuilt[0]); err != nil {
+			return err
+		}
 	}
 	for _, r := range reports {
 		if len(r.NewFiles.Own) > 0 {
@@ -44,15 +53,20 @@ func WriteTable(w io.Writer, reports []Report) error {
 // stage is the name of a reported stage.
 func stage(reported string) string { return cmp.Or(reported, "GA") }
 
-// remark says what is wrong with the gate, or why that is unknown.
-func remark(r Report, g Gate) string {
-	switch {
-	case g.Wrong != "":
-		return "WRONG: " + g.Wrong
-	case !r.Built:
-		return fmt.Sprintf("not built: podenv build --series %s", r.Series)
+// wrong says what is wrong with the gate.
+func wrong(g Gate) string {
+	if g.Wrong == "" {
+		return ""
 	}
-	return ""
+	return "WRONG: " + g.Wrong
+}
+
+// remark is wrong(g), or says that nobody has asked the binaries.
+func remark(r Report, g Gate) string {
+	if !r.Built {
+		return "not built: podenv build --series " + r.Series
+	}
+	return wrong(g)
 }
 
 // WriteTSV writes one line per gate, without a header: series, release, patches, files touched,
