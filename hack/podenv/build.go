@@ -79,7 +79,7 @@ func componentArgs(_ *cobra.Command, args []string) error {
 func checkComponents(known []string, names ...string) error {
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return &usageError{fmt.Errorf("unknown component %q: choose of %s", name, strings.Join(known, ", "))}
+			return &usageError{fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(known, ", "))}
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
 			}
 			for _, name := range suites {
 				if !slices.Contains(comparedSuites, name) {
-					return &usageError{fmt.Errorf("--suite %q: choose of %s", name, strings.Join(comparedSuites, ", "))}
+					return &usageError{fmt.Errorf("--suite %q: choose from %s", name, strings.Join(comparedSuites, ", "))}
 				}
 				o.Suite, o.Walks, o.Starts = name, 1, 50
 				if err := o.Validate(a.layout); err != nil {

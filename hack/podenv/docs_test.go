@@ -163,23 +163,37 @@ func TestTheDocsNameEachPackage(t *testing.T) {
 	}
 }
 
-// TestTheComparisonNamesSpecsThatExist holds the tables of docs/compare.md to the suites: a spec
-// that got another name, or is gone, makes them stale.
-func TestTheComparisonNamesSpecsThatExist(t *testing.T) {
+// TestTheComparisonIsOfTheSuite holds docs/compare.md to the suite envfiles: a name in its command
+// that no spec has any more makes the table stale. The numbers add up.
+func TestTheComparisonIsOfTheSuite(t *testing.T) {
 	root := filepath.Join("..", "..")
-	row := regexp.MustCompile(`(?m)^\| (` + strings.Join(comparedSuites, "|") + `) \| (.+) \|$`)
-	rows := row.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "compare.md")), -1)
-	if len(rows) == 0 {
-		t.Error("docs/compare.md has no table: make it with podenv compare")
+	page := read(t, filepath.Join(root, "docs", "compare.md"))
+	focus := regexp.MustCompile(`--suite envfiles .*--focus '([^']+)'`).FindStringSubmatch(page)
+	if focus == nil {
+		t.Fatal("docs/compare.md has no command with --focus")
 	}
-	texts := map[string][]string{}
-	for _, suite := range comparedSuites {
-		texts[suite] = textsOf(t, filepath.Join(root, "test", "e2e", suite))
-	}
-	for _, m := range rows {
-		if spec := strings.ReplaceAll(m[2], `\|`, "|"); !composed(spec, texts[m[1]]) {
-			t.Errorf("the suite %s has no spec %q: run podenv compare again", m[1], spec)
+	texts := textsOf(t, filepath.Join(root, "test", "e2e", "envfiles"))
+	for name := range strings.SplitSeq(focus[1], "|") {
+		if !slices.ContainsFunc(texts, regexp.MustCompile(strings.TrimSpace(name)).MatchString) {
+			t.Errorf("the suite envfiles has no spec %q: run podenv compare again", name)
 		}
+	}
+	var sums, all [2]int
+	for _, m := range regexp.MustCompile(`(?m)^\| (.+) \| (\d+)(?: of \d+)? \| (\d+)(?: of \d+)? \|$`).FindAllStringSubmatch(page, -1) {
+		for i := range sums {
+			n, err := strconv.Atoi(m[2+i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m[1] == "all" {
+				all[i] = n
+			} else {
+				sums[i] += n
+			}
+		}
+	}
+	if sums != all || all[0] == 0 {
+		t.Errorf("the rows of docs/compare.md add up to %v, its last row has %v", sums, all)
 	}
 }
 
@@ -205,12 +219,4 @@ func textsOf(t testing.TB, dir string) (texts []string) {
 		})
 	}
 	return texts
-}
-
-// composed reports whether texts, one behind the other, give the name of a spec.
-func composed(name string, texts []string) bool {
-	return name == "" || slices.ContainsFunc(texts, func(text string) bool {
-		rest, ok := strings.CutPrefix(name, text)
-		return ok && text != "" && composed(strings.TrimLeft(rest, " "), texts)
-	})
 }

@@ -153,7 +153,7 @@ swap makes it. --build is one of:
 		Args: nodeArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if build == "" {
-				return &usageError{fmt.Errorf("which build? give --build stock:MINOR, patched:MINOR or the path of an executable")}
+				return &usageError{fmt.Errorf("--build is missing: give stock:MINOR, patched:MINOR or the path of an executable")}
 			}
 			changes, err := node.ParseGateChanges(gates)
 			if err != nil {

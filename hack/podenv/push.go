@@ -26,7 +26,7 @@ Components: ` + strings.Join(build.Components, ", "),
 		ValidArgs: build.Components,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{fmt.Errorf("which component? choose of %s", strings.Join(build.Components, ", "))}
+				return &usageError{fmt.Errorf("no component is named: choose from %s", strings.Join(build.Components, ", "))}
 			}
 			return componentArgs(cmd, args)
 		},

@@ -19,9 +19,9 @@ func newSeries(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "series",
 		Short: "List the series: release, patches, lines touched, feature gates",
-		Long: `series prints, for each series, the release that it stands on, its patches and their
+		Long: `series prints, for each series, the release that it is based on, its patches and their
 lines, the lines that these add and remove in existing files (the cost of a rebase),
-the new files that they bring, and the feature gates with stage and default. The gates
+the new files that they add, and the feature gates with stage and default. The gates
 are what the built binaries report: podenv starts one for a moment, without a cluster,
 and reads its metric kubernetes_feature_enabled. A series that is not built has the
 gates of featuregates/ and says so. For a series in progress (it has a file

@@ -62,11 +62,11 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 // checkGroups refuses an --only that is empty or has an unknown group.
 func checkGroups(only, groups []string) error {
 	if len(only) == 0 {
-		return &usageError{fmt.Errorf("--only '': no group: choose of %s", strings.Join(groups, ", "))}
+		return &usageError{fmt.Errorf("--only '': no group: choose from %s", strings.Join(groups, ", "))}
 	}
 	for _, name := range only {
 		if !slices.Contains(groups, name) {
-			return &usageError{fmt.Errorf("--only %q: no such group: choose of %s", name, strings.Join(groups, ", "))}
+			return &usageError{fmt.Errorf("--only %q: no such group: choose from %s", name, strings.Join(groups, ", "))}
 		}
 	}
 	return nil

@@ -183,7 +183,7 @@ func (b *harness) upAfterEditedPatch() error {
 	}
 	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
 	if len(files) == 0 {
-		return errors.New("no patch brings a new file to pkg/kubelet: find another one to edit")
+		return errors.New("no patch adds a new file to pkg/kubelet: find another one to edit")
 	}
 	if err := appendTo(files[0], fmt.Sprintf("\nvar benchEdit = %d\n", time.Now().UnixNano())); err != nil {
 		return err

@@ -136,7 +136,7 @@ func (f *fakeHost) run(_ context.Context, stdin string, argv ...string) (string,
 	return f.answers[line], nil
 }
 
-func TestSetRoutesTakesAwayItsOwnStaleRoutesOnly(t *testing.T) {
+func TestSetRoutesDeletesOnlyItsOwnStaleRoutes(t *testing.T) {
 	f := &fakeHost{answers: map[string]string{
 		"/usr/bin/ip -4 -json route show proto 237": `[{"dst":"10.244.1.0/24","gateway":"172.18.0.3"},{"dst":"10.244.9.0/24"},{"dst":"10.244.8.1"}]`,
 		"/usr/bin/ip -6 -json route show proto 237": "\n",

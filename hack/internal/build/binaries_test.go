@@ -212,7 +212,7 @@ func TestBinariesOfOneComponentLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-func TestFailedBuildDoesNotCostTheOthersTheirLink(t *testing.T) {
+func TestFailedBuildKeepsOtherBinaries(t *testing.T) {
 	l, tree := newTree(t)
 	edit(t, tree) // the first edit changes the stamp
 	all, err := Binaries(t.Context(), l, tree, nil, nil)

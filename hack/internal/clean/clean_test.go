@@ -153,7 +153,7 @@ func TestImages(t *testing.T) {
 	items["podenv/node:new"].want(t, Keep, "newest of series v1.33")
 	items["podenv/node:old"].want(t, Remove, "newer one of v1.33.13+podenv.24")
 	items["podenv/node:stock"].want(t, Keep, "newest of series v1.33 without patches")
-	items["podenv/node:gone"].want(t, Remove, "no series stands on Kubernetes v1.33.12+podenv.24")
+	items["podenv/node:gone"].want(t, Remove, "no series is based on Kubernetes v1.33.12+podenv.24")
 	items["podenv/node:runs"].want(t, Keep, "container podenv-worker")
 	items["podenv/node-base:a"].want(t, Keep, "built on it")
 	items["podenv/node-base:b"].want(t, Remove, "no node image that stays")

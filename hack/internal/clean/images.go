@@ -50,7 +50,7 @@ func images(ctx context.Context, e *engine.Engine, releases map[string]string) (
 		switch {
 		case containers[node.ID] != "":
 		case name == "":
-			item.Action, item.Why = Remove, fmt.Sprintf("no series stands on Kubernetes %s", version)
+			item.Action, item.Why = Remove, fmt.Sprintf("no series is based on Kubernetes %s", version)
 		case newest[version]:
 			item.Action, item.Why = Remove, "there is a newer one of "+version
 		case patched:

@@ -150,7 +150,7 @@ func TestCreateLeavesOtherPeoplesContainersAlone(t *testing.T) {
 	}
 }
 
-func TestContainersWithOtherNamesAreInNobodysWay(t *testing.T) {
+func TestContainersWithSimilarNamesAreIgnored(t *testing.T) {
 	f, l, e := newFakeDocker(t)
 	f.add(t, fakeContainer{Name: "podenv-database"})
 	f.add(t, fakeNode("podenv-worker", "podenv-worker-control-plane", "control-plane", false))

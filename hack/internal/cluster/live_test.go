@@ -423,7 +423,7 @@ func (l *live) failingPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = l.cluster.waitServing(l.ctx, 10*time.Second, nil)
-	for _, want := range []string{"pod failing on node " + liveName + "-worker to be ready", "container proxy", "exit status 1", "unknown flag: --no-such-flag"} {
+	for _, want := range []string{"pod failing on node " + liveName + "-worker is not ready", "container proxy", "exit status 1", "unknown flag: --no-such-flag"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not have %q: %v", want, err)
 		}

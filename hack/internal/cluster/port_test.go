@@ -77,7 +77,7 @@ func TestCheckPort(t *testing.T) {
 	}
 }
 
-func TestAClusterIsNotDeletedForAPortThatCannotBeHad(t *testing.T) {
+func TestAClusterIsNotDeletedIfItsNewPortIsInUse(t *testing.T) {
 	f, l, e := newFakeDocker(t)
 	f.addCluster(t, &record{NodeImage: "podenv-node", ImageID: "sha256:1111", Workers: 1})
 	cfg := podenvConfig()

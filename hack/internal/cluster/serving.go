@@ -82,7 +82,7 @@ func (s *serving) check(ctx context.Context) error {
 
 func (s *serving) apiServer(ctx context.Context) error {
 	if _, err := s.raw(ctx, "/readyz"); err != nil {
-		return fmt.Errorf("the API server to be ready: %w", err)
+		return fmt.Errorf("the API server is not ready: %w", err)
 	}
 	return nil
 }
@@ -94,15 +94,15 @@ func (s *serving) raw(ctx context.Context, path string) ([]byte, error) {
 func (s *serving) nodesReady(ctx context.Context) error {
 	nodes, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("the list of nodes: %w", err)
+		return fmt.Errorf("listing nodes: %w", err)
 	}
 	for _, n := range nodes.Items {
 		if ready := NodeReady(&n); ready.Status != corev1.ConditionTrue {
-			return fmt.Errorf("node %s to be ready: %s", n.Name, ready.Message)
+			return fmt.Errorf("node %s is not ready: %s", n.Name, ready.Message)
 		}
 	}
 	if len(nodes.Items) != s.nodes {
-		return fmt.Errorf("%d nodes: %d have joined", s.nodes, len(nodes.Items))
+		return fmt.Errorf("%d of %d nodes have joined", len(nodes.Items), s.nodes)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func NodeReady(n *corev1.Node) corev1.NodeCondition {
 func (s *serving) pods(ctx context.Context) error {
 	pods, err := s.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("the pods of kube-system: %w", err)
+		return fmt.Errorf("listing the pods of kube-system: %w", err)
 	}
 	for _, p := range pods.Items {
 		if p.DeletionTimestamp != nil {
@@ -130,7 +130,7 @@ func (s *serving) pods(ctx context.Context) error {
 			return s.notReady(ctx, &p, failed)
 		}
 		if !podutils.IsPodReady(&p) {
-			return fmt.Errorf("pod %s to be ready: it is %s", p.Name, phase(&p))
+			return fmt.Errorf("pod %s is not ready: it is %s", p.Name, phase(&p))
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (s *serving) notReady(ctx context.Context, p *corev1.Pod, status *corev1.Co
 		log = s.log(ctx, p, status)
 	}
 	return &podError{
-		pod: fmt.Sprintf("pod %s on node %s to be ready: container %s: %s", p.Name, p.Spec.NodeName, status.Name, strings.Join(reasons, "; ")),
+		pod: fmt.Sprintf("pod %s on node %s is not ready: container %s: %s", p.Name, p.Spec.NodeName, status.Name, strings.Join(reasons, "; ")),
 		log: log,
 	}
 }
@@ -277,7 +277,7 @@ func (s *serving) gatesSet(ctx context.Context) error {
 	}
 	nodes, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("the list of nodes: %w", err)
+		return fmt.Errorf("listing nodes: %w", err)
 	}
 	for _, n := range nodes.Items {
 		if err := s.gatesOf(ctx, "the kubelet of "+n.Name, "/api/v1/nodes/"+n.Name+"/proxy/metrics"); err != nil {

@@ -105,11 +105,11 @@ func TestServing(t *testing.T) {
 		fatal  bool
 	}{
 		"all is ready": {path: "/", answer: ""},
-		"an API server that is not ready is waited for": {path: "/readyz", waits: "the API server to be ready"},
+		"an API server that is not ready is waited for": {path: "/readyz", waits: "the API server is not ready"},
 		"a node that is not ready is waited for": {
 			path:   "/api/v1/nodes",
 			answer: corev1.NodeList{Items: []corev1.Node{node("podenv-control-plane", corev1.ConditionTrue), node("podenv-worker", corev1.ConditionUnknown)}},
-			waits:  "node podenv-worker to be ready: the CNI says so",
+			waits:  "node podenv-worker is not ready: the CNI says so",
 		},
 		"a node that has not reported is waited for": {
 			path:   "/api/v1/nodes",
@@ -119,7 +119,7 @@ func TestServing(t *testing.T) {
 		"a node that has not joined is waited for": {
 			path:   "/api/v1/nodes",
 			answer: corev1.NodeList{Items: []corev1.Node{node("podenv-control-plane", corev1.ConditionTrue)}},
-			waits:  "2 nodes: 1 have joined",
+			waits:  "1 of 2 nodes have joined",
 		},
 		"a daemon set without pods is waited for": {
 			path:   "/apis/apps/v1" + system + "daemonsets",
@@ -144,17 +144,17 @@ func TestServing(t *testing.T) {
 		"a pod that is not ready is waited for": {
 			path:   "/api/v1" + system + "pods",
 			answer: corev1.PodList{Items: []corev1.Pod{pod("etcd", corev1.ConditionFalse)}},
-			waits:  "pod etcd to be ready",
+			waits:  "pod etcd is not ready",
 		},
 		"a pod that cannot be scheduled is shown with the reason": {
 			path:   "/api/v1" + system + "pods",
 			answer: corev1.PodList{Items: []corev1.Pod{unscheduled}},
-			waits:  "pod coredns to be ready: it is Pending: 0/1 nodes are available",
+			waits:  "pod coredns is not ready: it is Pending: 0/1 nodes are available",
 		},
 		"a container that fails is shown with its log and the remedy": {
 			path:   "/api/v1" + system + "pods",
 			answer: corev1.PodList{Items: []corev1.Pod{crashing}},
-			waits: "pod kube-proxy on node podenv-worker to be ready: container kube-proxy: CrashLoopBackOff: back-off 10s; it ended with exit status 1 (Error) and was restarted 3 times\n" +
+			waits: "pod kube-proxy on node podenv-worker is not ready: container kube-proxy: CrashLoopBackOff: back-off 10s; it ended with exit status 1 (Error) and was restarted 3 times\n" +
 				"last lines of its log:\n  starting\n  unable to create watcher: too many open files\nraise the kernel's limits",
 		},
 		"a container that has just been restarted is waited for, though its pod is ready": {
@@ -208,8 +208,8 @@ func TestServing(t *testing.T) {
 
 func TestWhatIsWaitedForIsShownInALine(t *testing.T) {
 	tests := map[string]error{
-		"the API server to be ready":                      errors.New("the API server to be ready\nand more"),
-		"pod p to be ready: watcher: too many open files": &podError{pod: "pod p to be ready", log: "starting\nwatcher: too many open files"},
+		"the API server is not ready":                      errors.New("the API server is not ready\nand more"),
+		"pod p is not ready: watcher: too many open files": &podError{pod: "pod p is not ready", log: "starting\nwatcher: too many open files"},
 	}
 	for want, err := range tests {
 		if got := oneLine(err); got != want {

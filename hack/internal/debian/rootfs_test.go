@@ -145,7 +145,7 @@ func TestRootFSInstallsMmdebstrap(t *testing.T) {
 	}
 }
 
-func TestMachineWithoutAMirrorOfTheSuiteIsToldSo(t *testing.T) {
+func TestMissingMirrorOfTheSuiteIsAnError(t *testing.T) {
 	f, l := newMirror(t, "1")
 	f.Script("apt-get", "")
 	_, err := RootFS(t.Context(), l, nil)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestOfTellsListsApart(t *testing.T) {
+func TestOfDistinguishesLists(t *testing.T) {
 	seen := map[string][]string{}
 	for _, parts := range [][]string{nil, {""}, {"ab"}, {"a", "b"}, {"b", "a"}, {"1:a"}, {"a", ""}, {"", "a"}} {
 		sum := Of(parts...)

@@ -79,7 +79,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-func TestFailuresOfOtherKindsAreNotForPodenvToMend(t *testing.T) {
+func TestOtherFailuresGetNoRemedy(t *testing.T) {
 	if engine.CanStart(errors.New("other")) {
 		t.Error("CanStart of any error")
 	}

@@ -18,7 +18,7 @@ const install = "apt-get --quiet install --yes --no-install-recommends"
 
 func TestDockerIsInstalledWhereItIsMissing(t *testing.T) {
 	for name, test := range map[string]struct {
-		command string // what docker.io brings besides dockerd
+		command string // that docker.io installs besides dockerd
 		want    []string
 	}{
 		"with its command, as up to Debian 12":       {"docker", []string{install + " docker.io iptables"}},

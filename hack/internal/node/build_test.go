@@ -48,7 +48,7 @@ func TestOpenBuildRefusesWhatIsNoBuild(t *testing.T) {
 	}
 }
 
-func TestABuildThatIsNotThereIsMadeFirst(t *testing.T) {
+func TestAMissingBuildIsMadeFirst(t *testing.T) {
 	if _, err := NewBuild("kubelet", filepath.Join(t.TempDir(), "none"), "", "v1.33.13"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "podenv build") {
 		t.Errorf("NewBuild: %v", err)
 	}

@@ -164,7 +164,7 @@ func (k *kubelet) checkRunning(ctx context.Context, sum string) error {
 // since its restart: until then the API has the report of the previous kubelet.
 func (k *kubelet) checkReady(ctx context.Context) error {
 	if _, err := k.get(ctx, "/healthz"); err != nil {
-		return fmt.Errorf("the kubelet to be healthy: %w", err)
+		return fmt.Errorf("the kubelet is not healthy: %w", err)
 	}
 	n, err := k.client.CoreV1().Nodes().Get(ctx, k.node, metav1.GetOptions{})
 	if err != nil {
@@ -175,7 +175,7 @@ func (k *kubelet) checkReady(ctx context.Context) error {
 		return fmt.Errorf("the kubelet to report: its last heartbeat is of %s", ready.LastHeartbeatTime.Format(time.TimeOnly))
 	}
 	if ready.Status != corev1.ConditionTrue {
-		return fmt.Errorf("the node to be ready: %s", ready.Message)
+		return fmt.Errorf("the node is not ready: %s", ready.Message)
 	}
 	return nil
 }

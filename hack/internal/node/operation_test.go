@@ -249,7 +249,7 @@ func TestAnOperationOnSeveralNodesIsTakenBackOnAll(t *testing.T) {
 	}
 }
 
-func TestOperationsRefuseNodesAndComponentsThatAreNotThere(t *testing.T) {
+func TestOperationsRefuseUnknownNodesAndComponents(t *testing.T) {
 	nodes := []cluster.Node{{Name: "podenv-control-plane", Role: "control-plane"}, {Name: "podenv-worker", Role: "worker"}}
 	tests := map[string]struct{ node, component, says string }{
 		"a node of another cluster":  {"other-worker", "kubelet", "choose one of podenv-control-plane, podenv-worker"},

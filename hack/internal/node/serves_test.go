@@ -31,7 +31,7 @@ func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
 		"one that reported in the second of its start": {true, reported(restarted, corev1.ConditionTrue), ""},
 		"one before which another reported":            {true, reported(restarted.Add(-time.Second), corev1.ConditionTrue), "last heartbeat is of"},
 		"one whose node is not ready":                  {true, reported(restarted.Add(time.Second), corev1.ConditionFalse), "the CNI says so"},
-		"one that does not answer":                     {false, reported(restarted.Add(time.Second), corev1.ConditionTrue), "to be healthy"},
+		"one that does not answer":                     {false, reported(restarted.Add(time.Second), corev1.ConditionTrue), "is not healthy"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func (p *staticPod) checkRunning(ctx context.Context, sum string) error {
 		if time.Since(p.changedAt) > killDelay {
 			p.exec(ctx, "pkill", "-KILL", "--full", "^"+p.name+" ") //nolint:errcheck // the next check shows whether it ended
 		}
-		return fmt.Errorf("the old %s to end", p.name)
+		return fmt.Errorf("the old %s still runs", p.name)
 	}
 	return p.checkBuild(ctx, pid, sum)
 }
@@ -224,7 +224,7 @@ func (p *staticPod) checkHealthy(ctx context.Context) (err error) {
 		_, err = p.get(ctx, "/healthz")
 	}
 	if err != nil {
-		return fmt.Errorf("%s to be healthy: %w", p.name, err)
+		return fmt.Errorf("%s is not healthy: %w", p.name, err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestPoll(t *testing.T) {
-	awaited := errors.New("the API server to be ready")
+	awaited := errors.New("the API server is not ready")
 	t.Run("tries until it succeeds", func(t *testing.T) {
 		tries := 0
 		err := Until(t.Context(), time.Minute, func(context.Context) error {

@@ -138,7 +138,7 @@ func checkNewFiles(l layout.Layout, names []string, common string) error {
 		}
 		for _, file := range filesIn(ownDir) {
 			if !slices.Contains(added, file) {
-				found = append(found, fmt.Errorf("no patch of series %s brings %s/%s: delete it, or name it with a line %q in the message of a patch", name, own, file, newFileTrailer+file))
+				found = append(found, fmt.Errorf("no patch of series %s adds %s/%s: delete it, or name it with a line %q in the message of a patch", name, own, file, newFileTrailer+file))
 			} else if sameFile(filepath.Join(ownDir, file), filepath.Join(commonDir, file)) {
 				found = append(found, fmt.Errorf("%s/%s is the same as %s/%s: delete it", own, file, common, file))
 			}
@@ -146,7 +146,7 @@ func checkNewFiles(l layout.Layout, names []string, common string) error {
 	}
 	for _, file := range filesIn(filepath.Join(l.Root, common)) {
 		if !used[file] {
-			found = append(found, fmt.Errorf("no patch of any series brings %s/%s: delete it, or name it with a line %q in the message of a patch", common, file, newFileTrailer+file))
+			found = append(found, fmt.Errorf("no patch of any series adds %s/%s: delete it, or name it with a line %q in the message of a patch", common, file, newFileTrailer+file))
 		}
 	}
 	return errors.Join(found...)

@@ -65,7 +65,7 @@ func TestLoadReadsTheReleaseAndThePatchesInOrder(t *testing.T) {
 
 const pinTekton = "module podenv.dev/patches/tekton/v1.10\n\nrequire github.com/tektoncd/pipeline v1.10.0\n"
 
-func TestASeriesOfTektonStandsBesideThoseOfKubernetes(t *testing.T) {
+func TestTektonSeriesAreListedAfterKubernetesSeries(t *testing.T) {
 	l := repository(t, map[string]string{
 		"patches/v1.33/go.mod":              pin133,
 		"patches/tekton/v1.9/go.mod":        "",
@@ -101,7 +101,7 @@ func TestNewFilesOfTektonAreCheckedToo(t *testing.T) {
 		"patches/tekton/new/a.go":     "",
 	})
 	if err := CheckNewFiles(l); err == nil || !strings.Contains(err.Error(), "patches/tekton/new/a.go") {
-		t.Errorf("a new file that no patch brings: %v", err)
+		t.Errorf("a new file that no patch adds: %v", err)
 	}
 }
 
@@ -166,13 +166,13 @@ func TestNewerAreTheMinorsAfter(t *testing.T) {
 	}
 }
 
-func TestPatchesOfThisRepositoryBringAllItsNewFiles(t *testing.T) {
+func TestPatchesOfThisRepositoryAddAllItsNewFiles(t *testing.T) {
 	if err := CheckNewFiles(layout.MustFind()); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAnIncompleteSeriesIsNoneOfTheNames(t *testing.T) {
+func TestNamesLeavesOutIncompleteSeries(t *testing.T) {
 	l := repository(t, map[string]string{
 		"patches/v1.33/go.mod":     pin133,
 		"patches/v1.37/go.mod":     strings.ReplaceAll(pin133, "v1.33", "v1.37"),

@@ -88,7 +88,7 @@ func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) erro
 		return err
 	}
 	if p, ok := addedBy[released[0]]; ok {
-		return fmt.Errorf("%s of series %s brings the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
+		return fmt.Errorf("%s of series %s adds the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
 	}
 	return fmt.Errorf("%s has the new files %s", a.series.Release, abbreviate(released))
 }

@@ -111,7 +111,7 @@ func TestDiscardDropsEditsAndKeepsThemAside(t *testing.T) {
 	}
 }
 
-func TestDiscardedFilesCanBeHadBack(t *testing.T) {
+func TestDiscardedFilesCanBeRestored(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.edit("pkg/kubelet/more.go", "", "package kubelet // mine\n")
 	_, err := w.assemble(Options{Discard: true})

@@ -51,7 +51,7 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 		commits = append(commits, c)
 	}
 	if len(commits) == 0 || commits[0].kind != kindRelease {
-		return nil, fmt.Errorf("HEAD of %s does not stand on the commit of a release: check out the branch %s", r.Dir, treeBranch)
+		return nil, fmt.Errorf("HEAD of %s is not based on the commit of a release: check out the branch %s", r.Dir, treeBranch)
 	}
 	return commits, nil
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-func TestReleaseThatCannotBeHadIsExplained(t *testing.T) {
+func TestDownloadErrorsSayWhatToDo(t *testing.T) {
 	edit := func(file, old, new string) func(w *world) {
 		return func(w *world) {
 			path := filepath.Join("patches/v1.33", file)

@@ -266,7 +266,7 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 		}
 		path := a.relative(filepath.Join(e.root, filepath.FromSlash(e.path)))
 		if len(others) > 0 && e.file == nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("%s stays: patches of %s bring it too", path, strings.Join(others, ", ")))
+			w.Notes = append(w.Notes, fmt.Sprintf("%s stays: patches of %s also add it", path, strings.Join(others, ", ")))
 		} else {
 			if err := e.apply(); err != nil {
 				return err

@@ -44,7 +44,7 @@ func (w *world) read(path string) string {
 	return string(data)
 }
 
-func TestNewFilesStandOnceAndPatchesNameThem(t *testing.T) {
+func TestPatchesNameTheirNewFiles(t *testing.T) {
 	w := newWorldWithNewFile(t)
 	patches, tree := w.patches(), w.git("rev-parse", "HEAD^{tree}")
 	join, test := patches["0001-kubelet-join.patch"], patches["0002-kubelet-test.patch"]
@@ -115,7 +115,7 @@ func TestExpandAndSplitAreInverse(t *testing.T) {
 	}
 }
 
-func TestAnEditOfANewFileGoesToWhereItStands(t *testing.T) {
+func TestEditsOfANewFileAreWrittenToItsFolder(t *testing.T) {
 	for name, c := range map[string]struct {
 		own  bool
 		want string // where the edit goes
@@ -173,7 +173,7 @@ func TestADeletedNewFileGoes(t *testing.T) {
 	w.ok(series.CheckNewFiles(w.layout))
 }
 
-func TestANewFileThatAnotherSeriesBringsToo(t *testing.T) {
+func TestANewFileThatAnotherSeriesAlsoAdds(t *testing.T) {
 	w := newWorldWithNewFile(t)
 	w.write("patches/v1.32/go.mod", "module podenv.dev/patches/v1.32\n\nrequire k8s.io/kubernetes "+older+"\n")
 	w.write("patches/v1.32/0001-a.patch", w.patches()["0001-kubelet-join.patch"])
@@ -343,12 +343,12 @@ func TestWrongNamesOfNewFilesSayWhatToDo(t *testing.T) {
 		do   func(w *world)
 		want string
 	}{
-		"a file that is not there": {rename("pkg/none.go"), "neither patches/new nor patches/v1.33/new has"},
-		"a file that two bring":    {rename("hack/run.sh"), "both 0001-kubelet-join.patch and 0002-kubelet-test.patch"},
+		"a file that is not there":    {rename("pkg/none.go"), "neither patches/new nor patches/v1.33/new has"},
+		"a file that two patches add": {rename("hack/run.sh"), "both 0001-kubelet-join.patch and 0002-kubelet-test.patch"},
 		"a file of the release": {func(w *world) {
 			rename("pkg/apis/core/types.go")(w)
 			w.write("patches/new/pkg/apis/core/types.go", "package core\n")
-		}, "brings the new file pkg/apis/core/types.go, which v1.33.13 has"},
+		}, "adds the new file pkg/apis/core/types.go, which v1.33.13 has"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWithNewFile(t)
@@ -360,13 +360,13 @@ func TestWrongNamesOfNewFilesSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestCheckNewFilesFindsWhatNoPatchBrings(t *testing.T) {
+func TestCheckNewFilesFindsFilesThatNoPatchAdds(t *testing.T) {
 	w := newWorldWithNewFile(t)
 	w.write("patches/new/pkg/unused.go", "package a\n")
 	w.write("patches/v1.33/new/pkg/unused.go", "package a\n")
 	w.write("patches/v1.33/new/"+joins, w.read("patches/new/"+joins))
 	err := series.CheckNewFiles(w.layout)
-	for _, want := range []string{"brings patches/new/pkg/unused.go", "brings patches/v1.33/new/pkg/unused.go", "is the same as patches/new/" + joins} {
+	for _, want := range []string{"adds patches/new/pkg/unused.go", "adds patches/v1.33/new/pkg/unused.go", "is the same as patches/new/" + joins} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in the error %v", want, err)
 		}

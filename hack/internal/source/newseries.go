@@ -163,7 +163,7 @@ func pins(ctx context.Context, s series.Series, scratch string) (goMod, goSum []
 	return formatPins(series.Folder(s.Name), released.Go, zips)
 }
 
-const pinsComment = "// The release that this series of patches stands on. `podenv tree` downloads these\n" +
+const pinsComment = "// The release that this series of patches is based on. `podenv tree` downloads these\n" +
 	"// modules and checks them against go.sum; nothing imports this module.\n"
 
 func formatPins(folder string, language *modfile.Go, zips []moduleZip) (goMod, goSum []byte, err error) {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-func TestPinMakesASeriesThatATreeCanBeMadeOf(t *testing.T) {
+func TestPinCreatesASeriesThatAssembles(t *testing.T) {
 	w := newWorld(t)
 	s, err := Pin(t.Context(), w.layout, "v1.32", older, nil)
 	w.ok(err)
 	if s.Name != "v1.32" || s.Release != older {
 		t.Errorf("the series is %s on %s", s.Name, s.Release)
 	}
-	const want = `// The release that this series of patches stands on. ` + "`podenv tree`" + ` downloads these
+	const want = `// The release that this series of patches is based on. ` + "`podenv tree`" + ` downloads these
 // modules and checks them against go.sum; nothing imports this module.
 module podenv.dev/patches/v1.32
 

@@ -61,7 +61,7 @@ func readPatches(s series.Series) ([]patchFile, error) {
 		}
 		for _, f := range p.newFiles {
 			if other := addedBy[f.path]; other != "" {
-				return nil, fmt.Errorf("both %s and %s of series %s bring the new file %s: delete the line from one of the messages", other, p.name(), s.Name, f.path)
+				return nil, fmt.Errorf("both %s and %s of series %s add the new file %s: delete the line from one of the messages", other, p.name(), s.Name, f.path)
 			}
 			addedBy[f.path] = p.name()
 		}
@@ -88,7 +88,7 @@ func newPatch(path string, stored []byte, s series.Series, header series.Boilerp
 			return patchFile{}, err
 		}
 		if f == nil {
-			return patchFile{}, fmt.Errorf("it brings the new file %s, which neither %s/new nor %s/new has: restore the file, or delete its line from the message", name, pathpkg.Dir(series.Folder(s.Name)), series.Folder(s.Name))
+			return patchFile{}, fmt.Errorf("it adds the new file %s, which neither %s/new nor %s/new has: restore the file, or delete its line from the message", name, pathpkg.Dir(series.Folder(s.Name)), series.Folder(s.Name))
 		}
 		p.newFiles = append(p.newFiles, *f)
 	}

@@ -258,7 +258,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 	})
 }
 
-func TestRebaseTellsOfAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
+func TestRebaseReportsAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 	w := newRebaseWorld(t, false)
 	w.mustRebase(RebaseOptions{})
 	const last = "0003-kubelet-change-step-30.patch"
@@ -325,7 +325,7 @@ func TestRebaseLeavesOutAPatchThatWasSkipped(t *testing.T) {
 	}
 }
 
-func TestRebaseTellsAFileThatTheReleaseDoesNotHave(t *testing.T) {
+func TestRebaseReportsAFileThatTheReleaseLacks(t *testing.T) {
 	w := newRebaseWorld(t, false)
 	w.editSeries(func() {
 		w.edit("docs/windows.txt", "two\r\n", "2\r\n")

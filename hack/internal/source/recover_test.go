@@ -145,7 +145,7 @@ func TestFailedGeneratorsLeaveThePatchesToEdit(t *testing.T) {
 	}
 }
 
-func TestLeavingsOfAKilledPodenvAreInNobodysWay(t *testing.T) {
+func TestAssembleIgnoresLeftoversOfAKilledPodenv(t *testing.T) {
 	w := newWorld(t)
 	in, err := readInputs(w.layout, w.series, false)
 	w.ok(err)

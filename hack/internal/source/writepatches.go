@@ -146,7 +146,7 @@ func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owne
 		}
 		stored, empty := split(full, owners.isAddedByPatch, adds)
 		if len(rewrites) > 0 {
-			note := fmt.Sprintf("%s changes new files that earlier commits bring, and their patches bring them as they are now: %s", c.title(), abbreviate(rewrites))
+			note := fmt.Sprintf("%s changes new files that earlier commits add, and their patches add them as they are now: %s", c.title(), abbreviate(rewrites))
 			if empty {
 				note += "; it changes nothing else and is no patch"
 			}

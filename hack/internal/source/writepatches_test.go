@@ -272,7 +272,7 @@ func TestHistoriesThatPatchesCannotHoldAreRefused(t *testing.T) {
 		"another root": {func(w *world) {
 			w.git("checkout", "-q", "--orphan", "other")
 			w.git("commit", "-q", "-m", "other")
-		}, "does not stand on the commit of a release"},
+		}, "is not based on the commit of a release"},
 		"an amended release": {func(w *world) {
 			w.git("checkout", "-q", w.git("rev-list", "--max-parents=0", "HEAD"))
 			w.edit("x.txt", "", "x\n")
@@ -295,7 +295,7 @@ func TestHistoriesThatPatchesCannotHoldAreRefused(t *testing.T) {
 	}
 }
 
-func TestPatchesThatTheTreeDoesNotKnowAreNotOverwritten(t *testing.T) {
+func TestNewerPatchesAreNotOverwritten(t *testing.T) {
 	for name, c := range map[string]struct{ file, content string }{
 		"a patch pulled from someone else": {"0003-theirs.patch", "theirs"},
 		"a patch edited by hand":           {"0002-api-add-a-field.patch", "edited"},

@@ -77,7 +77,7 @@ func (n *NewFiles) count(s series.Series, paths []string) error {
 		folder := s.NewFileFolder(path)
 		data, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(path)))
 		if err != nil {
-			return fmt.Errorf("a patch of series %s brings a new file that is not there: %w", s.Name, err)
+			return fmt.Errorf("a patch of series %s adds a new file that does not exist: %w", s.Name, err)
 		}
 		n.Files++
 		n.Lines += bytes.Count(data, []byte("\n"))
