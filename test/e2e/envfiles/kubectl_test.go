@@ -58,7 +58,7 @@ var _ = describe("kubectl", func(f *framework.Framework) {
 	})
 
 	f.It("podenv audit, where the plugin is in PATH, lists a pod that reads a file", func(ctx context.Context) {
-		nodes.RequirePodenv()
+		nodes.RequirePlugin()
 		pods.Create(ctx, f, unscheduled(newPod("audited", nil, pods.Dumps(consumer, from("VARIABLE", "sub/config.env", "KEY")))))
 
 		audit := exec.CommandContext(ctx, suite.Kubectl(), "podenv", "audit", "--output", "tsv", "--namespace", f.Namespace.Name,

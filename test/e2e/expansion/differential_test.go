@@ -165,9 +165,7 @@ type expanded struct {
 // no others.
 func expectExpanded(ctx context.Context, f *framework.Framework, pod *v1.Pod, unknown ...string) {
 	ginkgo.GinkgoHelper()
-	if nodes.Options.Podenv == "" {
-		ginkgo.Skip("no podenv to compare with: give --podenv.cli, as `podenv e2e --name NAME` does")
-	}
+	nodes.RequirePlugin()
 	pods.Quick(&pod.Spec)
 	if pod.Spec.NodeName == "" {
 		node, err := e2enode.GetRandomReadySchedulableNode(ctx, f.ClientSet)

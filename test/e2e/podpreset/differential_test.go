@@ -50,9 +50,7 @@ spec:
 // expand --presets` what its containers see. Each entry is a pod that both are asked about.
 var _ = describe("kubectl podenv preset and expand --presets agree with the admission plugin and the kubelet,", func(f *framework.Framework) {
 	ginkgo.DescribeTable("about a pod", func(ctx context.Context, change func(*v1.Pod)) {
-		if nodes.Options.Podenv == "" {
-			ginkgo.Skip("no podenv to compare with: give --podenv.cli, as `podenv e2e --name NAME` does")
-		}
+		nodes.RequirePlugin()
 		_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"COLOR": "blue"}}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)

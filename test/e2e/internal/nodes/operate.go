@@ -156,6 +156,14 @@ func tryPodenv(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
+// RequirePlugin skips the running spec where `kubectl podenv` is not built.
+func RequirePlugin() {
+	ginkgo.GinkgoHelper()
+	if Options.Podenv == "" {
+		ginkgo.Skip("no kubectl podenv: give --podenv.cli, as `podenv e2e --name NAME` does")
+	}
+}
+
 // Plugin returns the command `kubectl podenv` with args. Its program is beside podenv.
 func Plugin(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, filepath.Join(filepath.Dir(Options.Podenv), "kubectl-podenv"), args...)
