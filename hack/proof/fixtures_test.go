@@ -18,7 +18,7 @@ var testCluster = layout.MustFind().UniqueName("podenv-test")
 
 // host is this host, with missing packages installed and checked by podenv doctor.
 var host = &fixture[struct{}]{name: "setup", make: func(ctx context.Context) (none struct{}, err error) {
-	if err := steps.Packages(ctx, "shellcheck"); err != nil {
+	if err := steps.Packages(ctx, "shellcheck", "xfsprogs", "btrfs-progs"); err != nil {
 		return none, err
 	}
 	if _, err := steps.Engine(ctx); err != nil {
