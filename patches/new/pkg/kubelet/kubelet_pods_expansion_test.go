@@ -114,6 +114,7 @@ func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
 			client := fake.NewSimpleClientset()
 			kl := &Kubelet{
 				recorder:         recorder,
+				podWorkers:       &fakePodWorkers{},
 				kubeClient:       client,
 				configMapManager: configmap.NewSimpleConfigMapManager(client),
 				secretManager:    secretmanager.NewSimpleSecretManager(client),
