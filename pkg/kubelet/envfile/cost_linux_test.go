@@ -1,6 +1,7 @@
 package envfile
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -153,9 +154,9 @@ func TestLongestWalk(t *testing.T) {
 // each with steps behind it that are repeated; the fuzzer keeps what runs a part of
 // the walk more often than anything before.
 func FuzzLongestWalk(f *testing.F) {
-	back := slices.Repeat([]byte{1, 0, 255}, fuzzLinks)
+	back := bytes.Repeat([]byte{1, 0, 255}, fuzzLinks)
 	f.Add(back, byte(0))
-	f.Add(slices.Repeat([]byte{1, 1, 255}, fuzzLinks), byte(1))
+	f.Add(bytes.Repeat([]byte{1, 1, 255}, fuzzLinks), byte(1))
 	f.Add(append([]byte{1, 3, 255}, back...), byte(2))
 	f.Add([]byte{0, 2, 9, 1, 4, 9}, byte(3))
 	dir := inMemory(f)
