@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
@@ -125,9 +124,7 @@ spec:
 		create(ctx, f, allowDatabase)
 		gomega.Expect(envOf(dryRun(ctx, f, website(nil)).Spec.Containers[0])).To(gomega.HaveKeyWithValue("DB_PORT", "6379"))
 		conflicting := website(func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "1"}} })
-		warned := &warnings{}
-		config := rest.CopyConfig(f.ClientConfig())
-		config.WarningHandler = warned
+		config, warned := withWarnings(f)
 		as, err := kubernetes.NewForConfig(config)
 		framework.ExpectNoError(err)
 		_, err = as.CoreV1().Pods(f.Namespace.Name).Create(ctx, conflicting, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

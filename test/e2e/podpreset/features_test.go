@@ -3,11 +3,11 @@ package podpreset
 import (
 	"context"
 
+	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/components"
@@ -25,10 +25,17 @@ spec:
 `
 
 // createUnlikeProbe makes a preset that a pod without volumes is in conflict with, then one
-// that it is not: the admission plugin knows the first once it knows the second.
-func createUnlikeProbe(ctx context.Context, f *framework.Framework, text string) {
-	framework.ExpectNoError(tryCreate(ctx, f, text))
+// that it is not: the admission plugin knows the first once it knows the second. It returns what
+// the API server warns of at the creation of the first.
+func createUnlikeProbe(ctx context.Context, f *framework.Framework, text string) string {
+	ginkgo.GinkgoHelper()
+	config, warned := withWarnings(f)
+	as, err := dynamic.NewForConfig(config)
+	framework.ExpectNoError(err)
+	_, err = as.Resource(presets).Namespace(f.Namespace.Name).Create(ctx, parse(text), metav1.CreateOptions{})
+	framework.ExpectNoError(err)
 	create(ctx, f, "metadata: {name: second}\nspec:\n"+selector+variable)
+	return warned.text()
 }
 
 var _ = describe("with env files,", func(f *framework.Framework) {
@@ -52,16 +59,8 @@ var _ = describe("with env files,", func(f *framework.Framework) {
 
 	f.It("a preset that brings the volume too is in conflict: each container would mount what it reads", func(ctx context.Context) {
 		components.RequireGate(ctx, "EnvFiles")
-		warned := &warnings{}
-		config := rest.CopyConfig(f.ClientConfig())
-		config.WarningHandler = warned
-		as, err := dynamic.NewForConfig(config)
-		framework.ExpectNoError(err)
-		text := colored + "  volumes: [{name: config, emptyDir: {}}]\n  volumeMounts: [{name: config, mountPath: /data}]\n"
-		_, err = as.Resource(presets).Namespace(f.Namespace.Name).Create(ctx, parse(text), metav1.CreateOptions{})
-		framework.ExpectNoError(err)
-		gomega.Expect(warned.text()).To(gomega.HavePrefix("spec.env[0].valueFrom.fileKeyRef.volumeName: no pod gets this preset"))
-		create(ctx, f, "metadata: {name: second}\nspec:\n"+selector+variable)
+		warned := createUnlikeProbe(ctx, f, colored+"  volumes: [{name: config, emptyDir: {}}]\n  volumeMounts: [{name: config, mountPath: /data}]\n")
+		gomega.Expect(warned).To(gomega.HavePrefix("spec.env[0].valueFrom.fileKeyRef.volumeName: no pod gets this preset"))
 		pod := pods.RunToEnd(ctx, f, website(nil))
 
 		gomega.Expect(pod.Annotations).NotTo(gomega.HaveKey(applied + "colored"))

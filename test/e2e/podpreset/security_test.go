@@ -195,9 +195,7 @@ spec:
 			ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"KEY": ofConfigMap}}, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 
-		warned := &warnings{}
-		config := rest.CopyConfig(f.ClientConfig())
-		config.WarningHandler = warned
+		config, warned := withWarnings(f)
 		as, err := kubernetes.NewForConfig(config)
 		framework.ExpectNoError(err)
 		pod, err := as.CoreV1().Pods(f.Namespace.Name).Create(ctx, website(func(pod *v1.Pod) {
@@ -272,6 +270,14 @@ func clientOf(f *framework.Framework, user string) dynamic.Interface {
 	c, err := dynamic.NewForConfig(config)
 	framework.ExpectNoError(err)
 	return c
+}
+
+// withWarnings returns the configuration of a client, and what the API server will warn it of.
+func withWarnings(f *framework.Framework) (*rest.Config, *warnings) {
+	warned := &warnings{}
+	config := rest.CopyConfig(f.ClientConfig())
+	config.WarningHandler = warned
+	return config, warned
 }
 
 // warnings keeps what the API server warns of.
