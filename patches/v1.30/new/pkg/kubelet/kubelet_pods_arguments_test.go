@@ -24,8 +24,3 @@ func mountsError(t *testing.T, container *v1.Container, volumes kubecontainer.Vo
 	_, _, err := makeMounts(&v1.Pod{}, t.TempDir(), container, "", "", nil, volumes, hostutil.NewFakeHostUtil(nil), &subpath.FakeSubpath{}, env, false)
 	return err
 }
-
-// runVolumes runs the volume manager until ctx ends.
-func runVolumes(ctx context.Context, kl *Kubelet) {
-	kl.volumeManager.Run(kl.sourcesReady, ctx.Done())
-}

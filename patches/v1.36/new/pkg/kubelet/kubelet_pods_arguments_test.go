@@ -25,8 +25,3 @@ func mountsError(t *testing.T, container *v1.Container, volumes kubecontainer.Vo
 	_, _, err := makeMounts(klog.Background(), &v1.Pod{}, t.TempDir(), container, "", "", nil, volumes, hostutil.NewFakeHostUtil(nil), &subpath.FakeSubpath{}, env, false, nil)
 	return err
 }
-
-// runVolumes runs the volume manager until ctx ends.
-func runVolumes(ctx context.Context, kl *Kubelet) {
-	kl.volumeManager.Run(ctx, kl.sourcesReady)
-}

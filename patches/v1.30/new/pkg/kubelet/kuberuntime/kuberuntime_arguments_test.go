@@ -2,9 +2,6 @@ package kuberuntime
 
 import (
 	"context"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -12,14 +9,6 @@ import (
 )
 
 // What takes other arguments in other releases is called here alone.
-
-// newTestManager returns a runtime manager with a runtime and images for tests.
-func newTestManager(t *testing.T) *kubeGenericRuntimeManager {
-	t.Helper()
-	_, _, m, err := createTestRuntimeManager()
-	require.NoError(t, err)
-	return m
-}
 
 // optionsHelper is a kubelet that starts containers with given options.
 type optionsHelper struct {

@@ -1,0 +1,15 @@
+package kuberuntime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newTestManager returns a runtime manager with a runtime and images for tests.
+func newTestManager(t *testing.T) *kubeGenericRuntimeManager {
+	t.Helper()
+	_, _, m, err := createTestRuntimeManager()
+	require.NoError(t, err)
+	return m
+}
