@@ -18,7 +18,7 @@ help: ## list the targets and the verbs of podenv
 	@echo; echo "  SERIES=$(SERIES) chooses the Kubernetes minor, NAME=$(NAME) the cluster."; echo
 	@$(PODENV) --help
 
-up: ## from a release tag to a running cluster, with the KEP's stories run on it
+up: ## from a release tag to a running cluster, with an example of each feature run on it
 	@$(PODENV) up --name $(NAME)
 
 down: ## delete the cluster and everything of it

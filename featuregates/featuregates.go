@@ -1,6 +1,7 @@
-// Package featuregates holds the feature gates that this branch is about: their
-// stage and default in every Kubernetes minor that it serves. The patches, kind
-// configurations, suites and documents agree with it, and tests compare them.
+// Package featuregates declares the features of this branch: the gate, with its stage and default
+// in every Kubernetes minor that the branch serves, the other switches that it needs, the
+// suites that test it, and how pods use it (Probe). The patches, clusters, node operations, suites
+// and documents follow the declarations, and nothing else of the harness names a feature.
 package featuregates
 
 import (
@@ -32,8 +33,8 @@ const (
 	VariableExpansionEvents featuregate.Feature = "VariableExpansionEvents"
 )
 
-// Gate is one gate of this branch.
-type Gate struct {
+// Feature is the declaration of a feature of this branch.
+type Feature struct {
 	// KEP is the number of the enhancement that specifies the feature, or 0 where
 	// a document older than KEPs does.
 	KEP int
@@ -46,47 +47,21 @@ type Gate struct {
 	// older ones it exists only with this branch's patches, and where Upstream is
 	// nil in every one.
 	Upstream *version.Version
-}
-
-// gates is the one place that says which gates there are.
-var gates = map[featuregate.Feature]Gate{
-	EnvFiles: {
-		KEP:        3721,
-		Components: []string{"kube-apiserver", "kubelet"},
-		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
-			{Version: version.MustParse("1.35"), Default: true, PreRelease: featuregate.Beta},
-		},
-		Upstream: version.MustParse("1.34"),
-	},
-	RelaxedEnvironmentVariableValidation: {
-		KEP:        4369,
-		Components: []string{"kube-apiserver", "kubelet"},
-		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
-			{Version: version.MustParse("1.32"), Default: true, PreRelease: featuregate.Beta},
-			{Version: version.MustParse("1.34"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},
-		},
-		Upstream: version.MustParse("1.30"),
-	},
-	PodPreset: {
-		Components: []string{"kube-apiserver"},
-		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
-		},
-	},
-	VariableExpansionEvents: {
-		Components: []string{"kubelet"},
-		Specs: featuregate.VersionedSpecs{
-			{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
-		},
-	},
+	// Switches are what the API server needs beside the gate.
+	Switches Switches
+	// Suites are the folders of test/e2e whose specs need the gate, the feature's own first.
+	Suites []string
+	// Probe is a pod that uses the feature, for the tests of version skew and of two API
+	// servers; nil if these have nothing to see.
+	Probe *Probe
+	// Examples are the pods that show the feature on a new cluster of a release; nil if there are none.
+	Examples func(release string) []Example
 }
 
 // State is what one gate is in one minor.
 type State struct {
 	Name featuregate.Feature
-	Gate
+	Feature
 	// Spec is the stage and the default in force.
 	Spec featuregate.FeatureSpec
 	// Carried says that the gate comes from this branch's patches.
@@ -101,14 +76,12 @@ func In(minor string) ([]State, error) {
 		return nil, fmt.Errorf("minor %q: %w", minor, err)
 	}
 	var states []State
-	for _, name := range slices.Sorted(maps.Keys(gates)) {
-		gate := gates[name]
-		spec, ok := inForce(gate.Specs, v)
-		if !ok {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		f := declared[name]
+		if spec, ok := inForce(f.Specs, v); ok {
+			carried := f.Upstream == nil || v.LessThan(f.Upstream)
+			states = append(states, State{Name: name, Feature: f, Spec: spec, Carried: carried})
 		}
-		carried := gate.Upstream == nil || v.LessThan(gate.Upstream)
-		states = append(states, State{Name: name, Gate: gate, Spec: spec, Carried: carried})
 	}
 	return states, nil
 }
@@ -137,8 +110,9 @@ func Enabled(minor string) (map[string]bool, error) {
 	return on, nil
 }
 
-// Stock is Enabled for the release of minor without patches: it has the gates that are upstream's.
-func Stock(minor string) (map[string]bool, error) {
+// EnabledInStock is Enabled for the release of minor without patches: it has the gates that are
+// upstream's.
+func EnabledInStock(minor string) (map[string]bool, error) {
 	states, err := In(minor)
 	if err != nil {
 		return nil, err
@@ -166,15 +140,47 @@ func QuotesEnvFiles(release string) (bool, error) {
 	return v.AtLeast(quotedEnvFiles), nil
 }
 
-// CanBeOff reports whether a component of minor starts with the gate called name off. It does
-// unless the gate is locked there.
-func CanBeOff(minor, name string) (bool, error) {
-	states, err := In(minor)
-	if err != nil {
-		return false, err
+// StateIn returns the state of a gate of this branch in a patched release ("v1.33" or
+// "v1.33.13"), and whether the release has the gate.
+func StateIn(release string, name featuregate.Feature) (State, bool) {
+	states, _ := In(release) // none in what is not a version
+	for _, state := range states {
+		if state.Name == name {
+			return state, true
+		}
 	}
-	locked := slices.ContainsFunc(states, func(state State) bool {
-		return string(state.Name) == name && state.Spec.LockToDefault
-	})
-	return !locked, nil
+	return State{}, false
+}
+
+// OfSuite returns the gates that a suite tests, sorted. On podenv's own clusters they are required:
+// a cluster that lost one must not pass because specs are skipped.
+func OfSuite(suite string) []string {
+	var gates []string
+	for name, f := range declared {
+		if slices.Contains(f.Suites, suite) {
+			gates = append(gates, string(name))
+		}
+	}
+	slices.Sort(gates)
+	return gates
+}
+
+// Off returns the gates of a patched release of minor, off as far as they are not locked, and the
+// suites of those that are. It returns an error for a minor that is not a version.
+func Off(minor string) (gates map[string]bool, suites []string, err error) {
+	states, err := In(minor)
+	gates = map[string]bool{}
+	for _, s := range states {
+		gates[string(s.Name)] = s.Spec.LockToDefault
+		if !s.Spec.LockToDefault && len(s.Suites) > 0 {
+			suites = append(suites, s.Suites[0])
+		}
+	}
+	return gates, suites, err
+}
+
+// Add declares one more feature, until remove is called: it is for tests.
+func Add(name featuregate.Feature, f Feature) (remove func()) {
+	declared[name] = f
+	return func() { delete(declared, name) }
 }

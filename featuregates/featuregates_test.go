@@ -66,7 +66,7 @@ func TestStockLeavesOutTheGatesOfTheBranch(t *testing.T) {
 		"v1.33": {"RelaxedEnvironmentVariableValidation": true},
 		"v1.34": {"RelaxedEnvironmentVariableValidation": true, "EnvFiles": true},
 	} {
-		on, err := Stock(minor)
+		on, err := EnabledInStock(minor)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestStockLeavesOutTheGatesOfTheBranch(t *testing.T) {
 			t.Errorf("%s: -want +got:\n%s", minor, diff)
 		}
 	}
-	if _, err := Stock("newest"); err == nil {
+	if _, err := EnabledInStock("newest"); err == nil {
 		t.Error("no error for a minor that is not a version")
 	}
 }
@@ -92,22 +92,32 @@ func TestQuotesEnvFiles(t *testing.T) {
 	}
 }
 
-func TestCanBeOff(t *testing.T) {
+func TestStateIn(t *testing.T) {
 	for _, test := range []struct {
-		minor, gate string
-		want        bool
+		release, gate  string
+		own, locked    bool
+		wantNoSuchGate bool
 	}{
-		{"v1.33", "RelaxedEnvironmentVariableValidation", true},
-		{"v1.34", "RelaxedEnvironmentVariableValidation", false},
-		{"v1.34", "EnvFiles", true},
-		{"v1.29", "ValidatingAdmissionPolicy", true}, // none of this branch
+		{release: "v1.29.15+podenv.29", gate: "EnvFiles", own: true},
+		{release: "v1.33.13+podenv.25.dirty", gate: "EnvFiles", own: true},
+		{release: "v1.34.10+podenv.15", gate: "EnvFiles"},
+		{release: "v1.34.10", gate: "EnvFiles"},
+		{release: "v1.29.15+podenv.29", gate: "RelaxedEnvironmentVariableValidation", own: true},
+		{release: "v1.33.13", gate: "RelaxedEnvironmentVariableValidation"},
+		{release: "v1.34.10", gate: "RelaxedEnvironmentVariableValidation", locked: true},
+		{release: "v1.34.10", gate: "VariableExpansionEvents", own: true},
+		{release: "v1.28.0", gate: "EnvFiles", wantNoSuchGate: true},
+		{release: "v1.34.10", gate: "NoSuchGate", wantNoSuchGate: true},
 	} {
-		if got, err := CanBeOff(test.minor, test.gate); err != nil || got != test.want {
-			t.Errorf("%s in %s: %t (%v), want %t", test.gate, test.minor, got, err, test.want)
-		}
-	}
-	if _, err := CanBeOff("newest", "EnvFiles"); err == nil {
-		t.Error("no error for a minor that is not a version")
+		t.Run(test.release+" "+test.gate, func(t *testing.T) {
+			state, known := StateIn(test.release, featuregate.Feature(test.gate))
+			if known == test.wantNoSuchGate {
+				t.Fatalf("known: %t", known)
+			}
+			if state.Carried != test.own || state.Spec.LockToDefault != test.locked {
+				t.Errorf("own %t, locked %t: want %t, %t", state.Carried, state.Spec.LockToDefault, test.own, test.locked)
+			}
+		})
 	}
 }
 
@@ -119,7 +129,7 @@ func TestUpstreamRowsAgreeWithTheNewestKubernetes(t *testing.T) {
 		RelaxedEnvironmentVariableValidation: features.RelaxedEnvironmentVariableValidation,
 	} {
 		for _, want := range known[upstream] {
-			got, ok := inForce(gates[name].Specs, want.Version)
+			got, ok := inForce(declared[name].Specs, want.Version)
 			if !ok || got.PreRelease != want.PreRelease || got.Default != want.Default {
 				t.Errorf("%s in %s: have %q default=%t, Kubernetes has %q default=%t",
 					name, want.Version, got.PreRelease, got.Default, want.PreRelease, want.Default)
@@ -131,7 +141,7 @@ func TestUpstreamRowsAgreeWithTheNewestKubernetes(t *testing.T) {
 // A gate that Kubernetes has by now is no longer only the branch's.
 func TestGatesOfTheBranchAloneAreUnknownToTheNewestKubernetes(t *testing.T) {
 	known := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
-	for name, gate := range gates {
+	for name, gate := range declared {
 		if _, ok := known[name]; ok && gate.Upstream == nil {
 			t.Errorf("Kubernetes has the gate %s: say since when", name)
 		}

@@ -20,6 +20,16 @@ type Reported struct {
 	Enabled bool
 }
 
+// OnFromMetrics is FromMetrics, with only whether each gate is on.
+func OnFromMetrics(metrics io.Reader) (map[string]bool, error) {
+	reported, err := FromMetrics(metrics)
+	on := make(map[string]bool, len(reported))
+	for name, gate := range reported {
+		on[name] = gate.Enabled
+	}
+	return on, err
+}
+
 // FromMetrics reads the gates of a component, by name, from what it serves at /metrics.
 // It returns an error where there are none: then it is no component of Kubernetes v1.26
 // or later.

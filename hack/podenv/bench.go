@@ -152,7 +152,7 @@ func (b *benchRun) group(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	goals := bench.Goals(name, medians)
+	goals := goalsOf(name, medians)
 	if len(goals) == 0 || b.format != "table" {
 		return nil
 	}

@@ -124,7 +124,7 @@ func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, k
 		return nil, err
 	}
 	if a.stock {
-		if want.Gates, err = featuregates.Stock(a.series); err != nil {
+		if want.Gates, err = featuregates.EnabledInStock(a.series); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +12,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/suite"
+	"podenv.dev/test/e2e/options"
 )
 
 // e2eProcs is how many specs run at a time. Specs mostly wait for the kubelet's back-off, so
@@ -23,7 +27,7 @@ import (
 const e2eProcs = 4
 
 func newE2E(a *app) *cobra.Command {
-	var o suite.Options
+	o := suite.Options{Options: options.Options{Walks: 1, Starts: 50}}
 	cmd := &cobra.Command{
 		Use:   "e2e",
 		Short: "Run the end-to-end suites on the cluster, or on any with --kubeconfig",
@@ -69,14 +73,21 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.StringVar(&o.Suite, "suite", "envfiles", "the folder below test/e2e")
 	flags.StringVar(&o.Focus, "focus", "", "run only specs whose name matches this regular expression")
 	flags.StringVar(&o.LabelFilter, "label-filter", "", "run only specs that this Ginkgo label expression selects")
-	flags.StringVar(&o.Kubectl, "kubectl", "", "the kubectl under test (default the series' own; with --kubeconfig its specs are skipped without one)")
-	flags.StringVar(&o.JUnit, "junit", "", "the file for the results (default _output/e2e/<suite>.xml)")
 	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
-	flags.StringSliceVar(&o.Older, "older", nil, "older minors whose stock kubelets the suite upgrade goes to (default the minor before)")
-	flags.StringSliceVar(&o.Newer, "newer", nil, "newer minors that the suite upgrade takes the cluster to, one after the other (default the minor after)")
-	flags.IntVar(&o.Walks, "walks", 1, "how often the soak of the suite upgrade takes the kubelet up and down")
-	flags.IntVar(&o.Starts, "starts", 50, "how many containers start beside each kind of writer in the suite envfiles")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	o.AddFlags(own)
+	for name, unset := range map[string]string{
+		"kubectl": "the series' own; with --kubeconfig none", "junit": "_output/e2e/<suite>.xml", "older": "the minor before", "newer": "the minor after",
+		"walks": "", "starts": "",
+	} {
+		f := pflag.PFlagFromGoFlag(own.Lookup(options.Prefix + name))
+		f.Name = name
+		if unset != "" {
+			f.Usage += " (default " + unset + ")"
+		}
+		flags.AddFlag(f)
+	}
 	return cmd
 }
 
@@ -130,7 +141,7 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 		return err
 	}
 	o.Kubeconfig = c.Kubeconfig()
-	o.RequireGates = suite.Gates(o.Suite)
+	o.RequireGates = featuregates.OfSuite(o.Suite)
 	o.Cluster, o.Minor = c.Name(), s.Name
 	if o.Podenv, err = os.Executable(); err != nil {
 		return err

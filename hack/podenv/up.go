@@ -7,26 +7,23 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
-	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/examples"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/remedy"
-	"podenv.dev/hack/internal/stories"
 )
 
 func newUp(a *app) *cobra.Command {
 	var want cluster.Config
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "From a release tag to a running cluster, with the KEP's stories run on it",
+		Short: "From a release tag to a running cluster, with the features' examples run on it",
 		Long: `up installs what is missing, assembles and builds the patched release, builds a
 kind node image, creates a cluster with the gates on, waits until it serves, and
-runs KEP-3721's two user stories and an example of PodPreset as pods. A second run with
-nothing changed only checks the cluster and runs them.
+runs an example of each feature as a pod, such as KEP-3721's two user stories. A second
+run with nothing changed only checks the cluster and runs them.
 
 up recreates a cluster that was made from something else, or that does not serve, if it
 has only Kubernetes' own pods and objects. Otherwise up says what differs, and only
@@ -57,7 +54,7 @@ has only Kubernetes' own pods and objects. Otherwise up says what differs, and o
 				return err
 			}
 			if !a.stock {
-				if err := a.runStories(cmd.Context(), p, c); err != nil {
+				if err := a.runExamples(cmd.Context(), p, c); err != nil {
 					return err
 				}
 			}
@@ -98,42 +95,22 @@ func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config)
 	return r, c, err
 }
 
-// runStories runs the KEP's stories and prints the environment of their containers.
-func (a *app) runStories(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
-	step := p.Reporter.Step("KEP-3721 stories")
-	client, err := c.Client()
+// runExamples runs pods that use the features, and prints the environment of their containers.
+func (a *app) runExamples(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
+	step := p.Reporter.Step("examples")
+	gates, err := p.Gates()
 	if err != nil {
 		return step.End(err)
 	}
-	results, err := stories.Run(ctx, client, step)
-	if err := step.End(err); err != nil {
-		return err
-	}
-	stories.Print(a.out, results)
-	return a.runPreset(ctx, p, c, client)
-}
-
-// runPreset runs the first example of the design document "Pod Preset", if the series has the
-// gate, and prints what was injected.
-func (a *app) runPreset(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster, client kubernetes.Interface) error {
-	gates, err := p.Gates()
-	if err != nil || !gates[string(featuregates.PodPreset)] {
-		return err
-	}
 	config, err := c.RESTConfig()
 	if err != nil {
-		return err
+		return step.End(err)
 	}
-	presets, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	step := p.Reporter.Step("PodPreset example")
-	injected, err := stories.Preset(ctx, client, presets, step)
+	results, err := examples.Run(ctx, config, gates, step)
 	if err := step.End(err); err != nil {
 		return err
 	}
-	stories.PrintInjected(a.out, injected)
+	examples.Print(a.out, results)
 	return nil
 }
 

@@ -30,7 +30,7 @@ func TestClusters(t *testing.T) {
 	l.check("feature gates", "source", needBuild, featureGates)
 	l.check("server tarball", "image", needBuild, serverTarball)
 	l.check("node image with plain kind", "image", needBuild, plainKind)
-	l.check("stories", "e2e", needCluster, userStories)
+	l.check("stories", "e2e", needCluster, runExamples)
 	l.check("e2e", "e2e", needCluster, suiteOf("envfiles"))
 	l.check("e2e of the release", "e2e", needCluster, fileKeySpecs)
 	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))

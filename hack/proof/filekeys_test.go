@@ -70,7 +70,7 @@ func fileKeySpecs(c *check) error {
 // hasUpstreamEnvFiles reports whether the release of minor has env files without the patches, and so
 // specs of them.
 func hasUpstreamEnvFiles(minor string) (bool, error) {
-	stock, err := featuregates.Stock(minor)
+	stock, err := featuregates.EnabledInStock(minor)
 	return stock[string(featuregates.EnvFiles)], err
 }
 

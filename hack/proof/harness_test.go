@@ -15,6 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/examples"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/nodeimage"
@@ -22,7 +23,6 @@ import (
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
-	"podenv.dev/hack/internal/stories"
 	"podenv.dev/hack/internal/suite"
 )
 
@@ -155,11 +155,11 @@ func (b *harness) up() error {
 	if b.cluster, err = b.p.Cluster(b.ctx, b.result, cluster.Config{Name: harnessCluster, Workers: 1, Gates: gates, Recreate: true}); err != nil {
 		return err
 	}
-	client, err := b.cluster.Client()
+	config, err := b.cluster.RESTConfig()
 	if err != nil {
 		return err
 	}
-	_, err = stories.Run(b.ctx, client, nil)
+	_, err = examples.Run(b.ctx, config, gates, nil)
 	return err
 }
 

@@ -57,7 +57,7 @@ func upGoesOnAfterInterrupts(c *check) error {
 		{"component images", []time.Duration{0, time.Second}},
 		{"node image", []time.Duration{0, 5 * time.Second}},
 		{"cluster " + interruptedName, []time.Duration{0, 2 * time.Second, 10 * time.Second, 20 * time.Second}},
-		{"KEP-3721 stories", []time.Duration{0, time.Second}},
+		{"examples", []time.Duration{0, time.Second}},
 	} {
 		for _, after := range at.after {
 			t.Run(fmt.Sprintf("%s after %v", at.step, after), func(t *testing.T) {

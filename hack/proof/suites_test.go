@@ -13,12 +13,13 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/examples"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/series"
-	"podenv.dev/hack/internal/stories"
 	"podenv.dev/hack/internal/suite"
+	"podenv.dev/test/e2e/options"
 )
 
 // quiet returns the pipeline without progress lines: a check prints only one line.
@@ -28,21 +29,27 @@ func quiet() *pipeline.Pipeline {
 	return &p
 }
 
-func userStories(c *check) error {
-	client, err := gatesOn.value.Client()
+func runExamples(c *check) error {
+	gates, err := steps.Gates()
 	if err != nil {
 		return err
 	}
-	told, err := stories.Run(c.ctx, client, c.step)
-	for _, story := range told {
-		c.part(story.Manifest, func() error { return nil })
+	config, err := gatesOn.value.RESTConfig()
+	if err != nil {
+		return err
+	}
+	results, err := examples.Run(c.ctx, config, gates, c.step)
+	for _, r := range results {
+		c.part(r.Pod, func() error { return nil })
 	}
 	return err
 }
 
 // suiteOf runs a suite with its gates required: no spec may be skipped because a gate is off.
 func suiteOf(name string) func(*check) error {
-	return func(c *check) error { return c.suite(suite.Options{Suite: name, RequireGates: suite.Gates(name)}) }
+	return func(c *check) error {
+		return c.suite(suite.Options{Options: options.Options{RequireGates: featuregates.OfSuite(name)}, Suite: name})
+	}
 }
 
 // podPresets runs the suite for series that have the feature.
@@ -62,9 +69,8 @@ func tektonSuite(c *check) error {
 	if err := tekton(); err != nil {
 		return err
 	}
-	err := c.suite(suite.Options{
-		Suite: "tekton", RequireGates: suite.Gates("tekton"), Timeout: time.Hour, Cluster: testCluster, Minor: steps.Series.Name,
-	})
+	of := options.Options{RequireGates: featuregates.OfSuite("tekton"), Cluster: testCluster, Minor: steps.Series.Name}
+	err := c.suite(suite.Options{Options: of, Suite: "tekton", Timeout: time.Hour})
 	return errors.Join(err, tekton("--delete"))
 }
 
@@ -102,25 +108,16 @@ func upgrades(c *check) error {
 			return err
 		}
 	}
-	return c.suite(suite.Options{
-		Suite: "upgrade", RequireGates: suite.Gates("upgrade"), LabelFilter: filter, Procs: 1, Timeout: time.Hour,
-		Cluster: testCluster, Minor: steps.Series.Name, Older: older, Newer: newer,
-	})
+	of := options.Options{RequireGates: featuregates.OfSuite("upgrade"), Cluster: testCluster, Minor: steps.Series.Name, Older: older, Newer: newer}
+	return c.suite(suite.Options{Options: of, Suite: "upgrade", LabelFilter: filter, Procs: 1, Timeout: time.Hour})
 }
 
 // gatesOff recreates the cluster with the gates off, except for those that are locked, and runs the
 // specs for that.
 func gatesOff(c *check) error {
-	gates, err := steps.Gates()
+	gates, suites, err := featuregates.Off(steps.Series.Name)
 	if err != nil {
 		return err
-	}
-	for gate := range gates {
-		canBeOff, err := featuregates.CanBeOff(steps.Series.Name, gate)
-		if err != nil {
-			return err
-		}
-		gates[gate] = !canBeOff
 	}
 	if err := gatesOn.value.Delete(c.ctx, c.step); err != nil {
 		return err
@@ -130,17 +127,9 @@ func gatesOff(c *check) error {
 		return err
 	}
 	gatesOn.value = off
-	suites := []string{"envfiles", "expansion"}
-	if !gates[string(featuregates.RelaxedEnvironmentVariableValidation)] {
-		suites = append(suites, "relaxed")
-	}
-	if _, ok := gates[string(featuregates.PodPreset)]; ok {
-		suites = append(suites, "podpreset")
-	}
 	for _, name := range suites {
 		err = errors.Join(err, c.suite(suite.Options{
-			Suite: name, Focus: gateOffSpecs,
-			JUnit: filepath.Join(repo.Output(), "e2e", name+"-gate-off.xml"),
+			Options: options.Options{JUnit: filepath.Join(repo.Output(), "e2e", name+"-gate-off.xml")}, Suite: name, Focus: gateOffSpecs,
 		}))
 	}
 	return err

@@ -13,13 +13,6 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Stories are the manifests of KEP-3721's user stories, in the KEP's order, for kubelets
-// that read env files of the form VAR=VALUE.
-var Stories = []string{"story-1.yaml", "story-2.yaml"}
-
-// QuotedStories are the same for kubelets that read env files of the form VAR='VALUE'.
-var QuotedStories = []string{"story-1-v1.35.yaml", "story-2-v1.35.yaml"}
-
 // Expansions are the manifests of the two example pods of the document "Variable
 // expansion", in the document's order.
 var Expansions = []string{"expansion-1.yaml", "expansion-2.yaml"}

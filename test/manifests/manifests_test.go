@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+
+	"podenv.dev/featuregates"
 )
 
 // TestStoriesAreTheKEPs holds each manifest to what makes it the KEP's story.
@@ -38,12 +40,12 @@ func TestStoriesAreTheKEPs(t *testing.T) {
 // older minors.
 func TestQuotedStoriesDifferInTheQuotes(t *testing.T) {
 	quotes := strings.NewReplacer("=HELLO", "='HELLO'", "=hello", "='hello'")
-	for i, file := range Stories {
+	for file, quoted := range map[string]string{"story-1.yaml": "story-1-v1.35.yaml", "story-2.yaml": "story-2-v1.35.yaml"} {
 		want := read(t, file)
 		script := &want.Spec.InitContainers[0].Command[2]
 		*script = quotes.Replace(*script)
-		if diff := cmp.Diff(want, read(t, QuotedStories[i])); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", QuotedStories[i], diff)
+		if diff := cmp.Diff(want, read(t, quoted)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", quoted, diff)
 		}
 		if !strings.Contains(*script, "'") {
 			t.Errorf("%s: the script %s has no value to quote", file, *script)
@@ -72,7 +74,26 @@ func TestExpansionsAreTheDocuments(t *testing.T) {
 }
 
 func TestManifestsPullNothing(t *testing.T) {
-	for _, file := range slices.Concat(Stories, QuotedStories, Expansions, []string{PresetPod}) {
+	files := slices.Clone(Expansions)
+	for _, release := range []string{"v1.33", "v1.37"} {
+		gates, err := featuregates.Enabled(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples, err := featuregates.Examples(release, gates)
+		if err != nil || len(examples) == 0 {
+			t.Fatal("no examples", err)
+		}
+		for _, e := range examples {
+			files = append(files, e.Pod)
+			for _, name := range e.Objects {
+				if object, err := Object(name); err != nil || object.GetName() == "" {
+					t.Errorf("%s: %v (%v)", name, object, err)
+				}
+			}
+		}
+	}
+	for _, file := range files {
 		pod := read(t, file)
 		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
 			if c.ImagePullPolicy != v1.PullNever || !strings.HasPrefix(c.Image, "podenv.dev/") {

@@ -4,7 +4,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"golang.org/x/perf/benchfmt"
@@ -96,10 +95,4 @@ func Write(w io.Writer, goals []Goal, m Medians) error {
 		fmt.Fprintf(t, "%s\t%s %.4g\t%.3g\t%s\n", g.What, sign, g.Limit, ratio, map[bool]string{true: "yes", false: "no"}[met])
 	}
 	return t.Flush()
-}
-
-// label turns "Read/1000_keys_of_1000" into "read 1000 keys of 1000".
-func label(benchmark string) string {
-	function, sub, _ := strings.Cut(benchmark, "/")
-	return strings.ToLower(function) + " " + strings.ReplaceAll(sub, "_", " ")
 }

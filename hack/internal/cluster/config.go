@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
@@ -19,10 +20,6 @@ const (
 	// nameMax is the limit of a host name, 64 bytes, less "-control-plane".
 	nameMax = 50
 )
-
-// ValidatingAdmissionPolicy is a gate of Kubernetes v1.29, beta and off by default. With the
-// gate on, the cluster also serves the API's version v1beta1, which is off by default.
-const ValidatingAdmissionPolicy = "ValidatingAdmissionPolicy"
 
 // Config is the configuration of a cluster.
 type Config struct {
@@ -92,15 +89,14 @@ func (c *Config) kind() *v1alpha4.Cluster {
 			fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(c.Verbosity)),
 			fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", c.Verbosity))
 	}
-	if c.Gates[string(featuregates.PodPreset)] {
-		// Beside the gate, the API server has switches for the API and for the admission plugin.
-		// The list of plugins replaces kubeadm's own, which is NodeRestriction.
-		k.RuntimeConfig["settings.k8s.io/v1alpha1"] = "true"
-		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches,
-			"kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    enable-admission-plugins: NodeRestriction,PodPreset\n")
+	switches := featuregates.SwitchesOf(c.Gates)
+	for _, version := range switches.RuntimeConfig {
+		k.RuntimeConfig[version] = "true"
 	}
-	if c.Gates[ValidatingAdmissionPolicy] {
-		k.RuntimeConfig["admissionregistration.k8s.io/v1beta1"] = "true"
+	if len(switches.AdmissionPlugins) > 0 {
+		// The list replaces kubeadm's own, which is NodeRestriction.
+		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: ClusterConfiguration\napiServer:\n  extraArgs:\n"+
+			"    enable-admission-plugins: NodeRestriction,"+strings.Join(switches.AdmissionPlugins, ",")+"\n")
 	}
 	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
 	for i := range k.Nodes {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/engine"
-	"podenv.dev/hack/internal/gates"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 )
@@ -198,13 +198,13 @@ func (c *Cluster) checkGates(ctx context.Context, cfg *Config, step *progress.St
 		return nil
 	}
 	step.Now("checking that the release knows the gates")
-	flag := gates.Flag(cfg.Gates)
+	flag := featuregates.Flag(cfg.Gates)
 	err := c.docker(ctx, "run", "--rm", "--network=none", "--entrypoint=kubelet", cfg.NodeImage,
 		"--feature-gates="+flag, "--config=/nonexistent").Run()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if refused := gates.Refusal(err); refused != "" {
+	if refused := featuregates.Refusal(err); refused != "" {
 		return fmt.Errorf("the kubelet of node image %s refuses the gates %s: %s: leave out what the release does not have", cfg.NodeImage, flag, refused)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"podenv.dev/hack/internal/gates"
+	"podenv.dev/featuregates"
 )
 
 // recordPath is the path of the record on a control-plane node.
@@ -133,7 +133,7 @@ func (r *record) difference(want *record) string {
 	case r.Workers != want.Workers:
 		return fmt.Sprintf("it has %d workers, not %d", r.Workers, want.Workers)
 	case !maps.Equal(r.Gates, want.Gates):
-		return fmt.Sprintf("its gates are %q, not %q", gates.Flag(r.Gates), gates.Flag(want.Gates))
+		return fmt.Sprintf("its gates are %q, not %q", featuregates.Flag(r.Gates), featuregates.Flag(want.Gates))
 	case r.Verbosity != want.Verbosity:
 		return fmt.Sprintf("it logs at verbosity %d, not %d", r.Verbosity, want.Verbosity)
 	case want.APIServerPort != 0 && r.APIServerPort != want.APIServerPort:

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/hack/internal/gates"
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
 )
@@ -292,11 +293,11 @@ func (s *serving) gatesOf(ctx context.Context, component, path string) error {
 	if err != nil {
 		return fmt.Errorf("the metrics of %s: %w", component, err)
 	}
-	have, err := gates.FromMetrics(metrics)
+	have, err := featuregates.OnFromMetrics(bytes.NewReader(metrics))
 	if err != nil {
 		return fmt.Errorf("%s: %w", component, err)
 	}
-	if err := gates.Compare(component, s.gates, have); err != nil {
+	if err := featuregates.Compare(component, s.gates, have); err != nil {
 		return poll.Stop(err)
 	}
 	return nil

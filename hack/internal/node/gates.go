@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"podenv.dev/hack/internal/gates"
+	"podenv.dev/featuregates"
 )
 
-// ParseGateChanges parses changes of gates: EnvFiles=true, EnvFiles=false, and, as in kubectl
-// label, EnvFiles- for the build's default, which is nil in the result.
+// ParseGateChanges parses changes of gates: NAME=true, NAME=false, and, as in kubectl label,
+// NAME- for the build's default, which is nil in the result.
 func ParseGateChanges(args []string) (map[string]*bool, error) {
 	changes := make(map[string]*bool)
 	for _, arg := range args {
@@ -28,7 +28,7 @@ func ParseGateChanges(args []string) (map[string]*bool, error) {
 			return nil, fmt.Errorf("%q changes no gate: write NAME=true, NAME=false, or NAME- to unset it", arg)
 		}
 		if !gateName.MatchString(name) {
-			return nil, fmt.Errorf("%q is not the name of a gate: write letters and digits, as in EnvFiles=true", name)
+			return nil, fmt.Errorf("%q is not the name of a gate: write letters and digits, as in NAME=true", name)
 		}
 		if _, twice := changes[name]; twice {
 			return nil, fmt.Errorf("the gate %s is given twice: give it once", name)
@@ -37,6 +37,9 @@ func ParseGateChanges(args []string) (map[string]*bool, error) {
 	}
 	return changes, nil
 }
+
+// featureGates is the flag with which components take feature gates.
+const featureGates = "--feature-gates="
 
 var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
@@ -70,7 +73,7 @@ func knownGates(ctx context.Context, start starter, component string, set map[st
 		if err == nil {
 			break
 		}
-		says := gates.Refusal(err)
+		says := featuregates.Refusal(err)
 		if says == "" {
 			if component == "kubelet" {
 				break // its configuration is missing: it reads that after the gates
@@ -92,7 +95,7 @@ func knownGates(ctx context.Context, start starter, component string, set map[st
 // --version does not check them.
 func gateArgs(component string, set map[string]bool) []string {
 	if component == "kubelet" {
-		return []string{featureGates + gates.Flag(set), "--config=/nonexistent"}
+		return []string{featureGates + featuregates.Flag(set), "--config=/nonexistent"}
 	}
-	return []string{featureGates + gates.Flag(set), "--version"}
+	return []string{featureGates + featuregates.Flag(set), "--version"}
 }

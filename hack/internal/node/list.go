@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/gates"
 )
 
 // State describes a component of a node.
@@ -121,7 +121,7 @@ func nodeStatus(ctx context.Context, client kubernetes.Interface, name string) s
 	return status
 }
 
-// helpGate matches a gate in a component's --help: "EnvFiles=true|false (ALPHA -
+// helpGate matches a gate in a component's --help: "NAME=true|false (ALPHA -
 // default=false)". GA gates are not listed there. A gate may have a second entry, with its
 // default under another --min-compatibility-version.
 var helpGate = regexp.MustCompile(`\b(\w+)=true\|false \(\w+ - default=(true|false)\)( if --)?`)
@@ -143,7 +143,7 @@ func WriteTable(w io.Writer, states []State) error {
 	fmt.Fprintln(t, "NODE\tSTATUS\tCOMPONENT\tVERSION\tCHANGED\tGATES")
 	var problems []string
 	for _, s := range states {
-		version, set := s.Version, gates.List(s.Gates)
+		version, set := s.Version, featuregates.List(s.Gates)
 		for _, name := range s.LeftOut {
 			set = append(set, name+" is unknown")
 		}
@@ -174,7 +174,7 @@ func WriteTSV(w io.Writer, states []State) error {
 		if s.Problem != "" {
 			version = strings.Join(strings.Fields(s.Problem), " ")
 		}
-		columns := []string{s.Node, s.Status, s.Component, version, gates.Flag(s.Gates), strings.Join(s.LeftOut, ","), yesNo(s.Changed)}
+		columns := []string{s.Node, s.Status, s.Component, version, featuregates.Flag(s.Gates), strings.Join(s.LeftOut, ","), yesNo(s.Changed)}
 		if _, err := fmt.Fprintln(w, strings.Join(columns, "\t")); err != nil {
 			return err
 		}

@@ -2,19 +2,13 @@ package node
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	cliflag "k8s.io/component-base/cli/flag"
 	"sigs.k8s.io/yaml"
 
-	"podenv.dev/hack/internal/gates"
+	"podenv.dev/featuregates"
 )
-
-// featureGates is the flag with which kubeadm's manifests set feature gates.
-const featureGates = "--feature-gates="
 
 // podEdit is an edit of the manifest of a static pod.
 type podEdit struct {
@@ -46,11 +40,7 @@ func editPod(manifest, container string, edit podEdit) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		words = setGateFlag(words, edit.gates)
-		if container == "kube-apiserver" {
-			words = setPodPreset(words, edit.gates[podPreset])
-		}
-		c["command"] = words
+		c["command"] = featuregates.SetInCommand(container, words, edit.gates)
 	}
 	out, err := yaml.Marshal(pod)
 	return string(out), err
@@ -103,23 +93,9 @@ func podGates(manifest, container string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]bool{}
-	value := cliflag.NewMapStringBool(&set)
-	for _, word := range words {
-		if list, ok := strings.CutPrefix(word, featureGates); ok {
-			if err := value.Set(list); err != nil {
-				return nil, fmt.Errorf("%s has the flag %s: %w", container, word, err)
-			}
-		}
+	set, err := featuregates.FromCommand(words)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", container, err)
 	}
 	return set, nil
-}
-
-// setGateFlag returns the words of a command with exactly these gates.
-func setGateFlag(words []string, set map[string]bool) []string {
-	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, featureGates) })
-	if len(set) == 0 {
-		return words
-	}
-	return append(words, featureGates+gates.Flag(set))
 }

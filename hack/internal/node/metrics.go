@@ -1,12 +1,13 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"regexp"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/gates"
 )
 
 // runningState is what a running component reports in its metrics.
@@ -52,7 +53,7 @@ func (t *target) get(ctx context.Context, path string) ([]byte, error) {
 var metricVersion = regexp.MustCompile(`(?m)^kubernetes_build_info\{(?:[^}]*,)?git_version="([^"]+)"`)
 
 func parseMetrics(metrics []byte) (runningState, error) {
-	known, err := gates.FromMetrics(metrics)
+	known, err := featuregates.OnFromMetrics(bytes.NewReader(metrics))
 	if err != nil {
 		return runningState{}, err
 	}
@@ -68,5 +69,5 @@ func (r runningState) check(component string, want cluster.State) error {
 	if r.version != want.Version {
 		return fmt.Errorf("%s says that it is %s, want %s", component, r.version, want.Version)
 	}
-	return gates.Compare(component, want.Gates, r.gates)
+	return featuregates.Compare(component, want.Gates, r.gates)
 }

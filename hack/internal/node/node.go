@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/gates"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -68,8 +68,8 @@ func swapTo(b Build, changes map[string]*bool) plan {
 	return func(ctx context.Context, i *instance) error {
 		wanted := applyGateChanges(i.recorded.Gates, changes)
 		known, unknown, err := knownGates(ctx, b.start, b.Component, wanted)
-		if err != nil && gates.Refusal(err) != "" {
-			return fmt.Errorf("%s %s no longer takes the gates %s: change them first with `podenv node gate`: %w", b.Component, b.Version, gates.Flag(wanted), err)
+		if err != nil && featuregates.Refusal(err) != "" {
+			return fmt.Errorf("%s %s no longer takes the gates %s: change them first with `podenv node gate`: %w", b.Component, b.Version, featuregates.Flag(wanted), err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s does not start: fix it and try again: %w", b.Component, b.Version, err)
@@ -98,7 +98,7 @@ func SetGates(ctx context.Context, c *cluster.Cluster, node, component string, c
 		wanted := applyGateChanges(i.recorded.Gates, changes)
 		known, unknown, err := knownGates(ctx, i.target.start, component, wanted)
 		if err != nil {
-			return fmt.Errorf("%s %s refuses the gates %s: %w", component, i.from.Version, gates.Flag(wanted), err)
+			return fmt.Errorf("%s %s refuses the gates %s: %w", component, i.from.Version, featuregates.Flag(wanted), err)
 		}
 		if err := refuseUnknown(component, i.from.Version, changes, unknown); err != nil {
 			return err

@@ -156,7 +156,7 @@ func (p *Pipeline) Gates() (map[string]bool, error) {
 	}
 	gates, err := featuregates.Enabled(p.Series.Name)
 	if err == nil && p.Series.Name == "v1.29" {
-		gates[cluster.ValidatingAdmissionPolicy] = true
+		gates[featuregates.ValidatingAdmissionPolicy] = true
 	}
 	return gates, err
 }

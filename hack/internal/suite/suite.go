@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/test/e2e/options"
 )
 
 var (
@@ -32,24 +34,14 @@ var (
 
 // Options say what to run, and where.
 type Options struct {
-	Suite        string        // folder below test/e2e
-	Kubeconfig   string        // file
-	Context      string        // of the kubeconfig; its current one if empty
-	Focus        string        // regular expression of spec names; all if empty
-	LabelFilter  string        // Ginkgo label expression, e.g. "sig-node && !Slow"; all if empty
-	RequireGates []string      // if one of these is off, the specs that need it fail and are not skipped
-	Kubectl      string        // kubectl of the series under test; its specs are skipped if empty
-	Podenv       string        // podenv itself, for specs that operate nodes; they are skipped if empty
-	Cluster      string        // podenv's name of the cluster, with Podenv
-	Minor        string        // of the cluster, with Podenv
-	Walks        int           // how often the soak takes the kubelet up and down, with Podenv
-	Older        []string      // minors whose stock kubelets are tested on the cluster, oldest first, with Podenv
-	Newer        []string      // minors to which the cluster is upgraded in turn, with Podenv; their specs are skipped if empty
-	Starts       int           // containers that start beside each kind of writer in the suite envfiles; 50 if zero
-	Procs        int           // specs in parallel; 4 if zero: a spec mostly waits for the kubelet
-	Timeout      time.Duration // of the whole run; 20 minutes if zero
-	SpecTimeout  time.Duration // of each spec; none if zero
-	JUnit        string        // file for the results; _output/e2e/<suite>.xml if empty
+	options.Options
+	Suite       string        // folder below test/e2e
+	Kubeconfig  string        // file
+	Context     string        // of the kubeconfig; its current one if empty
+	Focus       string        // regular expression of spec names; all if empty
+	LabelFilter string        // Ginkgo label expression, e.g. "sig-node && !Slow"; all if empty
+	Procs       int           // specs in parallel; 4 if zero: a spec mostly waits for the kubelet
+	Timeout     time.Duration // of the whole run; 20 minutes if zero
 }
 
 // Result is the result of a run.
@@ -144,6 +136,7 @@ func (o Options) complete(l layout.Layout) (Options, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 20 * time.Minute
 	}
+	o.Walks, o.Starts = cmp.Or(o.Walks, 1), cmp.Or(o.Starts, 50)
 	if o.JUnit == "" {
 		o.JUnit = filepath.Join(l.Output(), "e2e", o.Suite+".xml")
 	}
@@ -171,17 +164,8 @@ func (o Options) ginkgo(binary string) []string {
 	if o.Focus != "" {
 		args = append(args, "--focus="+o.Focus)
 	}
-	args = append(args, binary, "--", "--kubeconfig="+o.Kubeconfig, "--context="+o.Context, "--podenv.junit="+o.JUnit,
-		"--podenv.cli="+o.Podenv, "--podenv.cluster="+o.Cluster, "--podenv.minor="+o.Minor,
-		"--podenv.older="+strings.Join(o.Older, ","), "--podenv.newer="+strings.Join(o.Newer, ","), fmt.Sprintf("--podenv.walks=%d", max(1, o.Walks)),
-		"--podenv.spec-timeout="+o.SpecTimeout.String(), "--podenv.require-gates="+strings.Join(o.RequireGates, ","))
-	if o.Kubectl != "" {
-		args = append(args, "--podenv.kubectl="+o.Kubectl)
-	}
-	if o.Starts > 0 {
-		args = append(args, fmt.Sprintf("--podenv.starts=%d", o.Starts))
-	}
-	return args
+	args = append(args, binary, "--", "--kubeconfig="+o.Kubeconfig, "--context="+o.Context)
+	return append(args, o.Args()...)
 }
 
 // newResult returns the result of Run from the test cases and the error of the command.

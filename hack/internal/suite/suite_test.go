@@ -14,6 +14,7 @@ import (
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/test/e2e/options"
 )
 
 func TestConclude(t *testing.T) {
@@ -39,7 +40,7 @@ func TestConclude(t *testing.T) {
 		"the results say failed, ginkgo not": {[]junit.Case{failed}, nil, junit.Counts{Failed: 1}, ErrFailed, []string{"fails"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := newResult(Options{JUnit: "results.xml", Focus: "row 9"}, test.cases, test.runErr)
+			result, err := newResult(Options{Options: options.Options{JUnit: "results.xml"}, Focus: "row 9"}, test.cases, test.runErr)
 			if result.Counts != test.counts {
 				t.Errorf("counted %v, want %v", result.Counts, test.counts)
 			}
@@ -115,10 +116,7 @@ func TestRun(t *testing.T) {
 
 func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 	o, err := Options{
-		Kubeconfig: "config", Context: "c", Focus: "story 1", LabelFilter: "!Slow", Procs: 3,
-		RequireGates: []string{"A", "B"}, Kubectl: "/bin/kubectl", JUnit: "/out.xml",
-		Podenv: "/bin/podenv", Cluster: "c", Minor: "v1.33", Older: []string{"v1.31", "v1.32"}, Newer: []string{"v1.34", "v1.35"}, Walks: 7, Starts: 9,
-		SpecTimeout: 90 * time.Second,
+		Options: options.Options{RequireGates: []string{"A", "B"}, Kubectl: "/bin/kubectl", JUnit: "/out.xml", Podenv: "/bin/podenv", Cluster: "c", Minor: "v1.33", Older: []string{"v1.31", "v1.32"}, Newer: []string{"v1.34", "v1.35"}, Walks: 7, Starts: 9, SpecTimeout: 90 * time.Second}, Kubeconfig: "config", Context: "c", Focus: "story 1", LabelFilter: "!Slow", Procs: 3,
 	}.complete(layout.Layout{Root: "/repo"})
 	if err != nil {
 		t.Fatal(err)

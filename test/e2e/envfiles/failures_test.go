@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -71,7 +71,7 @@ var _ = describe("row 5, the container waits, an event says why,", func(f *frame
 
 	f.It("when the file is one byte over 64 KiB, and it starts at 64 KiB", func(ctx context.Context) {
 		const lines = "A=1\n"
-		rest := 64<<10 - len(components.EnvFile(lines))
+		rest := 64<<10 - len(envfile.Text(lines))
 		pod := newPod("too-large",
 			[]v1.Container{sidecar(fmt.Sprintf(`
 				(%[1]s; head -c %[2]d /dev/zero | tr '\0' '#') > /data/config.env

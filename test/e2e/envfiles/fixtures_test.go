@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
@@ -54,7 +55,7 @@ func upstreamAPI(ctx context.Context, gate string) {
 func plainForm(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
 	components.RequireGate(ctx, gate)
-	if components.QuotesEnvFiles() {
+	if envfile.Quoted() {
 		ginkgo.Skip("kubelets of the release of the API server read env files of the form VAR='VALUE'")
 	}
 }
@@ -63,7 +64,7 @@ func plainForm(ctx context.Context, gate string) {
 func quotedForm(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
 	components.RequireGate(ctx, gate)
-	if !components.QuotesEnvFiles() {
+	if !envfile.Quoted() {
 		ginkgo.Skip("kubelets of the release of the API server read env files of the form VAR=VALUE")
 	}
 }
@@ -96,7 +97,7 @@ func unscheduled(pod *v1.Pod) *v1.Pod {
 
 // from is a variable taken from the key of an env file.
 func from(name, path, key string) v1.EnvVar {
-	return pods.FromEnvFile(name, volume, path, key, nil)
+	return envfile.Var(name, volume, path, key, nil)
 }
 
 // optional is variable with optional: true.
@@ -118,7 +119,7 @@ func runs(name, script string) v1.Container {
 // path of the volume, in the form that the kubelets read.
 func writes(path, content string) []v1.Container {
 	ginkgo.GinkgoHelper()
-	return writesBytes(path, components.EnvFile(content))
+	return writesBytes(path, envfile.Text(content))
 }
 
 // writesBytes is writes for content that stays as it is.
@@ -136,13 +137,13 @@ func mountsOnly() []v1.Container { return []v1.Container{runs("setup-envfile", "
 // read. The value may have variables of the shell.
 func echo(definition string) string {
 	ginkgo.GinkgoHelper()
-	return `echo "` + components.EnvFile(definition) + `"`
+	return `echo "` + envfile.Text(definition) + `"`
 }
 
 // printf is echo for lines with the escapes and directives of printf, and their arguments.
 func printf(lines string, args ...string) string {
 	ginkgo.GinkgoHelper()
-	return `printf "` + components.EnvFile(lines) + `" ` + strings.Join(args, " ")
+	return `printf "` + envfile.Text(lines) + `" ` + strings.Join(args, " ")
 }
 
 // sidecar is a restartable init container with the volume mounted, through which a

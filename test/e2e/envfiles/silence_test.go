@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -28,7 +28,7 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 			"in-a-long-name":    "A=1\n$LICENSE$(printf %0200d 0)=x",
 			"in-a-long-value":   "A=$LICENSE$(printf %032768d 0)",
 		}
-		if components.QuotesEnvFiles() {
+		if envfile.Quoted() {
 			broken["before-a-lost-quote"] = "A=$LICENSE'lost"
 		} else {
 			broken["in-a-lost-join"] = `A=$LICENSE \\`
@@ -62,7 +62,7 @@ func writeSecret(ctx context.Context, f *framework.Framework, value string) {
 // kubelets read.
 func writesSecret(content string) v1.Container {
 	ginkgo.GinkgoHelper()
-	writer := runs("setup-envfile", fmt.Sprintf(`printf '%%s\n' "%s" > /data/config.env`, components.EnvFile(content)))
+	writer := runs("setup-envfile", fmt.Sprintf(`printf '%%s\n' "%s" > /data/config.env`, envfile.Text(content)))
 	writer.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{
 		LocalObjectReference: v1.LocalObjectReference{Name: "license"},
 	}}}

@@ -8,7 +8,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/manifests"
 )
@@ -37,8 +37,8 @@ var _ = describe("the user stories of KEP-3721:", func(f *framework.Framework) {
 // stories are the manifests that the kubelets can read the env files of.
 func stories() []string {
 	ginkgo.GinkgoHelper()
-	if components.QuotesEnvFiles() {
-		return manifests.QuotedStories
+	if envfile.Quoted() {
+		return []string{"story-1-v1.35.yaml", "story-2-v1.35.yaml"}
 	}
-	return manifests.Stories
+	return []string{"story-1.yaml", "story-2.yaml"}
 }

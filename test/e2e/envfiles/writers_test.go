@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/envfiles/envfile"
+	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
-	"podenv.dev/test/e2e/internal/suite"
 )
 
 // The file that the writers change has one key per kilobyte. All have the same value, a or
@@ -27,7 +27,7 @@ const firstKey, lastKey = 10, 69
 // first one in place.
 func bothStates() string {
 	ginkgo.GinkgoHelper()
-	filler := 1000 - len(components.EnvFile("K10=a\n")) - len("#\n")
+	filler := 1000 - len(envfile.Text("K10=a\n")) - len("#\n")
 	return fmt.Sprintf(`
 		cd /data
 		for s in a b; do
@@ -50,8 +50,8 @@ type writer struct {
 var _ = describe("no environment is a mix of two states of a file, and a container waits while somebody holds it open for writing, with", func(f *framework.Framework) {
 	ginkgo.DescribeTable("a sidecar that", func(ctx context.Context, w writer) {
 		waited := false
-		for started := 0; started < suite.Starts; started += startsPerPod {
-			waited = startBeside(ctx, f, w, min(startsPerPod, suite.Starts-started)) || waited
+		for started := 0; started < nodes.Options.Starts; started += startsPerPod {
+			waited = startBeside(ctx, f, w, min(startsPerPod, nodes.Options.Starts-started)) || waited
 		}
 		gomega.Expect(waited).To(gomega.Equal(!w.closes), "an event or the status says that somebody holds the file open for writing")
 	},

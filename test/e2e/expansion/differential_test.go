@@ -18,6 +18,7 @@ import (
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
@@ -201,7 +202,7 @@ func podenvExpand(ctx context.Context, f *framework.Framework, pod *v1.Pod) []ex
 	state, err := components.GateOfKubelet(ctx, f.ClientSet, pod.Spec.NodeName, relaxed)
 	framework.ExpectNoError(err)
 	gate := relaxed + "=false"
-	if state == components.GateOn {
+	if state == featuregates.GateOn {
 		gate = relaxed + "=true"
 	}
 	args := []string{"expand", "-f", "-", "-o", "json", "--show-secrets", "--feature-gates", gate,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
@@ -72,7 +73,7 @@ func fromSecret(name, key string) v1.EnvVar {
 
 // fromFile is a variable taken from a key of the file that withFile writes.
 func fromFile(name, key string) v1.EnvVar {
-	return pods.FromEnvFile(name, "config", "config.env", key, nil)
+	return envfile.Var(name, "config", "config.env", key, nil)
 }
 
 // optional is variable with optional: true.
@@ -92,7 +93,7 @@ func optional(variable v1.EnvVar) v1.EnvVar {
 // form that the kubelets read.
 func withFile(pod *v1.Pod, content string) *v1.Pod {
 	ginkgo.GinkgoHelper()
-	content = components.EnvFile(content)
+	content = envfile.Text(content)
 	pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("config")}
 	pod.Spec.InitContainers = []v1.Container{{
 		Name: "setup-envfile", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -45,7 +46,7 @@ var _ = describe("with env files,", func(f *framework.Framework) {
 		pod := pods.RunToEnd(ctx, f, website(func(pod *v1.Pod) {
 			pod.Spec.InitContainers = []v1.Container{{
 				Name: "write", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
-				Command:      []string{"sh", "-ec", `printf %s "$0" > /data/config.env`, components.EnvFile("COLOR=blue\n")},
+				Command:      []string{"sh", "-ec", `printf %s "$0" > /data/config.env`, envfile.Text("COLOR=blue\n")},
 				VolumeMounts: []v1.VolumeMount{{Name: "config", MountPath: "/data"}},
 			}}
 			pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("config")}

@@ -13,6 +13,7 @@ import (
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
@@ -38,7 +39,7 @@ var _ = describeIf(unlocked, "when the API server's gate goes off and on again",
 		server := findAPIServer(ctx, f)
 
 		ginkgo.By("turning the gate off")
-		server.setGate(ctx, f, components.GateOff)
+		server.setGate(ctx, f, featuregates.GateOff)
 		running, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, first.Name, metav1.GetOptions{})
 		framework.ExpectNoError(err)
 		gomega.Expect(pods.Status(running, consumer)).To(gomega.And(
@@ -68,7 +69,7 @@ var _ = describeIf(unlocked, "when the API server's gate goes off and on again",
 			gomega.HaveField("Reason", "FailedCreate"), gomega.HaveField("Message", gomega.ContainSubstring("spec.containers[0].env[1].name")))))
 
 		ginkgo.By("turning the gate on again")
-		server.setGate(ctx, f, components.GateOn)
+		server.setGate(ctx, f, featuregates.GateOn)
 		framework.ExpectNoError(updateDeployment(ctx, f, "special", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(2)) }))
 		for _, pod := range awaitRunning(ctx, f, 2) {
 			gomega.Expect(seen(ctx, f, pod.Name)).To(gomega.HaveKeyWithValue(story, valueOf(story)))
@@ -137,7 +138,7 @@ func findAPIServer(ctx context.Context, f *framework.Framework) apiServer {
 	server.shell.Run(ctx, "cp "+manifest+" "+stored)
 	ginkgo.DeferCleanup(func(ctx context.Context) {
 		server.shell.Run(ctx, "if [ -e "+stored+" ]; then mv "+stored+" "+manifest+"; fi")
-		awaitGate(ctx, f, components.GateOn)
+		awaitGate(ctx, f, featuregates.GateOn)
 	})
 	return server
 }
@@ -148,18 +149,18 @@ func findAPIServer(ctx context.Context, f *framework.Framework) apiServer {
 const hurry = "(sleep 2; pkill -KILL --full '^kube-apiserver ') > /dev/null 2>&1 &"
 
 // setGate recreates the API server's static pod with the gate, and waits until it serves.
-func (s apiServer) setGate(ctx context.Context, f *framework.Framework, state components.GateState) {
+func (s apiServer) setGate(ctx context.Context, f *framework.Framework, state featuregates.GateState) {
 	ginkgo.GinkgoHelper()
 	beside := stored + ".new" // the kubelet must never read half a manifest
-	s.shell.Run(ctx, fmt.Sprintf("sed 's/%[1]s=[a-z]*/%[1]s=%[2]t/' %[3]s > %[4]s; mv %[4]s %[5]s; %[6]s", gate, state == components.GateOn, stored, beside, manifest, hurry))
+	s.shell.Run(ctx, fmt.Sprintf("sed 's/%[1]s=[a-z]*/%[1]s=%[2]t/' %[3]s > %[4]s; mv %[4]s %[5]s; %[6]s", gate, state == featuregates.GateOn, stored, beside, manifest, hurry))
 	awaitGate(ctx, f, state)
 }
 
-func awaitGate(ctx context.Context, f *framework.Framework, want components.GateState) {
+func awaitGate(ctx context.Context, f *framework.Framework, want featuregates.GateState) {
 	ginkgo.GinkgoHelper()
-	gomega.Eventually(ctx, func(ctx context.Context) (components.GateState, error) {
+	gomega.Eventually(ctx, func(ctx context.Context) (featuregates.GateState, error) {
 		if err := f.ClientSet.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
-			return components.GateUnknown, err
+			return featuregates.GateUnknown, err
 		}
 		return components.GateOfAPIServer(ctx, f.ClientSet, gate)
 	}).WithTimeout(f.Timeouts.PodStart).Should(gomega.Equal(want), "the gate of the API server")

@@ -17,6 +17,7 @@ import (
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
@@ -74,15 +75,15 @@ func staticPod(namespace string) *v1.Pod {
 				Name: "sidecar", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
 				RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways),
 				Command: []string{"sh", "-ec", `
-					echo "` + components.EnvFile("A=first") + `" > /data/config.env
+					echo "` + envfile.Text("A=first") + `" > /data/config.env
 					until [ -e /data/seen ]; do sleep 1; done
-					echo "` + components.EnvFile("A=second") + `" > /data/new; mv /data/new /data/config.env
+					echo "` + envfile.Text("A=second") + `" > /data/new; mv /data/new /data/config.env
 					exec sleep 3600`},
 				VolumeMounts: []v1.VolumeMount{{Name: "config", MountPath: "/data"}},
 			}},
 			Containers: []v1.Container{{
 				Name: consumer, Image: pods.Envdump, ImagePullPolicy: v1.PullNever,
-				Env: []v1.EnvVar{pods.FromEnvFile("A", "config", "config.env", "A", nil)},
+				Env: []v1.EnvVar{envfile.Var("A", "config", "config.env", "A", nil)},
 			}},
 			Volumes: []v1.Volume{pods.EmptyDir("config")},
 		},

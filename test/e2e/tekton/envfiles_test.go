@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/tekton"
 )
 
@@ -56,7 +56,7 @@ spec:
 // form that the kubelets read. The content is a text in a shell's double quotes.
 func writeFile(content string) string {
 	ginkgo.GinkgoHelper()
-	return fmt.Sprintf(`printf %%s "%s" > /env/new && mv /env/new /env/a.env`, components.EnvFile(content))
+	return fmt.Sprintf(`printf %%s "%s" > /env/new && mv /env/new /env/a.env`, envfile.Text(content))
 }
 
 const (

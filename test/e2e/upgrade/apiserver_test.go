@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 )
 
@@ -21,22 +21,22 @@ const apiServer = "kube-apiserver"
 
 // serverWalk is the order in which the control plane runs API servers of minor. It starts
 // with the gates on.
-func serverWalk(minor string) []expected.Runs {
-	stock := expected.Runs{Build: stock, Minor: minor}
-	off, on := expected.Runs{Build: patched, Minor: minor}, expected.Runs{Build: patched, Minor: minor, On: true}
-	return []expected.Runs{stock, off, on, off, stock, on}
+func serverWalk(minor string) []featuregates.Runs {
+	stock := featuregates.Runs{Build: stock, Minor: minor}
+	off, on := featuregates.Runs{Build: patched, Minor: minor}, featuregates.Runs{Build: patched, Minor: minor, On: true}
+	return []featuregates.Runs{stock, off, on, off, stock, on}
 }
 
 var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
-	framework.WithLabel("FeatureGate:"+expected.EnvFiles), framework.WithLabel("FeatureGate:"+expected.Relaxed),
+	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+relaxed),
 	framework.WithSerial(), framework.WithDisruptive(), "while the API server goes up, down, up", func() {
 		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("upgrade")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		f.It("objects keep their variables while the gates are off; a stock one that does not know fileKeyRef hides it, refuses updates, and loses it with the first write", func(ctx context.Context) {
-			components.RequireGate(ctx, expected.EnvFiles)
-			components.RequireGate(ctx, expected.Relaxed)
+			components.RequireGate(ctx, gate)
+			components.RequireGate(ctx, relaxed)
 			node := controlPlane(ctx, f)
 			all := []objects{{f, envFileVariables}, {f, specialNames}}
 			walk := serverWalk(nodes.Options.Minor)
@@ -90,7 +90,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 		})
 
 		f.It("a controller that comes late with its status writes it through the stock one, and the field is lost if that does not know it; what nobody writes to keeps it", func(ctx context.Context) {
-			components.RequireGate(ctx, expected.EnvFiles)
+			components.RequireGate(ctx, gate)
 			node := controlPlane(ctx, f)
 			o := objects{f, envFileVariables}
 			o.create(ctx, "late")
@@ -105,12 +105,12 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 				framework.ExpectNoError(err)
 			}
 			late, unwritten := o.states(ctx, "late"), o.states(ctx, "unwritten")
-			between := expected.Runs{Build: stock, Minor: minor}
+			between := featuregates.Runs{Build: stock, Minor: minor}
 			change(ctx, f, node, between)
 			node.Run(ctx, "pkill -CONT "+controllerManager)
 			o.settle(ctx, "late")
 
-			change(ctx, f, node, expected.Runs{Build: patched, Minor: minor, On: true})
+			change(ctx, f, node, featuregates.Runs{Build: patched, Minor: minor, On: true})
 			gomega.Expect(o.lost(ctx, "late", late)[deploymentKind]).To(gomega.Equal(o.rules(between).loses))
 			gomega.Expect(o.states(ctx, "late")[deploymentKind].writers).To(gomega.ContainElement(gomega.And(
 				gomega.HaveField("Manager", "kube-controller-manager"), gomega.HaveField("Subresource", "status"))))
@@ -118,7 +118,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 		})
 
 		f.It("kubectl podenv audit names, before a downgrade, what the downgrade would lose", func(ctx context.Context) {
-			components.RequireGate(ctx, expected.EnvFiles)
+			components.RequireGate(ctx, gate)
 			o := objects{f, envFileVariables}
 			o.create(ctx, "affected")
 			_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, gated("unaffected", v1.EnvVar{Name: "A", Value: "1"}), metav1.CreateOptions{})
@@ -147,13 +147,11 @@ func controlPlaneNode(ctx context.Context, f *framework.Framework) nodes.Node {
 }
 
 // change makes s of the API server, and checks that it is.
-func change(ctx context.Context, f *framework.Framework, node nodes.Node, s expected.Runs) {
+func change(ctx context.Context, f *framework.Framework, node nodes.Node, s featuregates.Runs) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("changing to the API server " + s.String())
 	become(ctx, node, apiServer, s)
-	for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
-		state, err := components.GateOfAPIServer(ctx, f.ClientSet, name)
-		framework.ExpectNoError(err)
-		gomega.Expect(state).To(gomega.Equal(s.Gate(name)), "the gate %s of the API server", name)
-	}
+	expectGates(s, "the API server", func(gate string) (featuregates.GateState, error) {
+		return components.GateOfAPIServer(ctx, f.ClientSet, gate)
+	})
 }

@@ -115,6 +115,11 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 	},
 }
 
+const (
+	configMap  = "special"
+	specialKey = "1st.key" // as every ConfigMap may have one, and no variable of v1.29
+)
+
 func makeSpecialConfigMap(ctx context.Context, f *framework.Framework) {
 	ginkgo.GinkgoHelper()
 	_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{

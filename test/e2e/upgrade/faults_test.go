@@ -13,9 +13,10 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
+	"podenv.dev/test/e2e/upgrade/expected"
 )
 
 // kills is how often the kubelet is killed, and restarts how often containerd is restarted.
@@ -43,7 +44,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			framework.Logf("of %d kubelets %d had not started the container yet", kills, hits)
 			gomega.Expect(hits).NotTo(gomega.BeZero(), "no kubelet was killed in time")
 			l.expectSame(ctx, before)
-			l.expectWell(ctx, expected.Patched)
+			l.expectWell(ctx, featuregates.Patched)
 		})
 
 		f.It("the kubelet is killed while podenv swaps it", func(ctx context.Context) {
@@ -56,12 +57,12 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			gomega.Expect(l.swapAndKill(ctx, stock, minors[stock], killEachNew)).To(gomega.HaveOccurred(), "no build serves that is always killed")
 			state, err := components.GateOfKubelet(ctx, f.ClientSet, string(node), gate)
 			framework.ExpectNoError(err)
-			gomega.Expect(state).To(gomega.Equal(components.GateOn))
+			gomega.Expect(state).To(gomega.Equal(featuregates.GateOn))
 			if keepContainers(minors[stock], minors[patched]) {
 				l.expectSame(ctx, before)
 			}
 			// What a stock kubelet has started goes on.
-			l.expectWell(ctx, expected.Patched, expected.Stock)
+			l.expectWell(ctx, featuregates.Patched, featuregates.Stock)
 		})
 
 		f.It("containerd is restarted while it creates containers", func(ctx context.Context) {
@@ -73,7 +74,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 				l.collect(ctx)
 			}
 			l.expectSame(ctx, before)
-			l.expectWell(ctx, expected.Patched)
+			l.expectWell(ctx, featuregates.Patched)
 		})
 
 		f.It("the API server is down, and containers take what their files have meanwhile", func(ctx context.Context) {
@@ -94,7 +95,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			}
 			bringUp(ctx, f, server)
 			l.expectInLogs(ctx, meanwhile)
-			l.expectWell(ctx, expected.Patched)
+			l.expectWell(ctx, featuregates.Patched)
 		})
 
 		f.It("the node is rebooted", func(ctx context.Context) {
@@ -117,7 +118,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			consumers := expected.EnvOfContainers()
 			delete(consumers, expected.Init)
 			l.awaitRuns(ctx, rebooted, slices.Collect(maps.Keys(consumers))...)
-			l.expectWell(ctx, expected.Patched)
+			l.expectWell(ctx, featuregates.Patched)
 		})
 
 		f.It("etcd is restarted", func(ctx context.Context) {
@@ -126,6 +127,6 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			before := l.goingOn(ctx)
 			controlPlane(ctx, f).Restart(ctx, "etcd")
 			l.expectSame(ctx, before)
-			l.expectWell(ctx, expected.Patched)
+			l.expectWell(ctx, featuregates.Patched)
 		})
 	})

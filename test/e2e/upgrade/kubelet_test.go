@@ -10,13 +10,14 @@ import (
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	admissionapi "k8s.io/pod-security-admission/api"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 )
 
 const (
 	gate    = "EnvFiles"
+	relaxed = "RelaxedEnvironmentVariableValidation"
 	kubelet = "kubelet"
 
 	// stock is a release without this branch's patches, of the minor before the cluster's where
@@ -37,23 +38,23 @@ type given struct {
 
 // kubelets is what a kubelet gives, by what it says of the gate. To one that does not know the
 // field, what is left of the variable has neither a value nor a source, so it is empty.
-var kubelets = map[components.GateState]given{
-	components.GateUnknown: {
+var kubelets = map[featuregates.GateState]given{
+	featuregates.GateUnknown: {
 		env:              map[string]string{"REQUIRED": "", "OPTIONAL": "", "OPTIONAL_MISSING": ""},
 		startsIncomplete: true,
 	},
-	components.GateOn: {
+	featuregates.GateOn: {
 		env: map[string]string{"REQUIRED": "value", "OPTIONAL": "value"},
 	},
 }
 
 // kubeletGate is what the kubelet of a build says of the gate: on where the build knows it,
 // since the setting stays with the component.
-func kubeletGate(build, minor string) components.GateState {
-	if (expected.Runs{Build: expected.Build(build), Minor: minor}).Gate(gate) == components.GateUnknown {
-		return components.GateUnknown
+func kubeletGate(build, minor string) featuregates.GateState {
+	if (featuregates.Runs{Build: featuregates.Build(build), Minor: minor}).Gate(gate) == featuregates.GateUnknown {
+		return featuregates.GateUnknown
 	}
-	return components.GateOn
+	return featuregates.GateOn
 }
 
 // walk is the order in which a node runs the builds.
@@ -68,7 +69,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		f.It("on a drained node, as KEP-3721 has it: what runs there next gets what its kubelet gives", func(ctx context.Context) {
 			node, minors := start(ctx, f)
 			w := newWorkload(ctx, f)
-			w.expect(ctx, kubelets[components.GateOn])
+			w.expect(ctx, kubelets[featuregates.GateOn])
 			for _, build := range walk {
 				node.Drain(ctx)
 				swap(ctx, f, node, build, minors[build])
@@ -80,7 +81,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		f.It("in place: what runs goes on as it was, what starts gets what its kubelet gives", func(ctx context.Context) {
 			node, minors := start(ctx, f)
 			w := newWorkload(ctx, f)
-			w.expect(ctx, kubelets[components.GateOn])
+			w.expect(ctx, kubelets[featuregates.GateOn])
 			last := patched
 			for _, build := range walk {
 				before := w.running(ctx)

@@ -15,9 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
-	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/upgrade/expected"
 )
 
 // load is the workload of allowed on one node.
@@ -34,23 +35,23 @@ type load struct {
 func newLoad(ctx context.Context, f *framework.Framework, node nodes.Node) *load {
 	ginkgo.GinkgoHelper()
 	l := &load{f: f, node: node, checker: expected.Checker{Env: expected.EnvOfContainers()}}
-	l.startedBy(expected.Patched)
+	l.startedBy(featuregates.Patched)
 	for _, d := range expected.Workload(string(node)) {
 		_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, d, metav1.CreateOptions{})
 		framework.ExpectNoError(err)
 	}
-	l.awaitStates(ctx, expected.Patched)
+	l.awaitStates(ctx, featuregates.Patched)
 	l.stored = l.specs(ctx)
 	return l
 }
 
 // startedBy says which kubelets may start containers from now on.
-func (l *load) startedBy(kubelets ...expected.Build) {
+func (l *load) startedBy(kubelets ...featuregates.Build) {
 	l.checker.Kubelets = append(l.checker.Kubelets, expected.Since{Time: time.Now(), Kubelets: kubelets})
 }
 
 // awaitStates waits until every container runs or waits with the right reason.
-func (l *load) awaitStates(ctx context.Context, kubelets ...expected.Build) {
+func (l *load) awaitStates(ctx context.Context, kubelets ...featuregates.Build) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		list, err := l.f.ClientSet.CoreV1().Pods(l.f.Namespace.Name).List(ctx, metav1.ListOptions{})
@@ -148,7 +149,7 @@ func (l *load) awaitRuns(ctx context.Context, since time.Time, containers ...str
 
 // expectWell checks all that holds after a fault, given the kubelets that may have started
 // containers.
-func (l *load) expectWell(ctx context.Context, kubelets ...expected.Build) {
+func (l *load) expectWell(ctx context.Context, kubelets ...featuregates.Build) {
 	ginkgo.GinkgoHelper()
 	l.awaitStates(ctx, kubelets...)
 	ginkgo.By("ending what has gone on: it takes what the file has now")
@@ -226,7 +227,7 @@ while [ -e /usr/bin/.kubelet.old ]; do ! is_new || kill -9 "$now" || true; sleep
 func (l *load) swapAndKill(ctx context.Context, build, minor, script string) error {
 	ginkgo.GinkgoHelper()
 	version, kubelets := l.node.Version(ctx, kubelet), l.checker.Kubelets[len(l.checker.Kubelets)-1].Kubelets
-	l.startedBy(expected.Patched, expected.Stock)
+	l.startedBy(featuregates.Patched, featuregates.Stock)
 	killed := make(chan error, 1)
 	go func() {
 		_, err := l.node.TryRun(ctx, script)
@@ -236,7 +237,7 @@ func (l *load) swapAndKill(ctx context.Context, build, minor, script string) err
 	framework.ExpectNoError(<-killed, "kill the kubelet")
 	if err == nil {
 		gomega.Expect(l.node.Version(ctx, kubelet)).To(gomega.HavePrefix(minor + "."))
-		l.startedBy(expected.Build(build))
+		l.startedBy(featuregates.Build(build))
 	} else {
 		gomega.Expect(l.node.Version(ctx, kubelet)).To(gomega.Equal(version), "after %v", err)
 		l.startedBy(kubelets...)

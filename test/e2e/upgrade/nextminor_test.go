@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 )
 
@@ -48,15 +48,15 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 				}
 				state, err := components.GateOfAPIServer(ctx, f.ClientSet, gate)
 				framework.ExpectNoError(err)
-				gomega.Expect(state).To(gomega.Equal(components.GateOn), "the gate of the API server")
+				gomega.Expect(state).To(gomega.Equal(featuregates.GateOn), "the gate of the API server")
 
 				ginkgo.By("checking what the kubelet of " + minor + " does under the control plane of " + newer)
-				l.expectWell(ctx, expected.Patched)
+				l.expectWell(ctx, featuregates.Patched)
 				expectUnchanged()
 
 				ginkgo.By("going on to the kubelet of " + newer)
 				l.stepInPlace(ctx, patched, newer)
-				l.expectWell(ctx, expected.Patched)
+				l.expectWell(ctx, featuregates.Patched)
 				expectUnchanged()
 				minor = newer
 			}

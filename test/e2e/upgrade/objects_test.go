@@ -11,24 +11,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
+// special is a name that strict validation refuses.
+const special = "Logging:Level"
+
 // subject is what the objects of a spec use.
 type subject struct {
-	about, gate string
-	env         func() v1.EnvVar
+	about string
+	gate  featuregate.Feature
+	env   func() v1.EnvVar
 	// has reports whether a variable has what it is about.
 	has func(v1.EnvVar) bool
 	// change changes something of the variable that a template may have otherwise.
 	change func(*v1.EnvVar)
 	// rules are those of an API server, by what it says of the gate.
-	rules map[components.GateState]rules
+	rules map[featuregates.GateState]rules
 }
 
 // rules are what an API server does.
@@ -40,30 +44,30 @@ type rules struct {
 }
 
 var envFileVariables = subject{
-	about: "env-file", gate: expected.EnvFiles,
+	about: "env-file", gate: gate,
 	env: func() v1.EnvVar { return from("A", "KEY", false) },
 	has: func(env v1.EnvVar) bool { return env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil },
 	change: func(env *v1.EnvVar) {
 		ref := env.ValueFrom.FileKeyRef
 		ref.Optional = ptr.To(!ptr.Deref(ref.Optional, false))
 	},
-	rules: map[components.GateState]rules{
-		components.GateOn:      {creates: true, shows: true, updates: true},
-		components.GateOff:     {shows: true, updates: true}, // the new object's variable has no other source
-		components.GateUnknown: {loses: true},
+	rules: map[featuregates.GateState]rules{
+		featuregates.GateOn:      {creates: true, shows: true, updates: true},
+		featuregates.GateOff:     {shows: true, updates: true}, // the new object's variable has no other source
+		featuregates.GateUnknown: {loses: true},
 	},
 }
 
 var specialNames = subject{
-	about: "special-name", gate: expected.Relaxed,
+	about: "special-name", gate: relaxed,
 	env:    func() v1.EnvVar { return v1.EnvVar{Name: special, Value: "1"} },
 	has:    func(env v1.EnvVar) bool { return env.Name == special },
 	change: func(env *v1.EnvVar) { env.Value += "1" },
-	rules: map[components.GateState]rules{
-		components.GateOn:  {creates: true, shows: true, updates: true},
-		components.GateOff: {shows: true, updates: true},
+	rules: map[featuregates.GateState]rules{
+		featuregates.GateOn:  {creates: true, shows: true, updates: true},
+		featuregates.GateOff: {shows: true, updates: true},
 		// A release without the gate validates what it updates as what is new.
-		components.GateUnknown: {shows: true},
+		featuregates.GateUnknown: {shows: true},
 	},
 }
 
@@ -77,7 +81,7 @@ type objects struct {
 }
 
 // rules are those of the API server s.
-func (o objects) rules(s expected.Runs) rules { return o.subject.rules[s.Gate(o.gate)] }
+func (o objects) rules(s featuregates.Runs) rules { return o.subject.rules[s.Gate(o.gate)] }
 
 // named is the name of the pair that a spec calls name.
 func (o objects) named(name string) string { return o.about + "-" + name }
@@ -225,7 +229,7 @@ func (o objects) lost(ctx context.Context, name string, before map[string]state)
 }
 
 // expectCreate checks what happens to a new pair.
-func (o objects) expectCreate(ctx context.Context, s expected.Runs, name string) {
+func (o objects) expectCreate(ctx context.Context, s featuregates.Runs, name string) {
 	ginkgo.GinkgoHelper()
 	pod, deployment := o.tryCreate(ctx, name)
 	if !o.rules(s).creates {
@@ -242,7 +246,7 @@ func (o objects) expectCreate(ctx context.Context, s expected.Runs, name string)
 // expect checks what the API server s shows of a pair, and what it makes of an update. An
 // object that has lost its variable's source does not get it back from any API server, and
 // none takes an update of the rest.
-func (o objects) expect(ctx context.Context, s expected.Runs, name string, lost map[string]bool) {
+func (o objects) expect(ctx context.Context, s featuregates.Runs, name string, lost map[string]bool) {
 	ginkgo.GinkgoHelper()
 	o.expectShown(ctx, name, o.rules(s).shows, lost)
 	for kind, err := range o.update(ctx, name) {

@@ -26,13 +26,12 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
 const (
-	podPreset = string(featuregates.PodPreset)
+	podPreset = "PodPreset"
 	presetKey = "podpreset.admission.kubernetes.io/podpreset-"
 )
 
@@ -54,7 +53,7 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 			gomega.Expect(injected.Annotations).To(gomega.HaveKey(presetKey + "kept"))
 
 			minor := nodes.Options.Minor
-			for i, s := range []expected.Runs{
+			for i, s := range []featuregates.Runs{
 				{Build: patched, Minor: minor}, {Build: stock, Minor: minor}, {Build: patched, Minor: minor, On: true},
 			} {
 				ginkgo.By("changing to the API server " + s.String())

@@ -16,8 +16,9 @@ import (
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/featuregates"
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -47,7 +48,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			}
 			state, err := components.GateOfAPIServer(ctx, f.ClientSet, gate)
 			framework.ExpectNoError(err)
-			gomega.Expect(state).To(gomega.Equal(components.GateOn), "the gate of the API server")
+			gomega.Expect(state).To(gomega.Equal(featuregates.GateOn), "the gate of the API server")
 
 			ginkgo.By("changing what is no part of the template, and waiting until the controllers have seen it")
 			s.touch(ctx)
@@ -66,7 +67,7 @@ func requireNewer(ctx context.Context) string {
 		ginkgo.Skip("patches/ has no release of the minor after " + nodes.Options.Minor)
 	}
 	newer := nodes.Options.Newer[0]
-	if (expected.Runs{Build: expected.Stock, Minor: newer}).Gate(gate) == components.GateUnknown {
+	if (featuregates.Runs{Build: featuregates.Stock, Minor: newer}).Gate(gate) == featuregates.GateUnknown {
 		ginkgo.Skip("stock " + newer + " does not know fileKeyRef")
 	}
 	return newer
@@ -93,7 +94,7 @@ func (s sets) create(ctx context.Context) {
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": kind}},
 			Spec: v1.PodSpec{
 				InitContainers: []v1.Container{setup()},
-				Containers:     []v1.Container{serves("regular", pods.FromEnvFile("A", volume, "config.env", "KEY", nil))},
+				Containers:     []v1.Container{serves("regular", envfile.Var("A", volume, "config.env", "KEY", nil))},
 				Volumes:        []v1.Volume{pods.EmptyDir(volume)},
 			},
 		}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
-	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -58,7 +58,7 @@ func uids(list []v1.Pod) (uids []types.UID) {
 	return uids
 }
 
-// rollingWorkload is a Deployment that takes variables of both features, on a control
+// rollingWorkload is a Deployment that takes variables of all features that have a probe, on a control
 // plane that rolls.
 type rollingWorkload struct {
 	f       *framework.Framework
@@ -88,13 +88,17 @@ func (w rollingWorkload) scale(ctx context.Context, replicas int) {
 }
 
 // awaitEvent waits for an event that says that the server with the gates off refuses
-// variables, at path, of both features, as far as it has their gates off.
+// variables, at path, of all features whose gates can be off.
 func (w rollingWorkload) awaitEvent(ctx context.Context, reason, path string) {
 	ginkgo.GinkgoHelper()
 	list := framework.ListObjects(w.servers.Off.Client.CoreV1().Events(w.f.Namespace.Name).List, metav1.ListOptions{FieldSelector: "reason=" + reason})
-	refused := gomega.ContainSubstring(path + "[0].valueFrom")
-	if canBeOff(expected.Relaxed) {
-		refused = gomega.And(refused, gomega.ContainSubstring(path+"[1].name"))
+	refused := gomega.Not(gomega.BeEmpty())
+	at := 0 // in rollingEnv
+	for _, feature := range probed() {
+		if !feature.Spec.LockToDefault {
+			refused = gomega.And(refused, gomega.ContainSubstring(fmt.Sprintf("%s[%d]", path, at)))
+		}
+		at += len(feature.Probe.Env)
 	}
 	gomega.Eventually(ctx, list).WithTimeout(patience).WithPolling(poll).Should(gomega.HaveField("Items", gomega.ContainElement(gomega.HaveField("Message", refused))))
 }
@@ -157,8 +161,10 @@ func (w rollingWorkload) runStored(ctx context.Context) {
 // expectEnv checks what a container got.
 func (w rollingWorkload) expectEnv(ctx context.Context, pod string) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(pods.Env(ctx, w.f, pod, regular)).To(gomega.And(
-		gomega.HaveKeyWithValue(fromFile, "value"), gomega.HaveKeyWithValue(special, expected.Value)), "pod %s", pod)
+	env := pods.Env(ctx, w.f, pod, regular)
+	for _, name := range rollingNames() {
+		gomega.Expect(env).To(gomega.HaveKeyWithValue(name, featuregates.Value), "pod %s", pod)
+	}
 }
 
 // nudge makes the controllers of the Deployment and, since annotations are handed on, of its

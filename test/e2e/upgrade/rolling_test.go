@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -25,7 +26,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -38,12 +38,13 @@ const (
 )
 
 var _ = framework.SIGDescribe("node")("Rolling control plane", framework.WithFeature(feature),
-	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+expected.Relaxed),
+	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+relaxed),
 	framework.WithSlow(), framework.WithSerial(), framework.WithDisruptive(), func() {
 		ginkgo.BeforeEach(nodes.RequirePodenv)
 		ginkgo.BeforeEach(func(ctx context.Context) {
-			components.RequireGate(ctx, gate)
-			components.RequireGate(ctx, expected.Relaxed)
+			for _, feature := range probed() {
+				components.RequireGate(ctx, string(feature.Name))
+			}
 		})
 		f := framework.NewDefaultFramework("rolling")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
@@ -68,15 +69,14 @@ var _ = framework.SIGDescribe("node")("Rolling control plane", framework.WithFea
 		})
 	})
 
-// gatesThatCanBeOff are those of both features, but for a gate that is locked.
-func gatesThatCanBeOff() []string {
-	return slices.DeleteFunc([]string{gate, expected.Relaxed}, func(name string) bool { return !canBeOff(name) })
-}
-
-// canBeOff reports whether the API server with the gates off has the gate called name off.
-func canBeOff(name string) bool {
-	off := expected.Runs{Build: patched, Minor: nodes.Options.Minor}
-	return off.Gate(name) == components.GateOff
+// gatesThatCanBeOff are those of the features that have a probe, but for gates that are locked.
+func gatesThatCanBeOff() (gates []string) {
+	for _, feature := range probed() {
+		if !feature.Spec.LockToDefault {
+			gates = append(gates, string(feature.Name))
+		}
+	}
+	return gates
 }
 
 // rollingKind is a kind of object that carries containers.
@@ -90,7 +90,7 @@ type rollingKind struct {
 	object   func() runtime.Object // one that no controller makes a pod of
 }
 
-// rollingTemplate is a pod that uses both features and is never scheduled.
+// rollingTemplate is a pod that uses all features that have a probe, and is never scheduled.
 func rollingTemplate(restart v1.RestartPolicy) v1.PodTemplateSpec {
 	template := rollingPod(pods.Dumps(regular, rollingEnv()...))
 	template.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
@@ -99,22 +99,44 @@ func rollingTemplate(restart v1.RestartPolicy) v1.PodTemplateSpec {
 	return template
 }
 
-// rollingPod is a pod of one container that may take variables from an env file.
+// rollingPod is a pod of one container, with what the probes of all features need beside theirs.
 func rollingPod(container v1.Container) v1.PodTemplateSpec {
+	ginkgo.GinkgoHelper()
 	template := v1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "rolling"}},
-		Spec: v1.PodSpec{
-			InitContainers: []v1.Container{setup()},
-			Containers:     []v1.Container{container},
-			Volumes:        []v1.Volume{pods.EmptyDir(volume)},
-		},
+		Spec:       v1.PodSpec{Containers: []v1.Container{container}},
+	}
+	for _, feature := range probed() {
+		pod, _, err := feature.Probe.Objects()
+		framework.ExpectNoError(err)
+		template.Spec.InitContainers = append(template.Spec.InitContainers, pod.Spec.InitContainers...)
+		template.Spec.Volumes = append(template.Spec.Volumes, pod.Spec.Volumes...)
 	}
 	pods.Quick(&template.Spec)
 	return template
 }
 
-func rollingEnv() []v1.EnvVar {
-	return []v1.EnvVar{from(fromFile, "KEY", false), {Name: special, Value: expected.Value}}
+// rollingEnv are the variables of all probes that only an API server with the gates on takes.
+func rollingEnv() (env []v1.EnvVar) {
+	ginkgo.GinkgoHelper()
+	for _, feature := range probed() {
+		pod, _, err := feature.Probe.Objects()
+		framework.ExpectNoError(err)
+		for _, v := range pod.Spec.Containers[0].Env {
+			if slices.Contains(feature.Probe.Env, v.Name) {
+				env = append(env, v)
+			}
+		}
+	}
+	return env
+}
+
+// rollingNames are the names of rollingEnv.
+func rollingNames() (names []string) {
+	for _, v := range rollingEnv() {
+		names = append(names, v.Name)
+	}
+	return names
 }
 
 func rollingKinds() []rollingKind {
@@ -177,8 +199,8 @@ func (r rolling) podSpec(field string) []string {
 	return append(slices.Clone(r.template), "spec", field)
 }
 
-// build is an object whose variables are those that use features, of both.
-func (r rolling) build(name string, features ...string) *unstructured.Unstructured {
+// build is an object with some variables of rollingEnv.
+func (r rolling) build(name string, variables ...string) *unstructured.Unstructured {
 	ginkgo.GinkgoHelper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.object())
 	framework.ExpectNoError(err)
@@ -186,7 +208,7 @@ func (r rolling) build(name string, features ...string) *unstructured.Unstructur
 	object := &unstructured.Unstructured{Object: content}
 	object.SetName(name)
 	object.SetLabels(map[string]string{"app": "rolling"})
-	env := slices.DeleteFunc(r.env(object), func(v any) bool { return !slices.Contains(features, v.(map[string]any)["name"].(string)) })
+	env := slices.DeleteFunc(r.env(object), func(v any) bool { return !slices.Contains(variables, v.(map[string]any)["name"].(string)) })
 	r.setEnv(object, env)
 	return object
 }
@@ -225,16 +247,18 @@ func (r rolling) create(ctx context.Context) {
 		},
 		"applied": func(o *unstructured.Unstructured) error { return r.apply(ctx, off, o) },
 	} {
-		r.expectRefused(ctx, how+"-file", create(r.build(how+"-file", fromFile)))
-		if err := create(r.build(how+"-name", special)); canBeOff(expected.Relaxed) {
-			r.expectRefused(ctx, how+"-name", err)
-		} else {
-			framework.ExpectNoError(err, "%s: a new %s with a special name", off.Name, r.name)
+		for _, feature := range probed() {
+			name := how + "-" + strings.ToLower(string(feature.Name))
+			if err := create(r.build(name, feature.Probe.Env...)); feature.Spec.LockToDefault {
+				framework.ExpectNoError(err, "%s: a new %s that uses %s", off.Name, r.name, feature.Name)
+			} else {
+				r.expectRefused(ctx, name, err)
+			}
 		}
-		framework.ExpectNoError(create(r.build(how+"-without")), "%s: a new %s with neither", off.Name, r.name)
+		framework.ExpectNoError(create(r.build(how+"-without")), "%s: a new %s with none of them", off.Name, r.name)
 	}
-	want := r.env(r.build("taken", fromFile, special))
-	_, err := r.client(on).Create(ctx, r.build("taken", fromFile, special), metav1.CreateOptions{})
+	want := r.env(r.build("taken", rollingNames()...))
+	_, err := r.client(on).Create(ctx, r.build("taken", rollingNames()...), metav1.CreateOptions{})
 	framework.ExpectNoError(err, "%s: a new %s", on.Name, r.name)
 	r.expect(ctx, "taken", want, "it was created")
 	for _, s := range r.servers.Both() {
@@ -365,7 +389,7 @@ func (r rolling) changeImage(object *unstructured.Unstructured) {
 
 // keep checks that writes of all kinds, through both servers, leave the variables.
 func (r rolling) keep(ctx context.Context) {
-	object := r.build("kept", fromFile, special)
+	object := r.build("kept", rollingNames()...)
 	framework.ExpectNoError(r.apply(ctx, r.servers.On, object))
 	want := r.env(object)
 	for n, s := range r.servers.Both() {
@@ -404,9 +428,9 @@ func (r rolling) expectOwned(ctx context.Context, name string, want bool) {
 // only the server with the gates on brings it back.
 func (r rolling) drop(ctx context.Context) {
 	for n, s := range r.servers.Both() {
-		object := r.build(fmt.Sprintf("dropped-%d", n), fromFile, special)
+		object := r.build(fmt.Sprintf("dropped-%d", n), rollingNames()...)
 		name, all := object.GetName(), r.env(object)
-		without := r.build(name, special)
+		without := r.build(name, slices.DeleteFunc(rollingNames(), func(name string) bool { return name == fromFile })...)
 		framework.ExpectNoError(r.apply(ctx, r.servers.On, object))
 
 		framework.ExpectNoError(r.update(ctx, s, name, func(o *unstructured.Unstructured) { r.setEnv(o, r.env(without)) }), s.Name)

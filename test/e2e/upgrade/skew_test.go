@@ -14,50 +14,42 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
-	"podenv.dev/test/e2e/internal/expected"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
 )
 
-const (
-	// special is a name that strict validation refuses.
-	special = "Logging:Level"
-	// specialKey is one too, and a key that every ConfigMap may have.
-	specialKey = "1st.key"
-	configMap  = "special"
-	dumps      = "app"
-)
+const dumps = "app"
 
 // Every cell is a spec. What it expects is in its name, before it is run.
 var _ = framework.SIGDescribe("node")("Version skew", framework.WithFeature(feature),
-	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+expected.Relaxed),
+	framework.WithLabel("FeatureGate:"+gate), framework.WithLabel("FeatureGate:"+relaxed),
 	framework.WithSerial(), framework.WithDisruptive(), func() {
 		ginkgo.BeforeEach(nodes.RequirePodenv)
 		f := framework.NewDefaultFramework("skew")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		ginkgo.Describe("of an API server and a kubelet", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-			minor := nodes.Options.Minor
-			apiServers, kubelets := expected.Sides(minor, nodes.Options.Older)
-			s := &walker{seen: map[string]string{}}
+			apiServers, kubelets := featuregates.Sides(nodes.Options.Minor, nodes.Options.Older)
+			s := &walker{seen: map[string]string{}, features: probed()}
 
 			ginkgo.BeforeAll(func(ctx context.Context) { s.begin(ctx, f, apiServers, kubelets) })
 			ginkgo.AfterAll(func() {
-				for _, feature := range expected.Features {
-					suite.Report(expected.Matrix(feature.Gate, apiServers, kubelets, func(c expected.Cell) string { return s.seen[key(feature.Gate, c)] }))
+				for _, feature := range s.features {
+					suite.Report(featuregates.Matrix(string(feature.Name), apiServers, kubelets, func(c featuregates.Cell) string { return s.seen[key(feature, c)] }))
 				}
 			})
 			for _, a := range apiServers {
 				for _, k := range kubelets {
-					c := expected.Cell{APIServer: a, Kubelet: k}
-					for _, feature := range expected.Features {
-						want := feature.Want(c)
-						ginkgo.It(fmt.Sprintf("%s: API server %s, kubelet %s: a new pod: %s, a stored one: %s", feature.Gate, a, k, want.Created, want.Stored), func(ctx context.Context) {
+					c := featuregates.Cell{APIServer: a, Kubelet: k}
+					for _, feature := range s.features {
+						want := feature.Probe.Want(c)
+						ginkgo.It(fmt.Sprintf("%s: API server %s, kubelet %s: a new pod: %s, a stored one: %s", feature.Name, a, k, want.Created, want.Stored), func(ctx context.Context) {
 							s.enter(ctx, f, c)
-							got := s.outcome(ctx, f, feature.Gate, c)
-							s.seen[key(feature.Gate, c)] = got.String()
+							got := s.outcome(ctx, f, feature, c)
+							s.seen[key(feature, c)] = got.String()
 							gomega.Expect(got.Created).To(gomega.Equal(want.Created), "a new pod")
 							gomega.Expect(got.Stored).To(gomega.Equal(want.Stored), "a pod that was stored with all gates on")
 						})
@@ -67,25 +59,38 @@ var _ = framework.SIGDescribe("node")("Version skew", framework.WithFeature(feat
 		})
 	})
 
+// probed lists the features of the cluster's minor that have a probe; none where the suite
+// operates no nodes.
+func probed() []featuregates.State {
+	if nodes.Options.Minor == "" {
+		return nil
+	}
+	states, err := featuregates.Probed(nodes.Options.Minor)
+	framework.ExpectNoError(err)
+	return states
+}
+
 // walker is on the way through a matrix.
 type walker struct {
 	controlPlane, worker nodes.Node
-	now                  expected.Cell
+	now                  featuregates.Cell
 	stored               *framework.Framework // has the namespace of the pods that were stored before
 	seen                 map[string]string    // outcomes by feature and cell
+	features             []featuregates.State
 }
 
 // key is the name of a cell for a feature.
-func key(feature string, c expected.Cell) string {
+func key(feature featuregates.State, c featuregates.Cell) string {
 	clean := strings.NewReplacer(" ", "-", ",", "", ".", "-")
-	return strings.ToLower(clean.Replace(fmt.Sprintf("%s-%s-%s", feature[:3], c.APIServer, c.Kubelet)))
+	return strings.ToLower(clean.Replace(fmt.Sprintf("%s-%s-%s", feature.Name[:3], c.APIServer, c.Kubelet)))
 }
 
 // begin stores the pods of all cells, while the API server has all gates on.
-func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, kubelets []expected.Runs) {
+func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, kubelets []featuregates.Runs) {
 	ginkgo.GinkgoHelper()
-	components.RequireGate(ctx, gate)
-	components.RequireGate(ctx, expected.Relaxed)
+	for _, feature := range s.features {
+		components.RequireGate(ctx, string(feature.Name))
+	}
 	s.controlPlane = controlPlane(ctx, f)
 	s.worker = worker(ctx, f)
 
@@ -95,13 +100,12 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 	framework.ExpectNoError(err)
 	ginkgo.DeferCleanup(f.ClientSet.CoreV1().Namespaces().Delete, namespace.Name, metav1.DeleteOptions{})
 	s.stored = &framework.Framework{BaseName: f.BaseName, ClientSet: f.ClientSet, Namespace: namespace, Timeouts: f.Timeouts}
-	makeConfigMap(ctx, s.stored)
 	gomega.Eventually(ctx, framework.RetryNotFound(framework.GetObject(f.ClientSet.CoreV1().ServiceAccounts(namespace.Name).Get, "default", metav1.GetOptions{}))).
 		WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.BeNil())
-	for _, a := range apiServers {
-		for _, k := range kubelets {
-			for _, feature := range expected.Features {
-				pod := podOf(feature.Gate, key(feature.Gate, expected.Cell{APIServer: a, Kubelet: k}))
+	for _, feature := range s.features {
+		for _, a := range apiServers {
+			for _, k := range kubelets {
+				pod := prepare(ctx, s.stored, feature, key(feature, featuregates.Cell{APIServer: a, Kubelet: k}))
 				// A scheduler that is not there: the cell's spec binds it.
 				pod.Spec.SchedulerName = "podenv.dev/none"
 				pods.Create(ctx, s.stored, pod)
@@ -110,79 +114,73 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 	}
 }
 
-func makeConfigMap(ctx context.Context, f *framework.Framework) {
+// prepare returns the probe of a feature as a pod called name, and makes what it needs.
+func prepare(ctx context.Context, f *framework.Framework, feature featuregates.State, name string) *v1.Pod {
 	ginkgo.GinkgoHelper()
-	_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: configMap}, Data: map[string]string{specialKey: expected.Value},
-	}, metav1.CreateOptions{})
+	pod, maps, err := feature.Probe.Objects()
 	framework.ExpectNoError(err)
-}
-
-// podOf is a pod that uses a feature.
-func podOf(feature, name string) *v1.Pod {
-	container := pods.Dumps(dumps, v1.EnvVar{Name: special, Value: expected.Value})
-	container.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{
-		LocalObjectReference: v1.LocalObjectReference{Name: configMap},
-	}}}
-	if feature == gate {
-		container = pods.Dumps(dumps, from("REQUIRED", "KEY", false))
+	for _, m := range maps {
+		if _, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, m, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+			framework.ExpectNoError(err)
+		}
 	}
-	pod := pods.Once(name, container)
-	if feature == gate {
-		pod.Spec.InitContainers = []v1.Container{setup()}
-		pod.Spec.Volumes = []v1.Volume{pods.EmptyDir(volume)}
-	}
+	pod.Name = name
 	return pod
 }
 
 // enter makes the cluster what a cell has, as far as it is not that yet.
-func (s *walker) enter(ctx context.Context, f *framework.Framework, c expected.Cell) {
+func (s *walker) enter(ctx context.Context, f *framework.Framework, c featuregates.Cell) {
 	ginkgo.GinkgoHelper()
 	if s.now.APIServer != c.APIServer {
-		s.now.APIServer = expected.Runs{}
+		s.now.APIServer = featuregates.Runs{}
 		become(ctx, s.controlPlane, apiServer, c.APIServer)
-		for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
-			state, err := components.GateOfAPIServer(ctx, f.ClientSet, name)
-			framework.ExpectNoError(err)
-			gomega.Expect(state).To(gomega.Equal(c.APIServer.Gate(name)), "the gate %s of the API server", name)
-		}
+		expectGates(c.APIServer, "the API server", func(gate string) (featuregates.GateState, error) {
+			return components.GateOfAPIServer(ctx, f.ClientSet, gate)
+		})
 		s.now.APIServer = c.APIServer
 	}
 	if s.now.Kubelet != c.Kubelet {
-		s.now.Kubelet = expected.Runs{}
+		s.now.Kubelet = featuregates.Runs{}
 		become(ctx, s.worker, kubelet, c.Kubelet)
-		for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
-			state, err := components.GateOfKubelet(ctx, f.ClientSet, string(s.worker), name)
-			framework.ExpectNoError(err)
-			gomega.Expect(state).To(gomega.Equal(c.Kubelet.Gate(name)), "the gate %s of the kubelet", name)
-		}
+		expectGates(c.Kubelet, "the kubelet", func(gate string) (featuregates.GateState, error) {
+			return components.GateOfKubelet(ctx, f.ClientSet, string(s.worker), gate)
+		})
 		s.now.Kubelet = c.Kubelet
 	}
 }
 
+// expectGates checks that a component reports the gates that r has.
+func expectGates(r featuregates.Runs, component string, report func(gate string) (featuregates.GateState, error)) {
+	ginkgo.GinkgoHelper()
+	for _, feature := range probed() {
+		state, err := report(string(feature.Name))
+		framework.ExpectNoError(err)
+		gomega.Expect(state).To(gomega.Equal(r.Gate(feature.Name)), "the gate %s of %s", feature.Name, component)
+	}
+}
+
 // become has a node run a build of a component, with the gates as r has them.
-func become(ctx context.Context, node nodes.Node, component string, r expected.Runs) {
+func become(ctx context.Context, node nodes.Node, component string, r featuregates.Runs) {
 	ginkgo.GinkgoHelper()
 	var changes []string
-	for _, name := range []string{expected.EnvFiles, expected.Relaxed} {
-		switch {
-		case r.Build == expected.Patched:
-			changes = append(changes, fmt.Sprintf("%s=%t", name, r.Gate(name) == components.GateOn))
-		case r.Gate(name) != components.GateUnknown:
-			changes = append(changes, name+"-") // as the release has it
+	for _, feature := range probed() {
+		switch state := r.Gate(feature.Name); {
+		case r.Build == featuregates.Patched:
+			changes = append(changes, fmt.Sprintf("%s=%t", feature.Name, state == featuregates.GateOn))
+		case state != featuregates.GateUnknown:
+			changes = append(changes, string(feature.Name)+"-") // as the release has it
 		}
 	}
 	node.Swap(ctx, component, fmt.Sprintf("%s:%s", r.Build, r.Minor), changes...)
 }
 
 // outcome makes a pod and has the kubelet take a stored one, both at the same time.
-func (s *walker) outcome(ctx context.Context, f *framework.Framework, feature string, c expected.Cell) expected.Outcome {
+func (s *walker) outcome(ctx context.Context, f *framework.Framework, feature featuregates.State, c featuregates.Cell) featuregates.Outcome {
 	ginkgo.GinkgoHelper()
-	makeConfigMap(ctx, f)
-	pod := podOf(feature, "new")
+	pod := prepare(ctx, f, feature, "new")
 	pod.Spec.NodeName = string(s.worker)
 	_, err := pods.TryCreate(ctx, f, pod)
-	got := expected.Outcome{Created: expected.Refused}
+	got := featuregates.Outcome{Created: featuregates.Refused}
 	if !apierrors.IsInvalid(err) {
 		framework.ExpectNoError(err)
 		got.Created = ""
@@ -199,7 +197,7 @@ func (s *walker) outcome(ctx context.Context, f *framework.Framework, feature st
 }
 
 // sees is what a kubelet makes of a pod that it has got.
-func sees(ctx context.Context, f *framework.Framework, feature, name string) string {
+func sees(ctx context.Context, f *framework.Framework, feature featuregates.State, name string) string {
 	ginkgo.GinkgoHelper()
 	refusedSince := time.Time{}
 	last := pods.Await(ctx, f, name, "its container to end, or to wait for good", func(pod *v1.Pod) bool {
@@ -213,22 +211,7 @@ func sees(ctx context.Context, f *framework.Framework, feature, name string) str
 		return status.State.Terminated != nil || !refusedSince.IsZero() && time.Since(refusedSince) > settle
 	})
 	if pods.Status(last, dumps).State.Terminated == nil {
-		return expected.Waits
+		return featuregates.Waits
 	}
-	env := pods.Env(ctx, f, name, dumps)
-	if feature != gate {
-		gomega.Expect(env).To(gomega.HaveKeyWithValue(special, expected.Value))
-		if env[specialKey] == expected.Value {
-			return expected.Both
-		}
-		return expected.NameOnly
-	}
-	switch got, ok := env["REQUIRED"]; {
-	case !ok:
-		return expected.NotSet
-	case got == "":
-		return expected.Empty
-	default:
-		return got
-	}
+	return feature.Probe.Saw(pods.Env(ctx, f, name, dumps))
 }

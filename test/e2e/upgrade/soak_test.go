@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
-	"podenv.dev/test/e2e/internal/expected"
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/nodes"
 )
 
@@ -34,7 +34,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 					} else {
 						l.stepDrained(ctx, build, minors[build])
 					}
-					l.expectWell(ctx, expected.Build(build))
+					l.expectWell(ctx, featuregates.Build(build))
 				}
 			}
 		})
@@ -67,15 +67,15 @@ func (l *load) stepDrained(ctx context.Context, build, minor string) {
 // swap swaps the kubelet. What starts meanwhile, either may have started.
 func (l *load) swap(ctx context.Context, build, minor string) {
 	ginkgo.GinkgoHelper()
-	l.startedBy(expected.Patched, expected.Stock)
+	l.startedBy(featuregates.Patched, featuregates.Stock)
 	swap(ctx, l.f, l.node, build, minor)
-	l.startedBy(expected.Build(build))
+	l.startedBy(featuregates.Build(build))
 }
 
 // renew goes on with the pods that have come in the place of others.
 func (l *load) renew(ctx context.Context, build string) {
 	ginkgo.GinkgoHelper()
-	l.awaitStates(ctx, expected.Build(build))
+	l.awaitStates(ctx, featuregates.Build(build))
 	maps.DeleteFunc(l.stored, func(name string, _ any) bool { return strings.HasPrefix(name, "Pod/") })
 	for name, spec := range l.specs(ctx) {
 		if strings.HasPrefix(name, "Pod/") {

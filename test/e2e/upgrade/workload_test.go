@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -50,7 +51,7 @@ func newWorkload(ctx context.Context, f *framework.Framework) workload {
 func setup() v1.Container {
 	return v1.Container{
 		Name: "setup", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
-		Command:      []string{"sh", "-c", pods.WriteEnvFile("/data/config.env", "KEY=value")},
+		Command:      []string{"sh", "-c", envfile.Script("/data/config.env", "KEY=value")},
 		VolumeMounts: []v1.VolumeMount{{Name: volume, MountPath: "/data"}},
 	}
 }
@@ -68,7 +69,7 @@ func variables() []v1.EnvVar {
 
 // from is a variable taken from a key of the env file.
 func from(name, key string, optional bool) v1.EnvVar {
-	return pods.FromEnvFile(name, volume, "config.env", key, &optional)
+	return envfile.Var(name, volume, "config.env", key, &optional)
 }
 
 func (w workload) deploy(ctx context.Context, name string, init []v1.Container, container v1.Container) {

@@ -16,16 +16,6 @@ import (
 	"podenv.dev/featuregates"
 )
 
-// GateState is what a component reports about one feature gate.
-type GateState string
-
-// The states of a gate.
-const (
-	GateOn      GateState = "on"
-	GateOff     GateState = "off"
-	GateUnknown GateState = "unknown" // the component has no such gate
-)
-
 // RequiredGates are the gates of --podenv.require-gates.
 var RequiredGates []string
 
@@ -70,7 +60,7 @@ func RequireGateOff(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
 	state, err := GateOfAPIServer(ctx, newClient(), gate)
 	framework.ExpectNoError(err)
-	if state == GateOn {
+	if state == featuregates.GateOn {
 		ginkgo.Skip(fmt.Sprintf("the gate %s is on in the API server", gate))
 	}
 }
@@ -80,7 +70,7 @@ func RequireGateOff(ctx context.Context, gate string) {
 func RequireGateOffInKubelets(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
 	for node, state := range gateOfKubelets(ctx, newClient(), gate) {
-		if state == GateOn {
+		if state == featuregates.GateOn {
 			ginkgo.Skip(fmt.Sprintf("the gate %s is on in the kubelet of node %s", gate, node))
 		}
 	}
@@ -110,7 +100,7 @@ func newClient() kubernetes.Interface {
 func notOn(ctx context.Context, client kubernetes.Interface, gate string) string {
 	state, err := GateOfAPIServer(ctx, client, gate)
 	framework.ExpectNoError(err)
-	if state != GateOn {
+	if state != featuregates.GateOn {
 		return fmt.Sprintf("the gate %s is %s in the API server", gate, state)
 	}
 	return notOnInKubelets(ctx, client, gate)
@@ -119,7 +109,7 @@ func notOn(ctx context.Context, client kubernetes.Interface, gate string) string
 // notOnInKubelets is notOn for the kubelets alone.
 func notOnInKubelets(ctx context.Context, client kubernetes.Interface, gate string) string {
 	for node, state := range gateOfKubelets(ctx, client, gate) {
-		if state != GateOn {
+		if state != featuregates.GateOn {
 			return fmt.Sprintf("the gate %s is %s in the kubelet of node %s", gate, state, node)
 		}
 	}
@@ -127,10 +117,10 @@ func notOnInKubelets(ctx context.Context, client kubernetes.Interface, gate stri
 }
 
 // gateOfKubelets returns the state of gate for each node that takes pods.
-func gateOfKubelets(ctx context.Context, client kubernetes.Interface, gate string) map[string]GateState {
+func gateOfKubelets(ctx context.Context, client kubernetes.Interface, gate string) map[string]featuregates.GateState {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err)
-	states := map[string]GateState{}
+	states := map[string]featuregates.GateState{}
 	for _, node := range slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !TakesPods(node) }) {
 		states[node.Name], err = GateOfKubelet(ctx, client, node.Name, gate)
 		framework.ExpectNoError(err)
@@ -146,16 +136,16 @@ func TakesPods(node v1.Node) bool {
 }
 
 // GateOfAPIServer returns the state of gate in the API server that client reaches.
-func GateOfAPIServer(ctx context.Context, client kubernetes.Interface, gate string) (GateState, error) {
+func GateOfAPIServer(ctx context.Context, client kubernetes.Interface, gate string) (featuregates.GateState, error) {
 	return gateAt(ctx, client, gate, APIServerMetrics)
 }
 
 // GateOfKubelet returns the state of gate in the kubelet of node.
-func GateOfKubelet(ctx context.Context, client kubernetes.Interface, node, gate string) (GateState, error) {
+func GateOfKubelet(ctx context.Context, client kubernetes.Interface, node, gate string) (featuregates.GateState, error) {
 	return gateAt(ctx, client, gate, KubeletMetrics(node))
 }
 
-func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string) (GateState, error) {
+func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string) (featuregates.GateState, error) {
 	metrics, err := get(ctx, client, path)
 	if err != nil {
 		return "", err
@@ -168,7 +158,7 @@ func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string)
 }
 
 // gateIn returns the state of the gate name in the metrics of a component.
-func gateIn(metrics []byte, name string) (GateState, error) {
+func gateIn(metrics []byte, name string) (featuregates.GateState, error) {
 	gates, err := featuregates.FromMetrics(bytes.NewReader(metrics))
 	if err != nil {
 		return "", err
@@ -176,9 +166,9 @@ func gateIn(metrics []byte, name string) (GateState, error) {
 	gate, known := gates[name]
 	switch {
 	case !known:
-		return GateUnknown, nil
+		return featuregates.GateUnknown, nil
 	case gate.Enabled:
-		return GateOn, nil
+		return featuregates.GateOn, nil
 	}
-	return GateOff, nil
+	return featuregates.GateOff, nil
 }

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"podenv.dev/featuregates"
 )
 
 const metrics = `# HELP kubernetes_feature_enabled [BETA] This metric records the data about the stage and enablement of a k8s feature.
@@ -23,12 +25,12 @@ other_metric{name="Elsewhere"} 1
 `
 
 func TestGate(t *testing.T) {
-	for gate, want := range map[string]GateState{
-		"EnvFiles":    GateOn,
-		"EnvFilesToo": GateOff,
-		"Graduated":   GateOn,
-		"EnvFile":     GateUnknown,
-		"Elsewhere":   GateUnknown,
+	for gate, want := range map[string]featuregates.GateState{
+		"EnvFiles":    featuregates.GateOn,
+		"EnvFilesToo": featuregates.GateOff,
+		"Graduated":   featuregates.GateOn,
+		"EnvFile":     featuregates.GateUnknown,
+		"Elsewhere":   featuregates.GateUnknown,
 	} {
 		t.Run(gate, func(t *testing.T) {
 			if got, err := gateIn([]byte(metrics), gate); got != want || err != nil {

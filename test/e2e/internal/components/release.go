@@ -2,10 +2,10 @@ package components
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/featuregates"
@@ -42,75 +42,26 @@ func RequireUnlocked(gate string) {
 	}
 }
 
-// QuotesEnvFiles reports whether kubelets of the API server's release read env files with
-// VAR='VALUE' instead of VAR=VALUE.
-func QuotesEnvFiles() bool {
-	ginkgo.GinkgoHelper()
-	quoted, err := featuregates.QuotesEnvFiles(serverVersion())
-	framework.ExpectNoError(err)
-	return quoted
-}
-
 // AtLeast reports whether the API server is of minor ("v1.35") or newer.
 func AtLeast(minor string) bool {
 	ginkgo.GinkgoHelper()
-	release, err := version.ParseGeneric(serverVersion())
+	release, err := version.ParseGeneric(ServerVersion())
 	framework.ExpectNoError(err)
 	return release.AtLeast(version.MustParseGeneric(minor))
 }
 
-// EnvFile converts text, lines VAR=VALUE, to the syntax that kubelets of the API server's
-// release read. Comments and lines without an equals sign stay as they are.
-func EnvFile(text string) string {
-	ginkgo.GinkgoHelper()
-	if QuotesEnvFiles() {
-		return quoteValues(text)
-	}
-	return text
-}
-
-// quoteValues puts the value of each line of the form VAR=VALUE into single quotes.
-func quoteValues(text string) string {
-	var quoted strings.Builder
-	for line := range strings.Lines(text) {
-		declaration := strings.TrimSuffix(line, "\n")
-		if name, value, ok := strings.Cut(declaration, "="); ok && !strings.HasPrefix(name, "#") {
-			declaration = name + "='" + value + "'"
-		}
-		quoted.WriteString(declaration)
-		if strings.HasSuffix(line, "\n") {
-			quoted.WriteByte('\n')
-		}
-	}
-	return quoted.String()
-}
-
 func gateOfThisRelease(gate string) featuregates.State {
 	ginkgo.GinkgoHelper()
-	release := serverVersion()
-	state, known := StateIn(release, gate)
+	release := ServerVersion()
+	state, known := featuregates.StateIn(release, featuregate.Feature(gate))
 	if !known {
 		framework.Failf("featuregates has no gate %s for %s", gate, release)
 	}
 	return state
 }
 
-// StateIn returns the state of a gate in a patched release ("v1.33" or "v1.33.13"), and whether
-// the release has the gate.
-func StateIn(release, gate string) (featuregates.State, bool) {
-	states, err := featuregates.In(release)
-	if err == nil {
-		for _, state := range states {
-			if string(state.Name) == gate {
-				return state, true
-			}
-		}
-	}
-	return featuregates.State{}, false
-}
-
-// serverVersion is the version that the API server reports.
-func serverVersion() string {
+// ServerVersion is the version that the API server reports.
+func ServerVersion() string {
 	ginkgo.GinkgoHelper()
 	info, err := newClient().Discovery().ServerVersion()
 	framework.ExpectNoError(err, "read the version of the API server")

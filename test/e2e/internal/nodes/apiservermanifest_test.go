@@ -52,7 +52,7 @@ func TestSecondManifest(t *testing.T) {
 		t.Errorf("who selects the first API server selects it too: %v", pod.Labels)
 	}
 	c := pod.Spec.Containers[0]
-	want := []string{"kube-apiserver", "--secure-port=7000", "--v=2", "--endpoint-reconciler-type=none", "--feature-gates=C=true,A=false,B=false"}
+	want := []string{"kube-apiserver", "--secure-port=7000", "--v=2", "--endpoint-reconciler-type=none", "--feature-gates=A=false,B=false,C=true"}
 	if !slices.Equal(c.Command, want) {
 		t.Errorf("got the command %q, want %q", c.Command, want)
 	}
@@ -102,24 +102,6 @@ func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
 	}
 	if len(pod.Spec.Volumes) != 2 || pod.Spec.Volumes[1].HostPath.Path != "/var/lib/x" || len(c.VolumeMounts) != 2 || c.VolumeMounts[1].MountPath != "/var/lib/x" {
 		t.Errorf("it has not the folder and what the first one has:\n%s", text)
-	}
-}
-
-func TestWithGatesOff(t *testing.T) {
-	for name, test := range map[string]struct {
-		flags, off, want []string
-	}{
-		"no gate is set":    {[]string{"x"}, []string{"A"}, []string{"x", "--feature-gates=A=false"}},
-		"it is on":          {[]string{"--feature-gates=A=true"}, []string{"A"}, []string{"--feature-gates=A=false"}},
-		"it is off":         {[]string{"--feature-gates=A=false"}, []string{"A"}, []string{"--feature-gates=A=false"}},
-		"others are set":    {[]string{"--feature-gates=AB=true,A=true"}, []string{"A"}, []string{"--feature-gates=AB=true,A=false"}},
-		"gates in two ways": {[]string{"--feature-gates=A=true", "--feature-gates=B=true"}, []string{"A"}, []string{"--feature-gates=B=true,A=false"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := withGatesOff(test.flags, test.off); !slices.Equal(got, test.want) {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
 	}
 }
 

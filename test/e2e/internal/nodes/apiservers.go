@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
 )
 
@@ -72,8 +73,8 @@ func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...st
 
 	p.runSecond(ctx, gatesOff(off))
 	ginkgo.By("waiting for both API servers")
-	p.expect(ctx, p.On, off, components.GateOn)
-	p.expect(ctx, p.Off, off, components.GateOff)
+	p.expect(ctx, p.On, off, featuregates.GateOn)
+	p.expect(ctx, p.Off, off, featuregates.GateOff)
 	return p
 }
 
@@ -104,7 +105,7 @@ func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files ma
 }
 
 // runSecond makes the kubelet run an API server like the node's own, with changes.
-func (p *APIServerPair) runSecond(ctx context.Context, change func(*v1.Pod, *v1.Container)) {
+func (p *APIServerPair) runSecond(ctx context.Context, change func(*v1.Pod, *v1.Container) error) {
 	ginkgo.GinkgoHelper()
 	text, err := secondManifest(p.node.Run(ctx, "cat "+manifests+first+".yaml"), secondPort, change)
 	framework.ExpectNoError(err)
@@ -151,7 +152,7 @@ func (p *APIServerPair) server(name string, port int) APIServer {
 }
 
 // expect waits until s serves, and checks the state of the gates.
-func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string, want components.GateState) {
+func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string, want featuregates.GateState) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		answer, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)

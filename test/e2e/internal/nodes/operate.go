@@ -15,6 +15,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/options"
 )
 
 // restoreTimeout is how long podenv has to restore a node when it is interrupted.
@@ -23,15 +25,8 @@ const restoreTimeout = 3 * time.Minute
 // scriptTimeout limits a script on a node, in seconds.
 const scriptTimeout = "120"
 
-// Options are flags of the suites: which podenv operates which cluster.
-var Options struct {
-	Podenv  string   // the executable
-	Cluster string   // its --name
-	Minor   string   // of the cluster, such as v1.33
-	Older   []string // minors of stock kubelets to run in the cluster, oldest first
-	Newer   []string // minors to upgrade the cluster to, one after the other
-	Walks   int      // how often the soak goes up and down
-}
+// Options are the flags of the suites: which podenv operates which cluster.
+var Options options.Options
 
 // RequirePodenv skips the running spec on a cluster that no podenv can operate.
 func RequirePodenv() {
@@ -58,7 +53,7 @@ func (n Node) Uncordon(ctx context.Context) {
 }
 
 // Swap makes the node run another build of a component: "stock:v1.32", "patched:v1.33". With
-// the same restart it changes gates: "EnvFiles=true", "EnvFiles-".
+// the same restart it changes gates: "NAME=true", "NAME-".
 func (n Node) Swap(ctx context.Context, component, build string, gates ...string) {
 	ginkgo.GinkgoHelper()
 	podenv(ctx, "swap", string(n), component, "--build", build, "--gates", strings.Join(gates, ","))
@@ -169,7 +164,7 @@ func Plugin(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, filepath.Join(filepath.Dir(Options.Podenv), "kubectl-podenv"), args...)
 }
 
-// Audit returns the objects of a namespace in which `kubectl podenv audit` finds env files, as KIND/NAME,
+// Audit returns the objects of a namespace in which `kubectl podenv audit` finds something, as KIND/NAME,
 // without duplicates.
 func Audit(ctx context.Context, namespace string) []string {
 	ginkgo.GinkgoHelper()

@@ -11,6 +11,8 @@ import (
 	"github.com/onsi/ginkgo/v2/reporters"
 	"github.com/onsi/ginkgo/v2/types"
 	"k8s.io/kubernetes/test/e2e/framework"
+
+	"podenv.dev/test/e2e/internal/nodes"
 )
 
 // writeJUnit writes report to the file of --podenv.junit. Ginkgo's own --junit-report counts
@@ -25,8 +27,8 @@ func writeJUnit(report ginkgo.Report) {
 			report.SpecReports[i].LeafNodeText = spec.LeafNodeType.String()
 		}
 	}
-	framework.ExpectNoError(os.MkdirAll(filepath.Dir(options.junit), 0o755))
-	framework.ExpectNoError(reporters.GenerateJUnitReportWithConfig(report, options.junit, reporters.JunitReportConfig{
+	framework.ExpectNoError(os.MkdirAll(filepath.Dir(nodes.Options.JUnit), 0o755))
+	framework.ExpectNoError(reporters.GenerateJUnitReportWithConfig(report, nodes.Options.JUnit, reporters.JunitReportConfig{
 		OmitLeafNodeType: true,
 		OmitSpecLabels:   true, // the framework put them into the names already
 	}))
@@ -51,11 +53,11 @@ func isTestCase(spec types.SpecReport) bool {
 func Report(text string) {
 	ginkgo.GinkgoHelper()
 	ginkgo.GinkgoWriter.Println(text)
-	if options.junit == "" {
+	if nodes.Options.JUnit == "" {
 		return
 	}
-	framework.ExpectNoError(os.MkdirAll(filepath.Dir(options.junit), 0o755))
-	file, err := os.OpenFile(strings.TrimSuffix(options.junit, ".xml")+".md", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	framework.ExpectNoError(os.MkdirAll(filepath.Dir(nodes.Options.JUnit), 0o755))
+	file, err := os.OpenFile(strings.TrimSuffix(nodes.Options.JUnit, ".xml")+".md", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	framework.ExpectNoError(err)
 	_, err = file.WriteString(text + "\n")
 	framework.ExpectNoError(errors.Join(err, file.Close()))

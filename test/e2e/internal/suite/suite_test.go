@@ -8,11 +8,13 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
+
+	"podenv.dev/test/e2e/internal/nodes"
 )
 
 func TestOnlySpecsWithAContextAreLimited(t *testing.T) {
-	defer func(before time.Duration) { options.specTimeout = before }(options.specTimeout)
-	options.specTimeout = time.Minute
+	defer func(before time.Duration) { nodes.Options.SpecTimeout = before }(nodes.Options.SpecTimeout)
+	nodes.Options.SpecTimeout = time.Minute
 	for name, test := range map[string]struct {
 		node types.NodeType
 		body any

@@ -1,4 +1,4 @@
-package stories
+package examples
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -21,6 +23,7 @@ func succeedingClient(t testing.TB, objects ...runtime.Object) *fake.Clientset {
 	poll = time.Millisecond
 	t.Cleanup(func() { poll = usual })
 	client := fake.NewClientset(objects...)
+	client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.33.13+podenv.25"}
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		pod := action.(clienttesting.CreateAction).GetObject().(*v1.Pod)
 		pod.Status.Phase = v1.PodSucceeded

@@ -1,12 +1,10 @@
-package expected
+package featuregates
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"podenv.dev/test/e2e/internal/components"
 )
 
 func TestOutcomesOfTheSkewMatrix(t *testing.T) {
@@ -31,10 +29,10 @@ func TestOutcomesOfTheSkewMatrix(t *testing.T) {
 		"a release that has neither one":  {Cell{Runs{Stock, "v1.29", false}, Runs{Stock, "v1.29", false}}, "refused / empty", "refused / name only"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := test.Cell.wantEnvFile().String(); got != test.envFile {
+			if got := wantEnvFile(test.Cell).String(); got != test.envFile {
 				t.Errorf("a variable from an env file: %s, want %s", got, test.envFile)
 			}
-			if got := test.Cell.wantRelaxed().String(); got != test.specials {
+			if got := wantRelaxed(test.Cell).String(); got != test.specials {
 				t.Errorf("special names: %s, want %s", got, test.specials)
 			}
 		})
@@ -44,20 +42,20 @@ func TestOutcomesOfTheSkewMatrix(t *testing.T) {
 func TestGate(t *testing.T) {
 	for _, test := range []struct {
 		runs              Runs
-		envFiles, relaxed components.GateState
+		envFiles, relaxed GateState
 	}{
-		{Runs{Patched, "v1.33", false}, components.GateOff, components.GateOff},
-		{Runs{Patched, "v1.33", true}, components.GateOn, components.GateOn},
-		{Runs{Stock, "v1.33", false}, components.GateUnknown, components.GateOn},
-		{Runs{Stock, "v1.29", false}, components.GateUnknown, components.GateUnknown},
-		{Runs{Patched, "v1.34", false}, components.GateOff, components.GateOn}, // locked
-		{Runs{Stock, "v1.34", false}, components.GateOff, components.GateOn},
+		{Runs{Patched, "v1.33", false}, GateOff, GateOff},
+		{Runs{Patched, "v1.33", true}, GateOn, GateOn},
+		{Runs{Stock, "v1.33", false}, GateUnknown, GateOn},
+		{Runs{Stock, "v1.29", false}, GateUnknown, GateUnknown},
+		{Runs{Patched, "v1.34", false}, GateOff, GateOn}, // locked
+		{Runs{Stock, "v1.34", false}, GateOff, GateOn},
 	} {
 		if got := test.runs.Gate(EnvFiles); got != test.envFiles {
 			t.Errorf("%s, %s: %s is %s, want %s", test.runs.Minor, test.runs, EnvFiles, got, test.envFiles)
 		}
-		if got := test.runs.Gate(Relaxed); got != test.relaxed {
-			t.Errorf("%s, %s: %s is %s, want %s", test.runs.Minor, test.runs, Relaxed, got, test.relaxed)
+		if got := test.runs.Gate(RelaxedEnvironmentVariableValidation); got != test.relaxed {
+			t.Errorf("%s, %s: %s is %s, want %s", test.runs.Minor, test.runs, RelaxedEnvironmentVariableValidation, got, test.relaxed)
 		}
 	}
 }
@@ -65,15 +63,19 @@ func TestGate(t *testing.T) {
 // TestTheDocsShowTheSkewMatrix holds docs/upgrade-and-skew.md to what the specs expect, which the
 // run compares with what it sees.
 func TestTheDocsShowTheSkewMatrix(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "upgrade-and-skew.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "upgrade-and-skew.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for minor, older := range map[string][]string{"v1.33": {"v1.30", "v1.31", "v1.32"}, "v1.34": {"v1.33"}} {
 		apiServers, kubelets := Sides(minor, older)
-		for _, f := range Features {
-			want := Matrix(f.Gate, apiServers, kubelets, func(c Cell) string { return f.Want(c).String() })
-			locked := f.Gate == Relaxed && minor == "v1.34" // the page says in words that all cells are the same
+		probed, err := Probed(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range probed {
+			want := Matrix(string(f.Name), apiServers, kubelets, func(c Cell) string { return f.Probe.Want(c).String() })
+			locked := f.Spec.LockToDefault // the page says in words that all cells are the same
 			if locked && strings.Count(want, "both / both") != len(apiServers)*len(kubelets) || !locked && !strings.Contains(string(page), want) {
 				t.Errorf("docs/upgrade-and-skew.md lacks what the specs expect:\n%s", want)
 			}

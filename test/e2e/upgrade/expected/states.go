@@ -8,12 +8,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
 // CheckStates returns an error for each container of the workload in a state that it may not
 // have, given the kubelets that may have started it, and for missing pods.
-func CheckStates(all []v1.Pod, kubelets ...Build) error {
+func CheckStates(all []v1.Pod, kubelets ...featuregates.Build) error {
 	var wrong []error
 	want := map[string]int32{}
 	for _, d := range Workload("") {
@@ -39,7 +40,7 @@ func CheckStates(all []v1.Pod, kubelets ...Build) error {
 }
 
 // allowed reports whether a container may stay in a state.
-func allowed(container string, state v1.ContainerState, kubelets []Build) bool {
+func allowed(container string, state v1.ContainerState, kubelets []featuregates.Build) bool {
 	done := state.Terminated != nil && state.Terminated.ExitCode == 0
 	waits := func(reason string) bool { return state.Waiting != nil && state.Waiting.Reason == reason }
 	switch {
@@ -48,8 +49,8 @@ func allowed(container string, state v1.ContainerState, kubelets []Build) bool {
 	case container == probed || strings.HasPrefix(container, "ends-"):
 		return state.Running != nil || done || waits("CrashLoopBackOff")
 	case container == incomplete:
-		return slices.Contains(kubelets, Patched) && waits(pods.ConfigError) ||
-			slices.Contains(kubelets, Stock) && state.Running != nil
+		return slices.Contains(kubelets, featuregates.Patched) && waits(pods.ConfigError) ||
+			slices.Contains(kubelets, featuregates.Stock) && state.Running != nil
 	}
 	return state.Running != nil
 }

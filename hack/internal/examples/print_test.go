@@ -1,9 +1,11 @@
-package stories
+package examples
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"podenv.dev/featuregates"
 )
 
 func TestParse(t *testing.T) {
@@ -37,7 +39,7 @@ func TestCheck(t *testing.T) {
 		"the variable is set to nothing, as a kubelet does that ignores the field": {[]string{"A="}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := (&Story{FromFile: []string{"A"}, Env: test.env}).check()
+			err := Result{Example: featuregates.Example{Sets: []string{"A"}}, Env: test.env}.check()
 			if (err == nil) != test.want {
 				t.Errorf("got %v", err)
 			}
@@ -47,9 +49,8 @@ func TestCheck(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	var out strings.Builder
-	Print(&out, []Story{{
-		Manifest: "story-1.yaml", Pod: "envfiles-story-1", Container: "use-envfile", Image: "podenv.dev/envdump:1",
-		FromFile: []string{"CONFIG_VAR"}, Env: []string{"PATH=/", "CONFIG_VAR=HELLO"},
+	Print(&out, []Result{{
+		Example: featuregates.Example{Pod: "story-1.yaml", Sets: []string{"CONFIG_VAR"}, From: "the env file"}, Container: "use-envfile", Image: "podenv.dev/envdump:1", Env: []string{"PATH=/", "CONFIG_VAR=HELLO"},
 	}})
 	want := `story-1: container use-envfile (podenv.dev/envdump:1) saw
     CONFIG_VAR=HELLO    <- from the env file

@@ -1,4 +1,4 @@
-package stories
+package examples
 
 import (
 	"encoding/json"
@@ -20,26 +20,26 @@ func parse(log string) ([]string, error) {
 	return document.Env, nil
 }
 
-// Print writes what each container saw as text: first the variables from env files.
-func Print(w io.Writer, stories []Story) {
-	for _, story := range stories {
-		fmt.Fprintf(w, "%s: container %s (%s) saw\n", strings.TrimSuffix(story.Manifest, ".yaml"), story.Container, story.Image)
-		env := slices.Clone(story.Env)
-		slices.SortStableFunc(env, func(a, b string) int { return rank(story, a) - rank(story, b) })
+// Print writes what each container saw as text: first the variables that the feature sets.
+func Print(w io.Writer, results []Result) {
+	for _, r := range results {
+		fmt.Fprintf(w, "%s: container %s (%s) saw\n", strings.TrimSuffix(r.Pod, ".yaml"), r.Container, r.Image)
+		env := slices.Clone(r.Env)
+		slices.SortStableFunc(env, func(a, b string) int { return r.rank(a) - r.rank(b) })
 		for _, entry := range env {
 			note := ""
-			if rank(story, entry) == 0 {
-				note = "    <- from the env file"
+			if r.rank(entry) == 0 {
+				note = "    <- from " + r.From
 			}
 			fmt.Fprintf(w, "    %s%s\n", entry, note)
 		}
 	}
 }
 
-// rank is 0 for a variable from an env file and 1 for any other.
-func rank(story Story, entry string) int {
+// rank is 0 for a variable that the feature sets and 1 for any other.
+func (r Result) rank(entry string) int {
 	name, _, _ := strings.Cut(entry, "=")
-	if slices.Contains(story.FromFile, name) {
+	if slices.Contains(r.Sets, name) {
 		return 0
 	}
 	return 1

@@ -1,7 +1,8 @@
-// Package expected has the environments and states that the suite upgrade expects: under
-// version skew (Cell, Matrix), and during failures and upgrades. For the latter, it runs a
-// workload whose env files change all the time, reads the output of its containers, and checks
-// each environment against the rules of KEP-3721:
+// Package expected has the environments and states that the suite upgrade expects during
+// failures and upgrades. It has a workload whose env files change all the time, reads the
+// output of its containers, and checks each environment against the rules of KEP-3721. The
+// kubelet of a stock release before v1.34 does not know the field, and sets the variable to the
+// empty string, whatever the file has.
 //
 //	Workload ─► logs on the node ─► Log ─► Checker
 package expected
@@ -15,24 +16,15 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-)
 
-// Build is the source that a component is built from.
-type Build string
-
-const (
-	// Patched is this branch: its kubelet reads env files.
-	Patched Build = "patched"
-	// Stock is the release: its kubelet does not know fileKeyRef, and sets the variable to
-	// the empty string, whatever the file has.
-	Stock Build = "stock"
+	"podenv.dev/featuregates"
 )
 
 // Since has the kubelets that may have started containers since a time. There are two while
 // one replaces the other.
 type Since struct {
 	Time     time.Time
-	Kubelets []Build
+	Kubelets []featuregates.Build
 }
 
 // Writing is one generation of the env file of a pod. The writer announces a generation before
@@ -100,7 +92,7 @@ func (c Checker) checkRun(written []Writing, run Run) error {
 	}
 	var wrong []error
 	for _, kubelet := range c.kubelets(run.Printed) {
-		check := map[Build]func([]Writing, []v1.EnvVar, Run) error{Patched: checkPatched, Stock: checkStock}[kubelet]
+		check := map[featuregates.Build]func([]Writing, []v1.EnvVar, Run) error{featuregates.Patched: checkPatched, featuregates.Stock: checkStock}[kubelet]
 		err := check(written, asked, run)
 		if err == nil {
 			return nil
@@ -114,7 +106,7 @@ func (c Checker) checkRun(written []Writing, run Run) error {
 }
 
 // kubelets are the kubelets that may have started a container that printed at a time.
-func (c Checker) kubelets(at time.Time) (kubelets []Build) {
+func (c Checker) kubelets(at time.Time) (kubelets []featuregates.Build) {
 	for _, since := range c.Kubelets {
 		if !since.Time.After(at) {
 			kubelets = since.Kubelets

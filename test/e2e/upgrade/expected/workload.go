@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -36,7 +37,7 @@ var keys = []string{"FIRST", "LAST"}
 // generation writes generation n to a temporary file, and renames it into place. It overwrites
 // a temporary file that an earlier run has left.
 var generation = "echo $n\nvalue=$(hostname).$n\n" +
-	pods.WriteEnvFile("next", keys[0]+"=$value", keys[1]+"=$value") + "mv next config.env\n"
+	envfile.Script("next", keys[0]+"=$value", keys[1]+"=$value") + "mv next config.env\n"
 
 // setupScript writes the first generation, unless the pod has one from before a reboot.
 var setupScript = `cd /data
@@ -94,7 +95,7 @@ func consumer(name string) v1.Container {
 }
 
 func from(name, key string, optional bool) v1.EnvVar {
-	return pods.FromEnvFile(name, volume, "config.env", key, &optional)
+	return envfile.Var(name, volume, "config.env", key, &optional)
 }
 
 func serves(name, address string) v1.Container {

@@ -1,4 +1,4 @@
-package stories
+package examples
 
 import (
 	"cmp"
@@ -19,40 +19,23 @@ import (
 // poll is the interval of requests about a pod. Unit tests shorten it.
 var poll = 300 * time.Millisecond
 
-// runPod runs pod to its end and returns what its main container saw.
-func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) (*Story, error) {
+// runPod runs pod to its end, deletes it, and returns what the container printed.
+func runPod(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, container string) (string, error) {
 	if err := deleteAndWait(ctx, pods, pod.Name); err != nil {
-		return nil, err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := create(ctx, pods, pod); err != nil {
-		return nil, err
+		return "", err
 	}
 	// Also after Ctrl-C, when ctx has ended.
 	defer func() { _ = startDelete(context.WithoutCancel(ctx), pods, pod.Name) }()
 	if err := waitForEnd(ctx, pods, pod.Name); err != nil {
-		return nil, err
+		return "", err
 	}
-	story := describe(pod)
-	log, err := pods.GetLogs(pod.Name, &v1.PodLogOptions{Container: story.Container}).DoRaw(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading what container %s printed: %w", story.Container, err)
-	}
-	if story.Env, err = parse(string(log)); err != nil {
-		return nil, fmt.Errorf("container %s of pod %s: %w", story.Container, pod.Name, err)
-	}
-	return story, story.check()
-}
-
-// check returns an error if a variable from an env file is missing or empty.
-func (s *Story) check() error {
-	for _, name := range s.FromFile {
-		if !slices.ContainsFunc(s.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") && entry != name+"=" }) {
-			return fmt.Errorf("container %s of pod %s did not see %s: is the gate EnvFiles on in the node's kubelet?", s.Container, s.Pod, name)
-		}
-	}
-	return nil
+	log, err := pods.GetLogs(pod.Name, &v1.PodLogOptions{Container: container}).DoRaw(ctx)
+	return string(log), err
 }
 
 func create(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) error {
@@ -65,7 +48,7 @@ func create(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod) error {
 		return last == nil, last
 	})
 	if apierrors.IsInvalid(last) {
-		return fmt.Errorf("%w; is the gate EnvFiles on in the API server?", last)
+		return fmt.Errorf("%w; are the gates on in the API server?", last)
 	}
 	return cmp.Or(last, err)
 }

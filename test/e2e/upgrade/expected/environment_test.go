@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"podenv.dev/featuregates"
 )
 
 var (
@@ -22,8 +24,8 @@ var (
 		}
 		return all
 	}()
-	patchedOnly = []Since{{began, []Build{Patched}}}
-	stockOnly   = []Since{{began, []Build{Stock}}}
+	patchedOnly = []Since{{began, []featuregates.Build{featuregates.Patched}}}
+	stockOnly   = []Since{{began, []featuregates.Build{featuregates.Stock}}}
 )
 
 func at(second int) time.Time { return began.Add(time.Duration(second) * time.Second) }
@@ -42,7 +44,7 @@ const unset = "(unset)"
 func TestCheck(t *testing.T) {
 	empty := map[string]string{"MISSING": ""}
 	takesOver := func(second int) []Since {
-		return []Since{{began, []Build{Stock}}, {at(10), []Build{Stock, Patched}}, {at(second), []Build{Patched}}}
+		return []Since{{began, []featuregates.Build{featuregates.Stock}}, {at(10), []featuregates.Build{featuregates.Stock, featuregates.Patched}}, {at(second), []featuregates.Build{featuregates.Patched}}}
 	}
 	for name, test := range map[string]struct {
 		kubelets []Since
@@ -82,7 +84,7 @@ func TestCheck(t *testing.T) {
 		"half of each kubelet, between the two":   {takesOver(20), []Run{run(Regular, 15, "a.14", "", empty)}, "as of a stock kubelet"},
 		"empty, after the patched one took over":  {takesOver(20), []Run{run(Regular, 21, "", "", empty)}, `FIRST is ""`},
 		"a value, before the patched one came":    {takesOver(20), []Run{run(Regular, 9, "a.8", "a.8", nil)}, "as of a stock kubelet"},
-		"a run before any kubelet":                {[]Since{{at(10), []Build{Patched}}}, []Run{run(Regular, 9, "a.7", "a.7", nil)}, "no kubelet was there"},
+		"a run before any kubelet":                {[]Since{{at(10), []featuregates.Build{featuregates.Patched}}}, []Run{run(Regular, 9, "a.7", "a.7", nil)}, "no kubelet was there"},
 		"one wrong run among right ones": {patchedOnly, []Run{
 			run(Regular, 1, "a.1", "a.1", nil), run(Regular, 5, "a.4", "a.5", nil), run(Regular, 9, "a.9", "a.9", nil)}, "run of 00:00:05.000"},
 	} {

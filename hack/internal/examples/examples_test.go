@@ -1,4 +1,4 @@
-package stories
+package examples
 
 import (
 	"slices"
@@ -11,12 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
-	fakediscovery "k8s.io/client-go/discovery/fake"
-	"k8s.io/client-go/kubernetes/fake"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"podenv.dev/test/manifests"
+	"podenv.dev/featuregates"
 )
 
 // TestTellReplacesAnEarlierPodAndCleansUp uses a fake API server, on which every new pod
@@ -24,11 +22,7 @@ import (
 // story.
 func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
 	client := succeedingClient(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "envfiles-story-1"}})
-	pod, err := manifests.Pod("story-1.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = runPod(t.Context(), client.CoreV1().Pods("default"), pod)
+	_, err := run(t.Context(), client, nil, featuregates.Example{Gate: "EnvFiles", Pod: "story-1.yaml", Sets: []string{"CONFIG_VAR"}})
 	if err == nil || !strings.Contains(err.Error(), "did not see CONFIG_VAR") {
 		t.Fatalf("want an error that names the missing variable, got %v", err)
 	}
@@ -42,20 +36,6 @@ func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
 	}
 }
 
-func TestStoriesHaveTheFormOfTheRelease(t *testing.T) {
-	for release, want := range map[string][]string{
-		"v1.33.13+podenv.25": manifests.Stories,
-		"v1.37.1+podenv.16":  manifests.QuotedStories,
-	} {
-		client := succeedingClient(t)
-		client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: release}
-		got, err := manifestsFor(client)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %q (%v), want %q", release, got, err, want)
-		}
-	}
-}
-
 func TestANewClusterWithoutServiceAccountIsWaitedFor(t *testing.T) {
 	client := succeedingClient(t)
 	var refusals atomic.Int32
@@ -65,7 +45,7 @@ func TestANewClusterWithoutServiceAccountIsWaitedFor(t *testing.T) {
 		}
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errNoAccount)
 	})
-	_, err := Run(t.Context(), client, nil)
+	_, err := runAll(t.Context(), client, nil, map[string]bool{"EnvFiles": true}, nil)
 	if err == nil || !strings.Contains(err.Error(), "did not see") {
 		t.Errorf("want the run to get as far as the log, got %v", err)
 	}
@@ -101,12 +81,33 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 }
 
 func TestAnAPIServerWithoutTheFieldIsNamed(t *testing.T) {
-	client := fake.NewClientset()
+	client := succeedingClient(t)
 	client.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil)
 	})
-	_, err := Run(t.Context(), client, nil)
-	if err == nil || !strings.Contains(err.Error(), "gate EnvFiles on in the API server") {
+	_, err := runAll(t.Context(), client, nil, map[string]bool{"EnvFiles": true}, nil)
+	if err == nil || !strings.Contains(err.Error(), "gates on in the API server") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestAPresetThatIsNotSeenIsAnError has a fake API server that injects, and a container that
+// prints nothing of it: the log of the fake client is "fake logs".
+func TestAPresetThatIsNotSeenIsAnError(t *testing.T) {
+	client := succeedingClient(t)
+	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		pod := action.(clienttesting.CreateAction).GetObject().(*v1.Pod)
+		pod.Annotations = map[string]string{"podpreset.admission.kubernetes.io/podpreset-allow-database": "1"}
+		return false, nil, nil
+	})
+	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		{Group: "settings.k8s.io", Version: "v1alpha1", Resource: "podpresets"}: "PodPresetList"})
+	_, err := runAll(t.Context(), client, objects, map[string]bool{"PodPreset": true}, nil)
+	if err == nil || !strings.Contains(err.Error(), "did not see DB_PORT of the PodPreset allow-database") {
+		t.Errorf("got %v, want an error that names the variable", err)
+	}
+	left, err := objects.Resource(schema.GroupVersionResource{Group: "settings.k8s.io", Version: "v1alpha1", Resource: "podpresets"}).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(left.Items) != 0 {
+		t.Errorf("the preset is left: %v (%v)", left, err)
 	}
 }

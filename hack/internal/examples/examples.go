@@ -1,0 +1,149 @@
+// Package examples runs the pods that show this branch's features on a new cluster, from manifests
+// that also work with kubectl apply, and shows the environment that their containers saw.
+package examples
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/test/manifests"
+)
+
+// timeout is how long one pod may take from its creation to its end.
+const timeout = time.Minute
+
+// Result is what the container of an example saw.
+type Result struct {
+	featuregates.Example
+	Container string
+	Image     string   // of the container
+	Env       []string // the environment that the container saw, as NAME=VALUE
+}
+
+// Run runs the examples of the features that are on in the cluster, in parallel, in the namespace
+// default. It replaces pods of an earlier run. It returns an error if a container does not see a
+// variable that a feature sets.
+func Run(ctx context.Context, config *rest.Config, on map[string]bool, step *progress.Step) ([]Result, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return runAll(ctx, client, objects, on, step)
+}
+
+func runAll(ctx context.Context, client kubernetes.Interface, objects dynamic.Interface, on map[string]bool, step *progress.Step) ([]Result, error) {
+	info, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of the API server: %w", err)
+	}
+	all, err := featuregates.Examples(info.GitVersion, on)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Pod)
+	}
+	step.Now("running %s", strings.Join(names, " and "))
+	results := make([]Result, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, e := range all {
+		group.Go(func() error {
+			var err error
+			if results[i], err = run(ctx, client, objects, e); err != nil {
+				return fmt.Errorf("test/manifests/%s: %w", e.Pod, err)
+			}
+			return nil
+		})
+	}
+	return results, group.Wait()
+}
+
+// run runs one example, and deletes its objects.
+func run(ctx context.Context, client kubernetes.Interface, objects dynamic.Interface, e featuregates.Example) (Result, error) {
+	pod, err := manifests.Pod(e.Pod)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, file := range e.Objects {
+		object, err := manifests.Object(file)
+		if err != nil {
+			return Result{}, err
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+		of := objects.Resource(resource).Namespace(metav1.NamespaceDefault)
+		if _, err := of.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return Result{}, fmt.Errorf("creating the %s %s: %w; does the API server serve %s?", object.GetKind(), object.GetName(), err, object.GetAPIVersion())
+		}
+		// Also after Ctrl-C, when ctx has ended.
+		defer func() { _ = of.Delete(context.WithoutCancel(ctx), object.GetName(), metav1.DeleteOptions{}) }()
+	}
+	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
+	if err := awaitReady(ctx, pods, pod, e); err != nil {
+		return Result{}, err
+	}
+	r := Result{Example: e, Container: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image}
+	log, err := runPod(ctx, pods, pod, r.Container)
+	if err == nil {
+		r.Env, err = parse(log)
+	}
+	if err == nil {
+		err = r.check()
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("container %s of pod %s: %w", r.Container, pod.Name, err)
+	}
+	return r, nil
+}
+
+// awaitReady creates pod in dry runs until the API server makes of it what the example says.
+func awaitReady(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, e featuregates.Example) error {
+	if e.Ready == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	probe := pod.DeepCopy()
+	probe.Name, probe.GenerateName = "", pod.Name+"-"
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		created, err := pods.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return false, nil // A new cluster has no default service account for a moment.
+		}
+		return err == nil && e.Ready(created), err
+	})
+	if err != nil {
+		return fmt.Errorf("the API server does not set %s of %s: %w; is the gate %s on there?", strings.Join(e.Sets, ", "), e.From, err, e.Gate)
+	}
+	return nil
+}
+
+// check returns an error if a variable of the feature is missing or empty.
+func (r Result) check() error {
+	for _, name := range r.Sets {
+		if !slices.ContainsFunc(r.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") && entry != name+"=" }) {
+			return fmt.Errorf("it did not see %s of %s: is the gate %s on in the node's kubelet?", name, r.From, r.Gate)
+		}
+	}
+	return nil
+}
