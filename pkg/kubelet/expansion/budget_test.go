@@ -34,7 +34,7 @@ func expandEnv(env []string) error {
 // expandAllOf does for a command that refers to value what the kubelet does.
 func expandAllOf(value string, words ...string) error {
 	var budget Budget
-	_, err := budget.ExpandAll("command", words, MappingFuncFor(nil, map[string]string{"A": value}))
+	_, err := budget.ExpandAll("command", words, MappingFuncFor(nil, map[string]string{"A": value, "EMPTY": ""}))
 	return err
 }
 
@@ -61,7 +61,9 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 		{"what refers to nothing", expandEnv([]string{"A=" + longest + "$(B)"}), ""},
 		{"a word as long as can be", expandAllOf(longest, "$(A)", "..."), ""},
 		{"a word that is longer", expandAllOf(half, "$(A)", "$(A)$(A)"), "cannot expand command[1]: " + tooLong},
+		{"a word that is longer with what follows", expandAllOf(longest, "$(A)."), "cannot expand command[0]: " + tooLong},
 		{"words that are as much as can be", expandAllOf(longest, repeat("$(A)", times-1)...), ""},
+		{"an empty word more", expandAllOf(longest, append(repeat("$(A)", times-1), "$(EMPTY)")...), fmt.Sprintf("cannot expand command[%d]: ", times-1) + tooMuch},
 		{"one more", expandAllOf(longest, repeat("$(A)", times)...), fmt.Sprintf("cannot expand command[%d]: ", times-1) + tooMuch},
 		{"a long name is shown shortened", expandEnv([]string{"A=" + longest[1:], strings.Repeat("B", 200) + "=$(A)."}), `cannot expand variable "` + strings.Repeat("B", 64) + `...": ` + tooLong},
 	} {

@@ -86,13 +86,18 @@ func TestOneEventForOneStartOfAContainer(t *testing.T) {
 		},
 		{
 			name: "ten names, then a count",
-			args: []string{"$(A)$(B)$(C)$(D)$(E)$(F)$(G)$(H)$(I)$(J)$(K)$(L)$(A)$(L)"},
-			want: "$(A) (args), $(B) (args), $(C) (args), $(D) (args), $(E) (args), $(F) (args), $(G) (args), $(H) (args), $(I) (args), $(J) (args) and 2 more",
+			args: []string{"$(A)$(B)$(C)$(D)$(E)$(F)$(G)$(H)$(I)$(J)$(K)$(A)$(K)"},
+			want: "$(A) (args), $(B) (args), $(C) (args), $(D) (args), $(E) (args), $(F) (args), $(G) (args), $(H) (args), $(I) (args), $(J) (args) and 1 more",
 		},
 		{
 			name: "three places of a name, then a count",
 			env:  []string{"A=$(X)", "B=$(X)", "C=$(X)", "D=$(X)", "E=$(X)"},
 			want: "$(X) (env A, env B, env C, 2 more)",
+		},
+		{
+			name: "64 bytes are shown",
+			args: []string{"$(" + strings.Repeat("a", 61) + ") $(" + strings.Repeat("b", 62) + ")"},
+			want: "$(" + strings.Repeat("a", 61) + ") (args), $(" + strings.Repeat("b", 62) + "... (args)",
 		},
 		{
 			name: "a command of a shell, cut",
