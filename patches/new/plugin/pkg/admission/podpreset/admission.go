@@ -54,6 +54,7 @@ type Plugin struct {
 	presets *presetCache
 	events  *eventQueue
 	stopCh  <-chan struct{}
+	now     func() time.Time
 
 	// found are the conflicts in requests that are under way, by their *RequestInfo: Validate
 	// has neither Admit's attributes nor its pod. Worked out again from the pod as it will be
@@ -72,7 +73,7 @@ var (
 
 // NewPlugin returns a plugin that is to be initialized.
 func NewPlugin() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+	return &Plugin{Handler: admission.NewHandler(admission.Create), now: time.Now}
 }
 
 // InspectFeatureGates notes whether the feature is on.
@@ -247,13 +248,14 @@ func (p *Plugin) options(ctx context.Context, namespace string) inject.Options {
 	var deadline time.Time
 	keys := func(source *v1.EnvFromSource) []string {
 		if deadline.IsZero() {
-			deadline = time.Now().Add(lookUpTimeout)
+			deadline = p.now().Add(lookUpTimeout)
 		}
-		ctx, cancel := context.WithDeadline(ctx, deadline)
-		defer cancel()
-		if ctx.Err() != nil {
+		left := deadline.Sub(p.now())
+		if left <= 0 {
 			return nil
 		}
+		ctx, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
 		switch {
 		case source.ConfigMapRef != nil:
 			if found, err := p.client.CoreV1().ConfigMaps(namespace).Get(ctx, source.ConfigMapRef.Name, metav1.GetOptions{}); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,7 @@ func newPlugin(t testing.TB, on bool, objects ...runtime.Object) (*Plugin, *fake
 		t.Fatal(err)
 	}
 	factory.Start(stopCh)
+	factory.WaitForCacheSync(stopCh)
 	if on && !p.WaitForReady() {
 		t.Fatal("the presets are not known after 10s")
 	}
@@ -142,9 +144,49 @@ func validate(t *testing.T, ctx context.Context, p *Plugin, pod *api.Pod, dryRun
 	}
 }
 
-// awaitEvents returns the events on pods once there are as many, or after limit.
-func awaitEvents(client *fake.Clientset, many int, limit time.Duration) (found []v1.Event) {
-	_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+// timers run what is to run later, once the test lets the time pass.
+type timers struct {
+	now     time.Duration
+	waiting []timer
+}
+
+type timer struct {
+	at  time.Duration
+	run func()
+}
+
+// timersOf are those of p from now on.
+func timersOf(p *Plugin) *timers {
+	t := &timers{}
+	p.events.after = func(d time.Duration, run func()) { t.waiting = append(t.waiting, timer{t.now + d, run}) }
+	return t
+}
+
+// pass runs what is to run in the time d, in its order.
+func (t *timers) pass(d time.Duration) {
+	end := t.now + d
+	for {
+		sort.SliceStable(t.waiting, func(i, j int) bool { return t.waiting[i].at < t.waiting[j].at })
+		if len(t.waiting) == 0 || t.waiting[0].at > end {
+			t.now = end
+			return
+		}
+		next := t.waiting[0]
+		t.waiting = t.waiting[1:]
+		t.now = next.at
+		next.run()
+	}
+}
+
+// stored is the pod website as it is stored.
+func stored(uid types.UID) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: uid}}
+}
+
+// awaitEvents returns the events on pods once there are as many. They are sent one after
+// another, and take a moment.
+func awaitEvents(client *fake.Clientset, many int) (found []v1.Event) {
+	_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
 		events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 		if err == nil {
 			found = events.Items
@@ -211,13 +253,7 @@ func TestAdmitLeavesAlone(t *testing.T) {
 func TestGateOffWatchesNothing(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		_, client := newPlugin(t, on, database())
-		asked := func(context.Context) (bool, error) { return len(client.Actions()) > 0, nil }
-		limit := 10 * time.Second
-		if !on {
-			limit = 200 * time.Millisecond
-		}
-		err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, limit, true, asked)
-		if (err == nil) != on {
+		if asked := len(client.Actions()) > 0; asked != on {
 			t.Errorf("gate %t: the plugin asked for %v", on, client.Actions())
 		}
 	}
@@ -302,17 +338,18 @@ func TestLookUpsAreBounded(t *testing.T) {
 			LocalObjectReference: v1.LocalObjectReference{Name: fmt.Sprint("settings-", i)}}})
 	}
 	p, client := newPlugin(t, true, preset)
-	reads := 0
+	now, reads := time.Now(), 0
+	p.now = func() time.Time { return now }
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		reads++
-		time.Sleep(100 * time.Millisecond)
+		now = now.Add(100 * time.Millisecond)
 		return false, nil, nil
 	})
 	pod := website()
 	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "A", Value: "1"}}
 	admit(t, p, attributes(pod, false))
-	if most := int(lookUpTimeout/(100*time.Millisecond)) + 1; reads == 0 || reads > most {
-		t.Errorf("%d ConfigMaps were read, each in 100ms: want 1 to %d", reads, most)
+	if want := int(lookUpTimeout / (100 * time.Millisecond)); reads != want {
+		t.Errorf("%d ConfigMaps were read, each in 100ms: want %d", reads, want)
 	}
 	if len(pod.Spec.Containers[0].EnvFrom) != 1000 {
 		t.Errorf("%d of 1000 sources were injected", len(pod.Spec.Containers[0].EnvFrom))
@@ -320,38 +357,49 @@ func TestLookUpsAreBounded(t *testing.T) {
 }
 
 func TestEventOnThePodThatWasCreated(t *testing.T) {
+	conflicting := func(name string) *api.Pod {
+		pod := website()
+		pod.Name, pod.Spec.Containers[0].Env = name, []api.EnvVar{{Name: "DB_PORT", Value: "hidden"}}
+		return pod
+	}
 	for _, tt := range []struct {
-		name            string
-		created, dryRun bool
-		want            bool
+		name   string
+		stored types.UID
+		dryRun bool
+		want   bool
 	}{
-		{"created", true, false, true},
-		{"refused by a later plugin", false, false, false},
-		{"dry run", true, true, false},
+		{"created", "u", false, true},
+		{"refused by a later plugin", "", false, false},
+		{"refused, and another of that name created", "other", false, false},
+		{"dry run", "u", true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			objects := []runtime.Object{database()}
-			if tt.created {
-				objects = append(objects, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}})
+			youngest := stored("u")
+			youngest.Name = "youngest" // and so behind the other in lists
+			objects := []runtime.Object{database(), youngest}
+			if tt.stored != "" {
+				objects = append(objects, stored(tt.stored))
 			}
 			p, client := newPlugin(t, true, objects...)
-			pod := website()
-			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "hidden"}}
-			create(t, p, pod, tt.dryRun)
-			limit := 10 * time.Second
-			if !tt.want {
-				limit = 2 * eventDelay
+			timers := timersOf(p)
+			create(t, p, conflicting("website"), tt.dryRun)
+			timers.pass(time.Hour)
+			create(t, p, conflicting(youngest.Name), false) // no event comes after that of this pod
+			timers.pass(time.Hour)
+			want := 1
+			if tt.want {
+				want = 2
 			}
-			events := awaitEvents(client, 1, limit)
-			if len(events) > 0 != tt.want {
-				t.Fatalf("events: %v, want one: %t", events, tt.want)
+			events := awaitEvents(client, want)
+			if len(events) != want || events[want-1].InvolvedObject.Name != youngest.Name {
+				t.Fatalf("events: %v, want one on the pod: %t", events, tt.want)
 			}
-			if len(events) == 0 {
-				return
-			}
-			if event := events[0]; event.Source.Component != "podpreset.admission.kubernetes.io/allow-database" || event.Reason != "conflict" ||
-				event.Message != "Conflict on pod preset. Duplicate env DB_PORT." || event.InvolvedObject.UID != "u" || event.Type != v1.EventTypeWarning {
+			if event := events[0]; tt.want && (event.Source.Component != "podpreset.admission.kubernetes.io/allow-database" || event.Reason != "conflict" ||
+				event.Message != "Conflict on pod preset. Duplicate env DB_PORT." || event.InvolvedObject.UID != "u" || event.Type != v1.EventTypeWarning) {
 				t.Errorf("the event is not the document's: %v", event)
+			}
+			if n := p.events.pending.Load(); n != 0 {
+				t.Errorf("%d pods are still waited for", n)
 			}
 		})
 	}
@@ -362,7 +410,7 @@ func TestEventOnThePodThatWasCreated(t *testing.T) {
 func TestEventsOfOnePodAreBounded(t *testing.T) {
 	for _, tt := range []struct{ presets, named int }{{10, 10}, {11, 9}, {400, 9}} {
 		t.Run(fmt.Sprintf("%d presets", tt.presets), func(t *testing.T) {
-			objects := []runtime.Object{&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}}}
+			objects := []runtime.Object{stored("u")}
 			for i := 0; i < tt.presets; i++ {
 				preset := database()
 				preset.Name = fmt.Sprintf("preset-%03d", i)
@@ -371,7 +419,9 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 			p, client := newPlugin(t, true, objects...)
 			pod := website()
 			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
+			timers := timersOf(p)
 			create(t, p, pod, false)
+			timers.pass(eventDelay)
 			want := map[string]string{}
 			for i := 0; i < tt.named; i++ {
 				want[fmt.Sprintf("podpreset.admission.kubernetes.io/preset-%03d", i)] = "Conflict on pod preset. Duplicate env DB_PORT."
@@ -380,7 +430,7 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 				want["podpreset.admission.kubernetes.io"] = fmt.Sprintf("Conflict on pod preset. %d more PodPresets are in conflict.", more)
 			}
 			got := map[string]string{}
-			for _, event := range awaitEvents(client, len(want), 10*time.Second) {
+			for _, event := range awaitEvents(client, len(want)) {
 				got[event.Source.Component] = event.Message
 			}
 			if !reflect.DeepEqual(got, want) {
@@ -390,39 +440,62 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	}
 }
 
-// TestEventOfAPodThatIsStoredLate has a pod that a webhook takes its time to judge.
+// TestEventOfAPodThatIsStoredLate has a pod that webhooks take their time to judge.
 func TestEventOfAPodThatIsStoredLate(t *testing.T) {
-	p, client := newPlugin(t, true, database())
-	pod := website()
-	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
-	create(t, p, pod, false)
-	time.Sleep(eventDelay + eventDelay/2)
-	stored := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}}
-	if _, err := client.CoreV1().Pods(namespace).Create(context.Background(), stored, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if events := awaitEvents(client, 1, 10*time.Second); len(events) != 1 {
-		t.Errorf("%d events on a pod that was stored after the first look for it, want 1", len(events))
-	}
-	if n := p.events.pending.Load(); n != 0 {
-		t.Errorf("%d pods are still waited for", n)
+	for after, want := range map[time.Duration]int{eventDelay + 1: 1, time.Minute: 1, 2 * time.Minute: 0} {
+		t.Run(after.String(), func(t *testing.T) {
+			p, client := newPlugin(t, true, database())
+			timers := timersOf(p)
+			pod := website()
+			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
+			create(t, p, pod, false)
+			timers.pass(after)
+			if n := int(p.events.pending.Load()); n != want {
+				t.Fatalf("%d pods are waited for, want %d", n, want)
+			}
+			if want == 0 {
+				return
+			}
+			if err := client.Tracker().Add(stored("u")); err != nil {
+				t.Fatal(err)
+			}
+			timers.pass(time.Minute)
+			if events := awaitEvents(client, 1); len(events) != 1 {
+				t.Errorf("%d events, want 1", len(events))
+			}
+			if n := p.events.pending.Load(); n != 0 {
+				t.Errorf("%d pods are still waited for", n)
+			}
+		})
 	}
 }
 
 // TestRefusedPodsTakeNoRoom has as many pods that are never stored as events can wait for.
 func TestRefusedPodsTakeNoRoom(t *testing.T) {
 	p, client := newPlugin(t, true, database())
+	timers := timersOf(p)
 	conflicts := []inject.Conflict{{Preset: &inject.Preset{Name: "p"}, Reasons: []string{"R"}}}
-	for i := 0; i < maxPending; i++ {
-		p.events.add(namespace, fmt.Sprint("refused-", i), "x", conflicts)
+	refuse := func(many int) {
+		for i := 0; i < many; i++ {
+			p.events.add(namespace, fmt.Sprint("refused-", i), "x", conflicts)
+		}
 	}
-	time.Sleep(eventDelay + eventDelay/2)
-	stored := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}}
-	if _, err := client.CoreV1().Pods(namespace).Create(context.Background(), stored, metav1.CreateOptions{}); err != nil {
+	pending := func(when string, want int) {
+		t.Helper()
+		if n := int(p.events.pending.Load()); n != want {
+			t.Fatalf("%s %d pods are waited for, want %d", when, n, want)
+		}
+	}
+	refuse(maxPending + 10)
+	pending("before the first look", maxPending)
+	timers.pass(eventDelay)
+	pending("after it", maxPending/2)
+	if err := client.Tracker().Add(stored("u")); err != nil {
 		t.Fatal(err)
 	}
 	p.events.add(namespace, "website", "u", conflicts)
-	if events := awaitEvents(client, 1, 10*time.Second); len(events) != 1 {
+	timers.pass(eventDelay)
+	if events := awaitEvents(client, 1); len(events) != 1 {
 		t.Errorf("%d events, want that of the pod which was stored", len(events))
 	}
 }
@@ -488,7 +561,7 @@ func TestReinvocationIsNotInConflictWithItself(t *testing.T) {
 // TestSidecarInConflict has a webhook that adds a container which the preset is in conflict with:
 // the pod has the preset, and is told that the container has not.
 func TestSidecarInConflict(t *testing.T) {
-	p, client := newPlugin(t, true, database(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: namespace, UID: "u"}})
+	p, client := newPlugin(t, true, database(), stored("u"))
 	pod, ctx := website(), request(t)
 	a := &reinvocation{Attributes: attributes(pod, false), values: map[string]interface{}{}}
 	if said := admitIn(t, ctx, p, a); len(said) > 0 {
@@ -502,8 +575,10 @@ func TestSidecarInConflict(t *testing.T) {
 	if len(pod.Spec.Containers[0].VolumeMounts) != 1 || len(pod.Spec.Containers[1].VolumeMounts) != 0 {
 		t.Errorf("containers %v: want the preset in the first alone", pod.Spec.Containers)
 	}
+	timers := timersOf(p)
 	validate(t, ctx, p, pod, false)
-	if events := awaitEvents(client, 1, 10*time.Second); len(events) != 1 || events[0].Message != "Conflict on pod preset. Duplicate env DB_PORT." {
+	timers.pass(eventDelay)
+	if events := awaitEvents(client, 1); len(events) != 1 || events[0].Message != "Conflict on pod preset. Duplicate env DB_PORT." {
 		t.Errorf("events: %v, want one of the conflict", events)
 	}
 }
@@ -548,6 +623,36 @@ func TestWarningsOfAPresetThatNoPodGets(t *testing.T) {
 	}
 }
 
+// TestGateOffKeepsAStoredFileKeyRef has a preset that was stored while EnvFiles was on.
+func TestGateOffKeepsAStoredFileKeyRef(t *testing.T) {
+	featurestest.SetGate(t, features.EnvFiles, false)
+	old := &settings.PodPreset{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: namespace, ResourceVersion: "1"}, Spec: settings.PodPresetSpec{
+		Env: []api.EnvVar{{Name: "A", ValueFrom: &api.EnvVarSource{FileKeyRef: &api.FileKeySelector{VolumeName: "v", Path: "f", Key: "A"}}}},
+	}}
+	changed := old.DeepCopy()
+	changed.Labels = map[string]string{"a": "b"}
+	podpresetstrategy.Strategy.PrepareForUpdate(context.Background(), changed, old)
+	if errs := podpresetstrategy.Strategy.ValidateUpdate(context.Background(), changed, old); len(errs) > 0 {
+		t.Errorf("a label cannot be changed: %v", errs)
+	}
+	podpresetstrategy.Strategy.PrepareForCreate(context.Background(), changed)
+	if changed.Spec.Env[0].ValueFrom.FileKeyRef != nil {
+		t.Error("a new preset has the field")
+	}
+}
+
+// TestTheInformersObjectStaysAsItIs is why a preset is copied: others read the object too.
+func TestTheInformersObjectStaysAsItIs(t *testing.T) {
+	featurestest.SetGate(t, features.EnvFiles, false)
+	object := database()
+	object.Spec.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "cache-volume", Path: "f", Key: "A"}}}}
+	before := object.DeepCopy()
+	prepare(object)
+	if !reflect.DeepEqual(object, before) {
+		t.Errorf("it is %v, want %v", object.Spec, before.Spec)
+	}
+}
+
 func TestPresetsOfANamespaceAreOrderedByAge(t *testing.T) {
 	c := &presetCache{namespaces: map[string][]*inject.Preset{}}
 	for i, name := range []string{"c", "a", "d", "b", "a"} {
@@ -571,8 +676,7 @@ func TestPresetsOfANamespaceAreOrderedByAge(t *testing.T) {
 	}
 }
 
-// TestNamespaceWithoutPresetsAllocatesNothing is what pods pay that have no presets.
-// What a preset leaves out gets the default that it has in a pod.
+// TestDefaultsAreThoseOfPods: what a preset leaves out gets the default that it has in a pod.
 func TestDefaultsAreThoseOfPods(t *testing.T) {
 	env := []v1.EnvVar{{Name: "NODE", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}}
 	volumes := []v1.Volume{
@@ -594,6 +698,7 @@ func TestDefaultsAreThoseOfPods(t *testing.T) {
 	}
 }
 
+// TestNamespaceWithoutPresetsAllocatesNothing is what pods pay that have no presets.
 func TestNamespaceWithoutPresetsAllocatesNothing(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
 	pod := website()

@@ -44,6 +44,7 @@ type eventQueue struct {
 	client  kubernetes.Interface
 	stopCh  <-chan struct{}
 	pending atomic.Int32
+	after   func(time.Duration, func()) // runs a function later
 
 	start       sync.Once
 	broadcaster record.EventBroadcaster
@@ -59,7 +60,8 @@ type podConflicts struct {
 }
 
 func newEventQueue(client kubernetes.Interface, stopCh <-chan struct{}) *eventQueue {
-	return &eventQueue{client: client, stopCh: stopCh}
+	after := func(d time.Duration, f func()) { time.AfterFunc(d, f) }
+	return &eventQueue{client: client, stopCh: stopCh, after: after}
 }
 
 // add has events raised once the pod is there. It does not wait.
@@ -93,7 +95,7 @@ func (q *eventQueue) run() {
 
 // await raises the events of p once its pod is there, after so many tries.
 func (q *eventQueue) await(p podConflicts, tries int) {
-	time.AfterFunc(eventDelay<<tries, func() {
+	q.after(eventDelay<<tries, func() {
 		defer utilruntime.HandleCrash()
 		if !q.raise(p) && tries+1 < eventTries && q.pending.Load() <= maxPending/2 {
 			q.await(p, tries+1)
