@@ -113,6 +113,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 				gomega.Expect(tekton.ConditionOf(run).Reason).To(gomega.Equal(cancelled[run.GetKind()]), run.GetName())
 				continue
 			}
+			letGo(ctx, f, run)
 			see(finish(ctx, f, run)[0], map[string]string{"HTTP_PROXY": "8080"})
 		}
 	})
@@ -123,6 +124,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 		framework.ExpectNoError(err)
 		awaitSteps(ctx, c, run)
 		configure(ctx, f, "config-defaults", forbidHTTPProxy)
+		letGo(ctx, f, run)
 		run, err = c.Await(ctx, run, runTime, tekton.Ended)
 		framework.ExpectNoError(err)
 		condition := tekton.ConditionOf(run)
@@ -147,6 +149,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 		framework.ExpectNoError(err)
 		awaitSteps(ctx, c, run)
 		defaults("new")
+		letGo(ctx, f, run)
 		steps := finish(ctx, f, run)
 		gomega.Expect(steps).To(gomega.HaveLen(2))
 		see(steps[0], map[string]string{"HTTP_PROXY": "old", "OWN": "old/run"})
@@ -182,8 +185,8 @@ const finalizer = "podenv.dev/test"
 var cancelled = map[string]string{"TaskRun": "TaskRunCancelled", "PipelineRun": "Cancelled"}
 
 // runningRuns creates, in both API versions, TaskRuns and PipelineRuns that set HTTP_PROXY, in each
-// of their pod templates. They have a finalizer, and their steps have started. Those whose names start
-// with "cancelled" do not end by themselves, the others after a while.
+// of their pod templates. They have a finalizer, and their steps have started, and wait for letGo.
+// Those whose names start with "cancelled" are for that.
 func runningRuns(ctx context.Context, c *tekton.Client) []*unstructured.Unstructured {
 	ginkgo.GinkgoHelper()
 	const env = `{env: [{name: HTTP_PROXY, value: "8080"}]}`
@@ -194,26 +197,26 @@ func runningRuns(ctx context.Context, c *tekton.Client) []*unstructured.Unstruct
 kind: TaskRun
 spec:
   podTemplate: ` + env + `
-  taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "sleep %d; env"]}]}
+  taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "%s"]}]}
 `},
 			{"pipeline", `
 kind: PipelineRun
 spec:
   podTemplate: ` + env + `
-  pipelineSpec: {tasks: [{name: task, taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "sleep %d; env"]}]}}]}
+  pipelineSpec: {tasks: [{name: task, taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "%s"]}]}}]}
 `},
 			{"task-of-pipeline", `
 kind: PipelineRun
 spec:
   taskRunSpecs: [{pipelineTaskName: task, taskPodTemplate: ` + env + `}]
-  pipelineSpec: {tasks: [{name: task, taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "sleep %d; env"]}]}}]}
+  pipelineSpec: {tasks: [{name: task, taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, "%s"]}]}}]}
 `},
 		} {
-			for end, seconds := range map[string]int{"ending": 40, "cancelled": 3600} {
+			for _, end := range []string{"ending", "cancelled"} {
 				if end == "cancelled" && (version != "v1" || kind.name == "task-of-pipeline") {
 					continue
 				}
-				run := object(version, "apiVersion: tekton.dev/v1beta1"+fmt.Sprintf(kind.spec, tekton.Image, seconds))
+				run := object(version, "apiVersion: tekton.dev/v1beta1"+fmt.Sprintf(kind.spec, tekton.Image, untilLetGo))
 				run.SetName(end + "-" + kind.name + "-" + version)
 				run.SetFinalizers([]string{finalizer})
 				run, err := c.Create(ctx, run)
@@ -228,8 +231,7 @@ spec:
 	return running
 }
 
-// twoTasks is a PipelineRun whose pod template has a variable. Its second task starts 15 seconds
-// after the first one.
+// twoTasks is a PipelineRun whose pod template has a variable. Its first task waits for letGo.
 func twoTasks(variable string) *unstructured.Unstructured {
 	ginkgo.GinkgoHelper()
 	return object("v1", fmt.Sprintf(`
@@ -241,11 +243,24 @@ spec:
   pipelineSpec:
     tasks:
     - name: first
-      taskSpec: {steps: [{name: main, image: %[2]s, command: [sh, -c, "sleep 15; env"]}]}
+      taskSpec: {steps: [{name: main, image: %[2]s, command: [sh, -c, "%[3]s"]}]}
     - name: second
       runAfter: [first]
       taskSpec: {steps: [{name: main, image: %[2]s, command: [env]}]}
-`, variable, tekton.Image))
+`, variable, tekton.Image, untilLetGo))
+}
+
+// untilLetGo is a script that prints the environment after letGo.
+const untilLetGo = "until [ -e /workspace/go ]; do sleep 1; done; env"
+
+// letGo lets the steps of run end.
+func letGo(ctx context.Context, f *framework.Framework, run *unstructured.Unstructured) {
+	ginkgo.GinkgoHelper()
+	steps, err := client(f).Steps(ctx, run)
+	framework.ExpectNoError(err)
+	for _, step := range steps {
+		pods.Exec(ctx, f, step.TaskRun+"-pod", "step-"+step.Name, "", "touch", "/workspace/go")
+	}
 }
 
 // awaitSteps waits until the steps of run have started.
