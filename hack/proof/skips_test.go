@@ -19,7 +19,7 @@ var skips = []struct {
 	reason, spec *regexp.Regexp
 	on           func(suite.Options) (bool, error)
 }{
-	{regexp.MustCompile(`the gate \w+ is on in `), regexp.MustCompile(gateOffSpecs), anySeries},
+	{regexp.MustCompile(`the gate \w+ is on in `), regexp.MustCompile(gateOffSpecs), func(o suite.Options) (bool, error) { return o.Focus != gateOffSpecs, nil }},
 	// On the cluster with the gates off, its name says that it has the same result.
 	{regexp.MustCompile(`the gate \w+ is off in `), regexp.MustCompile(`with the gate on .*` + gateOffSpecs), func(o suite.Options) (bool, error) { return o.Focus == gateOffSpecs, nil }},
 	{regexp.MustCompile(`the API of EnvFiles is this branch's`), anySpec, upstreamEnvFiles(false)},
@@ -88,40 +88,55 @@ func requireRun(cases []junit.Case, o suite.Options) error {
 	return nil
 }
 
+// of are the options of a suite on a series.
+func of(minor string) suite.Options {
+	return suite.Options{Options: options.Options{Minor: minor}}
+}
+
+// with is o for some specs, or with a newer minor to go to.
+func with(o suite.Options, focus, newer string) suite.Options {
+	o.Focus = focus
+	if newer != "" {
+		o.Newer = []string{newer}
+	}
+	return o
+}
+
 func TestRequireRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec, reason string
 		options      suite.Options
 		allowed      bool
 	}{
-		"no kubectl":                             {"kubectl prints", "skipped - no kubectl of the series under test: give --podenv.kubectl", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"no podenv":                              {"kubectl podenv expand", "skipped - the nodes cannot be operated: give --podenv.cli", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"no reason":                              {"a", "", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"a gate that is off":                     {"a", "skipped - the gate EnvFiles is off in the API server", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"a spec for the gate off":                {"with the gate off in kubelets a", "skipped - the gate A is on in the kubelet of node b", suite.Options{Options: options.Options{Minor: "v1.33"}}, true},
-		"another spec, for the same reason":      {"a", "skipped - the gate A is on in the kubelet of node b", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"the gate on, with the gates off":        {"with the gate on every form has the result that it has with the gate off", "skipped - the gate A is off in the kubelet of node b", suite.Options{Options: options.Options{Minor: "v1.33"}, Focus: gateOffSpecs}, true},
-		"the gate on, with the gates on":         {"with the gate on every form has the result that it has with the gate off", "skipped - the gate A is off in the kubelet of node b", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"our API where it is ours":               {"a", "skipped - the API of EnvFiles is upstream's in the release of the API server", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"our API where it is upstream's":         {"a", "skipped - the API of EnvFiles is upstream's in the release of the API server", suite.Options{Options: options.Options{Minor: "v1.34"}}, true},
-		"upstream's API where it is upstream's":  {"a", "skipped - the API of EnvFiles is this branch's in the release of the API server", suite.Options{Options: options.Options{Minor: "v1.34"}}, false},
-		"upstream's API where it is ours":        {"a", "skipped - the API of EnvFiles is this branch's in the release of the API server", suite.Options{Options: options.Options{Minor: "v1.33"}}, true},
-		"quotes where files have none":           {"a", "skipped - kubelets of the release of the API server read env files of the form VAR=VALUE", suite.Options{Options: options.Options{Minor: "v1.34"}}, true},
-		"quotes where files have them":           {"a", "skipped - kubelets of the release of the API server read env files of the form VAR=VALUE", suite.Options{Options: options.Options{Minor: "v1.35"}}, false},
-		"no quotes where files have them":        {"a", "skipped - kubelets of the release of the API server read env files of the form VAR='VALUE'", suite.Options{Options: options.Options{Minor: "v1.35"}}, true},
-		"a locked gate":                          {"a", "skipped - the gate RelaxedEnvironmentVariableValidation is locked in the release", suite.Options{Options: options.Options{Minor: "v1.34"}}, true},
-		"a gate that is not locked":              {"a", "skipped - the gate RelaxedEnvironmentVariableValidation is locked in the release", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"policies of v1.29":                      {"a", "skipped - the API server does not serve ValidatingAdmissionPolicy", suite.Options{Options: options.Options{Minor: "v1.29"}}, true},
-		"policies of v1.30":                      {"a", "skipped - the API server does not serve ValidatingAdmissionPolicy", suite.Options{Options: options.Options{Minor: "v1.30"}}, false},
-		"resize of v1.32":                        {"a", "skipped - the API server does not serve pods/resize", suite.Options{Options: options.Options{Minor: "v1.32"}}, true},
-		"resize of v1.33":                        {"a", "skipped - the API server does not serve pods/resize", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"the minor after the newest":             {"a", "skipped - patches/ has no release of the minor after v1.37", suite.Options{Options: options.Options{Minor: "v1.37"}}, true},
-		"the minor after another":                {"a", "skipped - patches/ has no release of the minor after v1.33", suite.Options{Options: options.Options{Minor: "v1.33", Newer: []string{"v1.34"}}}, false},
-		"a next minor without the field":         {"a", "skipped - stock v1.33 does not know fileKeyRef", suite.Options{Options: options.Options{Minor: "v1.32"}}, true},
-		"a next minor with the field":            {"a", "skipped - stock v1.34 does not know fileKeyRef", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"a host without user namespaces":         {"as root of a user namespace", "skipped - the kernel of node a, 5.10, is older than 6.3", suite.Options{Options: options.Options{Minor: "v1.33"}}, true},
-		"a spec that needs no user namespace":    {"as root", "skipped - the kernel of node a, 5.10, is older than 6.3", suite.Options{Options: options.Options{Minor: "v1.33"}}, false},
-		"a pod that only upstream's API accepts": {"a", "skipped - upstream's API accepts it, see upstreamapi_test.go: why", suite.Options{Options: options.Options{Minor: "v1.35"}}, true},
+		"no kubectl":                             {"kubectl prints", "skipped - no kubectl of the series under test: give --podenv.kubectl", of("v1.33"), false},
+		"no podenv":                              {"kubectl podenv expand", "skipped - the nodes cannot be operated: give --podenv.cli", of("v1.33"), false},
+		"no reason":                              {"a", "", of("v1.33"), false},
+		"a gate that is off":                     {"a", "skipped - the gate EnvFiles is off in the API server", of("v1.33"), false},
+		"a spec for the gate off":                {"with the gate off in kubelets a", "skipped - the gate A is on in the kubelet of node b", of("v1.33"), true},
+		"a gate that should be off":              {"with the gate off in kubelets a", "skipped - the gate A is on in the kubelet of node b", with(of("v1.33"), gateOffSpecs, ""), false},
+		"another spec, for the same reason":      {"a", "skipped - the gate A is on in the kubelet of node b", of("v1.33"), false},
+		"the gate on, with the gates off":        {"with the gate on every form has the result that it has with the gate off", "skipped - the gate A is off in the kubelet of node b", with(of("v1.33"), gateOffSpecs, ""), true},
+		"the gate on, with the gates on":         {"with the gate on every form has the result that it has with the gate off", "skipped - the gate A is off in the kubelet of node b", of("v1.33"), false},
+		"our API where it is ours":               {"a", "skipped - the API of EnvFiles is upstream's in the release of the API server", of("v1.33"), false},
+		"our API where it is upstream's":         {"a", "skipped - the API of EnvFiles is upstream's in the release of the API server", of("v1.34"), true},
+		"upstream's API where it is upstream's":  {"a", "skipped - the API of EnvFiles is this branch's in the release of the API server", of("v1.34"), false},
+		"upstream's API where it is ours":        {"a", "skipped - the API of EnvFiles is this branch's in the release of the API server", of("v1.33"), true},
+		"quotes where files have none":           {"a", "skipped - kubelets of the release of the API server read env files of the form VAR=VALUE", of("v1.34"), true},
+		"quotes where files have them":           {"a", "skipped - kubelets of the release of the API server read env files of the form VAR=VALUE", of("v1.35"), false},
+		"no quotes where files have them":        {"a", "skipped - kubelets of the release of the API server read env files of the form VAR='VALUE'", of("v1.35"), true},
+		"a locked gate":                          {"a", "skipped - the gate RelaxedEnvironmentVariableValidation is locked in the release", of("v1.34"), true},
+		"a gate that is not locked":              {"a", "skipped - the gate RelaxedEnvironmentVariableValidation is locked in the release", of("v1.33"), false},
+		"policies of v1.29":                      {"a", "skipped - the API server does not serve ValidatingAdmissionPolicy", of("v1.29"), true},
+		"policies of v1.30":                      {"a", "skipped - the API server does not serve ValidatingAdmissionPolicy", of("v1.30"), false},
+		"resize of v1.32":                        {"a", "skipped - the API server does not serve pods/resize", of("v1.32"), true},
+		"resize of v1.33":                        {"a", "skipped - the API server does not serve pods/resize", of("v1.33"), false},
+		"the minor after the newest":             {"a", "skipped - patches/ has no release of the minor after v1.37", of("v1.37"), true},
+		"the minor after another":                {"a", "skipped - patches/ has no release of the minor after v1.33", with(of("v1.33"), "", "v1.34"), false},
+		"a next minor without the field":         {"a", "skipped - stock v1.33 does not know fileKeyRef", of("v1.32"), true},
+		"a next minor with the field":            {"a", "skipped - stock v1.34 does not know fileKeyRef", of("v1.33"), false},
+		"a host without user namespaces":         {"as root of a user namespace", "skipped - the kernel of node a, 5.10, is older than 6.3", of("v1.33"), true},
+		"a spec that needs no user namespace":    {"as root", "skipped - the kernel of node a, 5.10, is older than 6.3", of("v1.33"), false},
+		"a pod that only upstream's API accepts": {"a", "skipped - upstream's API accepts it, see upstreamapi_test.go: why", of("v1.35"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cases := []junit.Case{{Name: "passed"}, {Name: test.spec, Skipped: &junit.Message{Message: test.reason}}}
