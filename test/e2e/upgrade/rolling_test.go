@@ -10,8 +10,6 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +26,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/workloads"
 )
 
 const (
@@ -139,48 +138,40 @@ func rollingNames() (names []string) {
 	return names
 }
 
+// inert are the workloads with the fields of the spec that keep their controllers from making pods.
+var inert = map[string]struct {
+	rollingKind
+	spec map[string]any
+}{
+	"Deployment":  {rollingKind{mutable: true, scales: true, status: touched}, map[string]any{"paused": true, "replicas": int64(0)}},
+	"StatefulSet": {rollingKind{mutable: true, scales: true, status: touched}, map[string]any{"replicas": int64(0)}},
+	"Job":         {rollingKind{status: touched}, map[string]any{"suspend": true}},
+	"CronJob":     {rollingKind{mutable: true, status: `{"status":{"lastScheduleTime":"2026-01-01T00:00:00Z"}}`}, map[string]any{"suspend": true}},
+}
+
+const touched = `{"status":{"conditions":[{"type":"Touched","status":"True"}]}}`
+
 func rollingKinds() []rollingKind {
-	apps := func(resource string) schema.GroupVersionResource {
-		return appsv1.SchemeGroupVersion.WithResource(resource)
+	template := rollingTemplate(v1.RestartPolicyAlways)
+	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	kinds := []rollingKind{{name: "Pod", resource: v1.SchemeGroupVersion.WithResource("pods"), status: `{"status":{"message":"touched"}}`,
+		object: func() runtime.Object { return pod }}}
+	for _, w := range workloads.All {
+		k, ok := inert[w.Name]
+		if !ok {
+			continue
+		}
+		k.name, k.resource, k.template = w.Name, w.Resource, w.Template
+		k.object = func() runtime.Object {
+			object := w.Of("", pod)
+			for field, value := range k.spec {
+				framework.ExpectNoError(unstructured.SetNestedField(object.Object, value, "spec", field))
+			}
+			return object
+		}
+		kinds = append(kinds, k.rollingKind)
 	}
-	batch := func(resource string) schema.GroupVersionResource {
-		return batchv1.SchemeGroupVersion.WithResource(resource)
-	}
-	always, never := rollingTemplate(v1.RestartPolicyAlways), rollingTemplate(v1.RestartPolicyNever)
-	selector := &metav1.LabelSelector{MatchLabels: always.Labels}
-	touched := `{"status":{"conditions":[{"type":"Touched","status":"True"}]}}`
-	return []rollingKind{{
-		name: "Pod", resource: v1.SchemeGroupVersion.WithResource("pods"), status: `{"status":{"message":"touched"}}`,
-		object: func() runtime.Object {
-			return &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: always.ObjectMeta, Spec: always.Spec}
-		},
-	}, {
-		name: "Deployment", resource: apps("deployments"), template: []string{"spec", "template"}, mutable: true, scales: true, status: touched,
-		object: func() runtime.Object {
-			return &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-				Spec: appsv1.DeploymentSpec{Paused: true, Replicas: ptr.To(int32(0)), Selector: selector, Template: always}}
-		},
-	}, {
-		name: "StatefulSet", resource: apps("statefulsets"), template: []string{"spec", "template"}, mutable: true, scales: true, status: touched,
-		object: func() runtime.Object {
-			return &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
-				Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(0)), Selector: selector, Template: always}}
-		},
-	}, {
-		name: "Job", resource: batch("jobs"), template: []string{"spec", "template"}, status: touched,
-		object: func() runtime.Object {
-			return &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
-				Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: never}}
-		},
-	}, {
-		name: "CronJob", resource: batch("cronjobs"), template: []string{"spec", "jobTemplate", "spec", "template"}, mutable: true,
-		status: `{"status":{"lastScheduleTime":"2026-01-01T00:00:00Z"}}`,
-		object: func() runtime.Object {
-			return &batchv1.CronJob{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"},
-				Spec: batchv1.CronJobSpec{Suspend: ptr.To(true), Schedule: "0 0 1 1 *",
-					JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: never}}}}
-		},
-	}}
+	return kinds
 }
 
 // rolling is one kind while the control plane rolls.

@@ -20,10 +20,10 @@ import (
 type Kind struct {
 	Name     string
 	Resource schema.GroupVersionResource
-	Once     bool // its pods run to their end
+	Once     bool     // its pods run to their end
+	Template []string // the path of its pod template
 
-	template []string // its path
-	selects  bool     // the object needs a selector
+	selects bool // the object needs a selector
 }
 
 // All are all kinds of Kubernetes itself.
@@ -86,13 +86,13 @@ func (k Kind) SetTemplate(object *unstructured.Unstructured, template *v1.PodTem
 	ginkgo.GinkgoHelper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
 	framework.ExpectNoError(err)
-	framework.ExpectNoError(unstructured.SetNestedMap(object.Object, content, k.template...))
+	framework.ExpectNoError(unstructured.SetNestedMap(object.Object, content, k.Template...))
 }
 
 // TemplateOf returns the template of an object.
 func (k Kind) TemplateOf(object *unstructured.Unstructured) *v1.PodTemplateSpec {
 	ginkgo.GinkgoHelper()
-	content, found, err := unstructured.NestedMap(object.Object, k.template...)
+	content, found, err := unstructured.NestedMap(object.Object, k.Template...)
 	framework.ExpectNoError(err)
 	if !found {
 		framework.Failf("the %s has no template: %v", k.Name, object.Object)
@@ -103,4 +103,4 @@ func (k Kind) TemplateOf(object *unstructured.Unstructured) *v1.PodTemplateSpec 
 }
 
 // At returns the path of a field of the template's pod, as the API server writes it.
-func (k Kind) At(field string) string { return strings.Join(k.template, ".") + "." + field }
+func (k Kind) At(field string) string { return strings.Join(k.Template, ".") + "." + field }
