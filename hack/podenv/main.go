@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"os/signal"
 	"syscall"
 
+	"podenv.dev/hack/internal/interrupt"
 	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/series"
 )
@@ -21,12 +22,16 @@ const exitInterrupted = 130
 // Main runs the command line and returns its exit status: 0, 1 for a failure,
 // 2 for a wrong command line, 130 after Ctrl-C.
 func Main() int {
-	ctx := untilInterrupted()
+	ctx, stop := interrupt.Context(context.Background())
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process at once
 	err := newRoot(os.Stdout, os.Stderr).ExecuteContext(ctx)
 	var usage *usageError
+	var write *fs.PathError
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE):
+		return 1 // podenv series | head
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "podenv: interrupted; the same command goes on from here")
 		return exitInterrupted
@@ -40,22 +45,6 @@ func Main() int {
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", remedy.Explain(err))
 		return 1
 	}
-}
-
-// untilInterrupted returns a context that ends on the first Ctrl-C or SIGTERM. The second one
-// ends the process at once. After the first one, a broken pipe does not end the process: in
-// "podenv up | tee log", Ctrl-C also ends tee, and podenv has to clean up.
-func untilInterrupted() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-		signal.Stop(signals)
-		cancel()
-	}()
-	return ctx
 }
 
 // errReported ends a verb that has already printed what is wrong.

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -18,19 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"podenv": main, "interrupted": interruptItself})
-}
-
-// interruptItself is a process that gets Ctrl-C and then prints until its pipe breaks.
-func interruptItself() {
-	ctx := untilInterrupted()
-	syscall.Kill(os.Getpid(), syscall.SIGINT) //nolint:errcheck // the test fails then
-	<-ctx.Done()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		if _, err := fmt.Println("cleaning up"); err != nil {
-			os.Exit(exitInterrupted)
-		}
-	}
+	testscript.Main(m, map[string]func(){"podenv": main})
 }
 
 // Each file of testdata is a script of a user's commands. They run in a repository that has
@@ -39,7 +25,7 @@ func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": testutil.Status, "verbs": verbs, "listen": listen,
+			"status": testutil.Status, "verbs": verbs, "listen": listen, "unread": unread,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SERIES", "")
@@ -70,6 +56,21 @@ func listen(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 	ts.Defer(func() { listener.Close() })
 	ts.Setenv("PORT", strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+}
+
+// unread checks that a command whose output nobody reads fails without a word.
+func unread(ts *testscript.TestScript, _ bool, args []string) {
+	r, w, err := os.Pipe()
+	ts.Check(err)
+	r.Close()
+	defer w.Close()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout = ts.Getenv("WORK")+"/repo", append(os.Environ(), "PATH="+ts.Getenv("PATH")), w
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || said.Len() > 0 {
+		ts.Fatalf("%v: %s", err, &said)
+	}
 }
 
 // verbs checks that podenv has just the verbs named, each with a text and an example.

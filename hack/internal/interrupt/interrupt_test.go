@@ -1,6 +1,7 @@
 package interrupt
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,9 @@ func TestMain(m *testing.M) {
 // The test reads its standard output until then.
 func work() error {
 	ctx, stop := Context(context.Background())
-	defer stop()
+	if os.Getenv(envWork) == "once" {
+		context.AfterFunc(ctx, stop)
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -50,6 +53,9 @@ func work() error {
 		case <-ctx.Done():
 			fmt.Println("cleaning up")
 			fmt.Fprintln(os.Stderr, "cleaned up")
+			if os.Getenv(envWork) == "once" {
+				<-end // until the next Ctrl-C
+			}
 			return nil
 		case <-end:
 			return errors.New("nothing ended the work")
@@ -86,5 +92,40 @@ func TestWorkEndsAndCleansUp(t *testing.T) {
 				t.Errorf("%v: %s", err, says.String())
 			}
 		})
+	}
+}
+
+func TestAfterStopTheNextCtrlCEndsTheProcess(t *testing.T) {
+	work := exec.CommandContext(t.Context(), os.Args[0])
+	work.Env = append(os.Environ(), envWork+"=once")
+	stdout, err := work.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := work.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := work.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = stdout.Read(make([]byte, 1)) // it is at work
+	stdout.Close()                        // as when Ctrl-C ends the reader too
+	line, err2 := bufio.NewReader(stderr).ReadString('\n')
+	if err := errors.Join(err, err2); err != nil || line != "cleaned up\n" {
+		t.Fatalf("%v: %s", err, line)
+	}
+	ended := make(chan error)
+	go func() { ended <- work.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if got := work.ProcessState.Sys().(syscall.WaitStatus); got.Signal() != os.Interrupt {
+				t.Errorf("it ended by itself: %v", err)
+			}
+			return
+		case <-time.After(10 * time.Millisecond): // stop may take a moment
+			work.Process.Signal(os.Interrupt) //nolint:errcheck // it has ended
+		}
 	}
 }
