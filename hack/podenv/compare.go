@@ -92,17 +92,17 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
 // compare runs suites on a patched and then on a stock cluster. The durations on the first
 // cluster set the timeout of a spec on the second one.
 func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) ([]compare.Row, error) {
-	name := a.name
-	a.name = name + "-patched"
-	patched, err := a.runSuites(ctx, o, suites, keep)
+	onPatched, onStock := *a, *a
+	onPatched.name += "-patched"
+	onStock.name, onStock.stock = onStock.name+"-stock", true
+	patched, err := onPatched.runSuites(ctx, o, suites, keep)
 	if err != nil {
 		return nil, err
 	}
 	for _, cases := range patched {
 		o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
 	}
-	a.name, a.stock = name+"-stock", true
-	stock, err := a.runSuites(ctx, o, suites, keep)
+	stock, err := onStock.runSuites(ctx, o, suites, keep)
 	if err != nil {
 		return nil, err
 	}

@@ -144,17 +144,17 @@ func (a *app) runTektonExamples(ctx context.Context, client *runs.Client, p *pip
 
 // tektonPipeline returns the pipeline of the Tekton series --series, by default of the newest.
 func (a *app) tektonPipeline() (*pipeline.Pipeline, error) {
-	if !series.IsTekton(a.series) {
-		all, err := series.All(a.layout)
-		if err != nil {
-			return nil, err
-		}
-		if len(all) > 0 {
-			a.series = all[len(all)-1]
-		}
+	if series.IsTekton(a.series) {
+		return a.pipeline()
 	}
-	if !series.IsTekton(a.series) {
+	all, err := series.All(a.layout)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 || !series.IsTekton(all[len(all)-1]) {
 		return nil, errors.New("patches/tekton has no series: make one with `podenv rebase`")
 	}
-	return a.pipeline()
+	newest := *a
+	newest.series = all[len(all)-1]
+	return newest.pipeline()
 }
