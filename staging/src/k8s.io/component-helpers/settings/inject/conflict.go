@@ -70,9 +70,6 @@ func show(name string) string {
 
 // checkDevices finds mounts that the raw block devices of c leave no room for.
 func (a *attempt) checkDevices(c *v1.Container, mounts []v1.VolumeMount, r *reasonList) {
-	if len(c.VolumeDevices) == 0 {
-		return
-	}
 	paths, volumes := map[string]bool{}, map[string]bool{}
 	for _, device := range c.VolumeDevices {
 		paths[cleanPath(device.DevicePath)], volumes[device.Name] = true, true
@@ -99,10 +96,10 @@ func (a *attempt) checkPrivileges(c *v1.Container, mounts []v1.VolumeMount, r *r
 }
 
 // checkClaims finds ephemeral volumes whose claim could not be made, or would be the claim
-// of another volume. The name of a claim follows from the pod's, so that nothing can be
+// of another volume. The name of a claim follows from the pod's, so that nothing is
 // known of a pod whose name is yet to be generated; such a name is short enough.
 func (a *attempt) checkClaims(r *reasonList) {
-	if a.pod.Name == "" || len(a.volumes) == 0 {
+	if len(a.volumes) == 0 {
 		return
 	}
 	const maxLength = 253
@@ -175,28 +172,39 @@ const (
 	smallPod = 64 * 1024
 )
 
-// checkSizes finds presets that would make the pod too large to be stored, with all that they
-// bring in each of that many containers.
-func (a *attempt) checkSizes(containers int, r *reasonList) (fits bool) {
-	fits = true
+// checkAnnotations finds pods that have no room for the annotation of the preset.
+func (a *attempt) checkAnnotations(r *reasonList) {
 	key := AppliedAnnotation(a.preset.Name)
-	if _, ok := a.pod.Annotations[key]; !ok {
-		size := len(key) + len(a.preset.ResourceVersion)
-		for key, value := range a.pod.Annotations {
-			size += len(key) + len(value)
-		}
-		if size > maxAnnotations {
-			r.add("The pod has no room for another annotation")
-			fits = false
-		}
+	if _, ok := a.pod.Annotations[key]; ok {
+		return
 	}
-	added := containers * a.preset.size()
-	for i := range a.volumes {
-		added += a.volumes[i].Size()
+	size := len(key) + len(a.preset.ResourceVersion)
+	for key, value := range a.pod.Annotations {
+		size += len(key) + len(value)
 	}
-	if added > smallPod && a.pod.Size()+added > maxPod {
-		r.add("The pod would be too large")
-		fits = false
+	if size > maxAnnotations {
+		r.add("The pod has no room for another annotation")
 	}
-	return fits
+}
+
+// tooLarge tells whether the pod could not be stored with what has been found to be added.
+func (a *attempt) tooLarge() bool {
+	if a.bytes <= smallPod {
+		return false
+	}
+	if a.before == 0 {
+		a.before = a.pod.Size()
+	}
+	return a.before+a.bytes > maxPod
+}
+
+// sizeOf is about how many bytes items have in a stored pod.
+func sizeOf[T any, P interface {
+	*T
+	Size() int
+}](items []T) (bytes int) {
+	for i := range items {
+		bytes += P(&items[i]).Size()
+	}
+	return bytes
 }

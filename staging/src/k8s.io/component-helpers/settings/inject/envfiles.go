@@ -41,8 +41,7 @@ func withoutFilesOf(c *v1.Container, env []v1.EnvVar) []v1.EnvVar {
 		mounted[mount.Name] = true
 	}
 	return slices.DeleteFunc(slices.Clone(env), func(e v1.EnvVar) bool {
-		volume := fileVolume(&e)
-		return volume != "" && mounted[volume]
+		return mounted[fileVolume(&e)]
 	})
 }
 
@@ -59,7 +58,6 @@ func (a *attempt) checkEnvFileMounts(r *reasonList) {
 	for _, add := range a.added {
 		maps.Copy(readByAdded, filesOf(add.env))
 	}
-	readByPreset := filesOf(a.preset.Env)
 	breach := func(c *v1.Container, volume string) {
 		r.add(fmt.Sprintf("Volume %s holds env files, so that container %s may not mount it", show(volume), show(c.Name)))
 	}
@@ -67,12 +65,13 @@ func (a *attempt) checkEnvFileMounts(r *reasonList) {
 		c := add.container
 		had, added := filesOf(c.Env), filesOf(add.env)
 		for _, mount := range add.mounts {
-			if had[mount.Name] || added[mount.Name] || !add.init && (readByPreset[mount.Name] || readByPod[mount.Name]) {
+			if had[mount.Name] || added[mount.Name] || !add.init && readByPod[mount.Name] {
 				breach(c, mount.Name)
 			}
 		}
 		for _, mount := range c.VolumeMounts {
-			if added[mount.Name] || !add.init && readByAdded[mount.Name] {
+			// Of an init container's own volumes it gets no variables, see withoutFilesOf.
+			if !add.init && readByAdded[mount.Name] {
 				breach(c, mount.Name)
 			}
 		}

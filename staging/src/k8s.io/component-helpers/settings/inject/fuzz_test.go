@@ -2,6 +2,7 @@ package inject
 
 import (
 	"fmt"
+	"math/rand"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,6 +22,12 @@ func FuzzInto(f *testing.F) {
 	f.Add([]byte("one of each kind of container, and presets that redefine what others have"))
 	f.Add([]byte{2, 1, 0, 1, 1, 2, 0, 1, 1, 1, 0, 2, 1, 2, 1, 1, 2, 2, 0, 1, 0, 2, 1, 1})
 	f.Add([]byte("\x01\x02\x03\x01\x02\x03\x00\x01\x01\x01\x02\x02\x03\x03\x01\x00\x02\x01\x03\x02\x01"))
+	random := rand.New(rand.NewSource(1))
+	for i := 0; i < 500; i++ {
+		shape := make([]byte, 128)
+		random.Read(shape)
+		f.Add(shape)
+	}
 
 	f.Fuzz(func(t *testing.T, shape []byte) {
 		g := &generator{bytes: shape}

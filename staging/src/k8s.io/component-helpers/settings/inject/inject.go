@@ -112,9 +112,10 @@ type attempt struct {
 	options *Options
 	only    string // the name of the one container; "" for all
 
-	volumes []v1.Volume
-	lookUps int // of checkSources
-	added   []addition
+	volumes       []v1.Volume
+	lookUps       int // of checkSources
+	added         []addition
+	before, bytes int // the size of pod, once it matters, and of volumes and added
 }
 
 // addition is what a container lacks of the preset.
@@ -148,15 +149,20 @@ func (a *attempt) reasons() []string {
 		r.add(a.preset.Broken)
 		return r.sentences()
 	}
-	count := 0
-	a.eachContainer(func(*v1.Container, bool) { count++ })
 	var volumes []string
 	a.volumes, volumes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName, sameVolume)
-	// First: what is too large is not to be gone through for each container.
-	if !a.checkSizes(count, &r) {
+	a.bytes = sizeOf(a.volumes)
+	a.eachContainer(func(c *v1.Container, init bool) {
+		// A large preset is not gone through for each of many containers.
+		if !a.tooLarge() {
+			a.compareContainer(c, init, &r)
+		}
+	})
+	if a.tooLarge() {
+		r.add("The pod would be too large")
 		return r.sentences()
 	}
-	a.eachContainer(func(c *v1.Container, init bool) { a.compareContainer(c, init, &r) })
+	a.checkAnnotations(&r)
 	r.addEach("Duplicate volume ", volumes)
 	a.checkClaims(&r)
 	a.checkTokens(&r)
@@ -189,6 +195,7 @@ func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
 	a.checkPrivileges(c, add.mounts, r)
 	a.checkSources(c, add, r)
 	a.added = append(a.added, add)
+	a.bytes += sizeOf(add.env) + sizeOf(add.envFrom) + sizeOf(add.mounts)
 }
 
 // apply adds to the pod what it lacks.
@@ -203,16 +210,11 @@ func (a *attempt) apply() {
 	if a.pod.Annotations == nil {
 		a.pod.Annotations = map[string]string{}
 	}
-	if a.only == "" {
-		a.pod.Annotations[AppliedAnnotation(a.preset.Name)] = a.preset.ResourceVersion
-	}
+	a.pod.Annotations[AppliedAnnotation(a.preset.Name)] = a.preset.ResourceVersion
 }
 
 // appendCopies appends deep copies, into memory that nothing else uses.
 func appendCopies[T any](to, items []T, deepCopy func(in, out *T)) []T {
-	if len(items) == 0 {
-		return to
-	}
 	to = slices.Grow(slices.Clip(to), len(items))
 	for i := range items {
 		to = to[:len(to)+1]

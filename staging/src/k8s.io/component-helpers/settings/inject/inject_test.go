@@ -123,19 +123,38 @@ func TestExempt(t *testing.T) {
 // is injected, or in none, where message is empty.
 func TestConflicts(t *testing.T) {
 	bidirectional := v1.MountPropagationBidirectional
-	yes := true
+	hostToContainer := v1.MountPropagationHostToContainer
+	yes, no := true, false
 	optional := configMap("settings")
 	optional.ConfigMapRef.Optional = &yes
+	secret := v1.EnvFromSource{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "login"}}}
 	block := v1.Volume{Name: "disk", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}}
+	bidirectionalMount := func(p *Preset) {
+		p.Volumes = []v1.Volume{hostPath("data", "/srv")}
+		p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data", MountPropagation: &bidirectional}}
+	}
 	bringToken := func(p *Preset) {
 		p.Volumes = []v1.Volume{{Name: "token", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{
 			Sources: []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token"}}}}}}}
 		p.VolumeMounts = []v1.VolumeMount{{Name: "token", MountPath: "/token"}}
 	}
+	projected := v1.Volume{Name: "info", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{
+		Sources: []v1.VolumeProjection{{DownwardAPI: &v1.DownwardAPIProjection{}}}}}}
+	// As many bytes of annotations as leave room for that of allow-database.
+	room := maxAnnotations - len(AppliedAnnotation("allow-database")) - len("7") - len("a")
 	ephemeral := v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}
+	bringEphemeral := func(p *Preset) {
+		p.Volumes = []v1.Volume{ephemeral}
+		p.VolumeMounts = []v1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
+	}
 	keys := func(s *v1.EnvFromSource) []string {
-		if s.ConfigMapRef != nil && (s.ConfigMapRef.Name == "settings" || s.ConfigMapRef.Name == "theme") {
+		switch {
+		case s.SecretRef != nil:
+			return []string{"PASSWORD"}
+		case s.ConfigMapRef.Name == "settings", s.ConfigMapRef.Name == "theme":
 			return []string{"COLOR"}
+		case s.ConfigMapRef.Name == "many", s.ConfigMapRef.Name == "all":
+			return []string{"SIZE", "COLOR"}
 		}
 		return nil
 	}
@@ -172,7 +191,15 @@ func TestConflicts(t *testing.T) {
 		{
 			name:    "a variable that the preset defines twice, and the pod once",
 			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}} },
-			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "2"}} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "1"}} },
+			message: "Conflict on pod preset. Duplicate env A.",
+		},
+		{
+			name:   "one reason for two containers",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers = []v1.Container{{Name: "a", Env: []v1.EnvVar{{Name: "A"}}}, {Name: "b", Env: []v1.EnvVar{{Name: "A"}}}}
+			},
 			message: "Conflict on pod preset. Duplicate env A.",
 		},
 		{
@@ -212,6 +239,18 @@ func TestConflicts(t *testing.T) {
 			message: "Conflict on pod preset. Duplicate mountPath /cache.",
 		},
 		{
+			name: "a path on Windows",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("other")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "other", MountPath: `C:\cache`}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "cache-volume", MountPath: `C:\cache`}}
+				pod.Spec.Volumes = []v1.Volume{emptyDir("cache-volume")}
+			},
+			message: `Conflict on pod preset. Duplicate mountPath C:\cache.`,
+		},
+		{
 			name:   "the same mount, its path written otherwise",
 			preset: func(p *Preset) { *p = *database() },
 			pod: func(pod *v1.Pod) {
@@ -245,6 +284,31 @@ func TestConflicts(t *testing.T) {
 			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{configMap("theme")} },
 			options: Options{Keys: keys},
 			message: "Conflict on pod preset. Duplicate env COLOR, which envFrom ConfigMap theme sets too.",
+		},
+		{
+			name:    "envFrom over envFrom, which bring several keys",
+			preset:  func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{configMap("many")} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{configMap("all")} },
+			options: Options{Keys: keys},
+			message: "Conflict on pod preset. Duplicate env COLOR, which envFrom ConfigMap all sets too. Duplicate env SIZE, which envFrom ConfigMap all sets too.",
+		},
+		{
+			name:   "env that a Secret sets, behind a source with a longer prefix",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{{Name: "PASSWORD"}} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{Prefix: "LONGER_THAN_THE_NAME_", ConfigMapRef: optional.ConfigMapRef}, secret}
+			},
+			options: Options{Keys: keys},
+			message: "Conflict on pod preset. Duplicate env PASSWORD, which envFrom Secret login sets too.",
+		},
+		{
+			name:   "envFrom of a Secret with another optional",
+			preset: func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{secret} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{*secret.DeepCopy()}
+				pod.Spec.Containers[0].EnvFrom[0].SecretRef.Optional = &yes
+			},
+			message: "Conflict on pod preset. Duplicate envFrom Secret login.",
 		},
 		{
 			name: "envFrom over envFrom, where an env decides over both",
@@ -346,6 +410,14 @@ func TestConflicts(t *testing.T) {
 			message: "Conflict on pod preset. Duplicate mountPath /dev/xvda.",
 		},
 		{
+			name:   "a mount beside a device",
+			preset: func(p *Preset) { *p = *database() },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{block}
+				pod.Spec.Containers[0].VolumeDevices = []v1.VolumeDevice{{Name: "disk", DevicePath: "/dev/xvda"}}
+			},
+		},
+		{
 			name: "a volume that is a device",
 			preset: func(p *Preset) {
 				p.Volumes = []v1.Volume{block}
@@ -358,20 +430,33 @@ func TestConflicts(t *testing.T) {
 			message: "Conflict on pod preset. Volume disk is a device of container website.",
 		},
 		{
-			name: "a mount that needs privileges",
-			preset: func(p *Preset) {
-				p.Volumes = []v1.Volume{hostPath("data", "/srv")}
-				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data", MountPropagation: &bidirectional}}
-			},
+			name:    "a mount that needs privileges",
+			preset:  bidirectionalMount,
 			message: "Conflict on pod preset. mountPath /data is Bidirectional, and container website is not privileged.",
 		},
 		{
-			name: "a mount that needs privileges, and has them",
+			name: "a mount that needs no privileges",
 			preset: func(p *Preset) {
-				p.Volumes = []v1.Volume{hostPath("data", "/srv")}
-				p.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data", MountPropagation: &bidirectional}}
+				bidirectionalMount(p)
+				p.VolumeMounts[0].MountPropagation = &hostToContainer
 			},
-			pod: func(pod *v1.Pod) { pod.Spec.Containers[0].SecurityContext = &v1.SecurityContext{Privileged: &yes} },
+		},
+		{
+			name:    "a mount that needs privileges, whose container has none",
+			preset:  bidirectionalMount,
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].SecurityContext = &v1.SecurityContext{Privileged: &no} },
+			message: "Conflict on pod preset. mountPath /data is Bidirectional, and container website is not privileged.",
+		},
+		{
+			name:    "a mount that needs privileges, whose container says nothing of them",
+			preset:  bidirectionalMount,
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].SecurityContext = &v1.SecurityContext{} },
+			message: "Conflict on pod preset. mountPath /data is Bidirectional, and container website is not privileged.",
+		},
+		{
+			name:   "a mount that needs privileges, and has them",
+			preset: bidirectionalMount,
+			pod:    func(pod *v1.Pod) { pod.Spec.Containers[0].SecurityContext = &v1.SecurityContext{Privileged: &yes} },
 		},
 		{
 			name:   "a variable from a file in a volume of the pod, which an init container writes",
@@ -402,6 +487,49 @@ func TestConflicts(t *testing.T) {
 			message: "Conflict on pod preset. Volume env holds env files, so that container website may not mount it.",
 		},
 		{
+			name:   "variables from files in two volumes, of which a container mounts the first",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{fileVar("COLOR", "a"), fileVar("SIZE", "b")} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{emptyDir("a"), emptyDir("b")}
+				pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "a", MountPath: "/a"}}
+			},
+			message: "Conflict on pod preset. Volume a holds env files, so that container website may not mount it.",
+		},
+		{
+			name:   "a variable from a file that one container reads, and so may not mount",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{fileVar("COLOR", "env")} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{emptyDir("env")}
+				pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "reader",
+					Env: []v1.EnvVar{fileVar("COLOR", "env")}, VolumeMounts: []v1.VolumeMount{{Name: "env", MountPath: "/env"}}})
+			},
+			message: "Conflict on pod preset. Volume env holds env files, so that container reader may not mount it.",
+		},
+		{
+			name: "a mount of a volume of env files that others read",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("env")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "env", MountPath: "/env"}}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{emptyDir("env")}
+				pod.Spec.InitContainers = []v1.Container{{Name: "writer"}, {Name: "reader", Env: []v1.EnvVar{fileVar("COLOR", "env")}}}
+			},
+			message: "Conflict on pod preset. Volume env holds env files, so that container reader may not mount it." +
+				" Volume env holds env files, so that container website may not mount it.",
+		},
+		{
+			name: "a mount of a volume, and a variable from a file in it",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{emptyDir("env")}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "env", MountPath: "/env"}}
+				p.Env = []v1.EnvVar{fileVar("COLOR", "env")}
+			},
+			pod: func(pod *v1.Pod) { pod.Spec.InitContainers = []v1.Container{{Name: "init"}} },
+			message: "Conflict on pod preset. Volume env holds env files, so that container init may not mount it." +
+				" Volume env holds env files, so that container website may not mount it.",
+		},
+		{
 			name: "a mount of a volume of env files",
 			preset: func(p *Preset) {
 				p.Volumes = []v1.Volume{emptyDir("env")}
@@ -414,24 +542,53 @@ func TestConflicts(t *testing.T) {
 			message: "Conflict on pod preset. Volume env holds env files, so that container website may not mount it.",
 		},
 		{
-			name: "the claim of an ephemeral volume",
-			preset: func(p *Preset) {
-				p.Volumes = []v1.Volume{ephemeral}
-				p.VolumeMounts = []v1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
-			},
+			name:   "the claim of an ephemeral volume",
+			preset: bringEphemeral,
 			pod: func(pod *v1.Pod) {
 				pod.Spec.Volumes = []v1.Volume{{Name: "own", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "website-scratch"}}}}
 			},
 			message: "Conflict on pod preset. Volumes scratch and own have the same claim.",
 		},
 		{
-			name: "a name too long for a claim",
+			name: "the claim of an ephemeral volume of the pod",
 			preset: func(p *Preset) {
-				p.Volumes = []v1.Volume{ephemeral}
-				p.VolumeMounts = []v1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
+				p.Volumes = []v1.Volume{block}
+				p.Volumes[0].PersistentVolumeClaim = &v1.PersistentVolumeClaimVolumeSource{ClaimName: "website-scratch"}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "disk", MountPath: "/disk"}}
 			},
-			pod:     func(pod *v1.Pod) { pod.Name = strings.Repeat("a", 250) },
+			pod:     func(pod *v1.Pod) { pod.Spec.Volumes = []v1.Volume{ephemeral} },
+			message: "Conflict on pod preset. Volumes disk and scratch have the same claim.",
+		},
+		{
+			name:   "a claim with the name that an ephemeral volume's would have",
+			preset: func(p *Preset) { *p = *database() },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Volumes = []v1.Volume{{Name: "own", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "website-cache-volume"}}}}
+			},
+		},
+		{
+			name:   "a name as long as a claim's can be",
+			preset: bringEphemeral,
+			pod:    func(pod *v1.Pod) { pod.Name = strings.Repeat("a", 253-len("-scratch")) },
+		},
+		{
+			name:    "a name too long for a claim",
+			preset:  bringEphemeral,
+			pod:     func(pod *v1.Pod) { pod.Name = strings.Repeat("a", 254-len("-scratch")) },
 			message: "Conflict on pod preset. The names of the pod and of volume scratch are too long for a claim.",
+		},
+		{
+			name:    "no token, and no service account",
+			preset:  func(p *Preset) { *p = *database() },
+			options: Options{NoServiceAccount: true},
+		},
+		{
+			name: "a projected volume without a token, and no service account",
+			preset: func(p *Preset) {
+				p.Volumes = []v1.Volume{projected}
+				p.VolumeMounts = []v1.VolumeMount{{Name: "info", MountPath: "/info"}}
+			},
+			options: Options{NoServiceAccount: true},
 		},
 		{
 			name:    "a token of the service account that the pod does not have",
@@ -450,16 +607,41 @@ func TestConflicts(t *testing.T) {
 			preset: bringToken,
 		},
 		{
+			name:   "annotations with just enough room",
+			preset: func(p *Preset) { *p = *database() },
+			pod:    func(pod *v1.Pod) { pod.Annotations = map[string]string{"a": strings.Repeat("x", room)} },
+		},
+		{
 			name:    "annotations without room",
 			preset:  func(p *Preset) { *p = *database() },
-			pod:     func(pod *v1.Pod) { pod.Annotations = map[string]string{"a": strings.Repeat("x", 256*1024-2)} },
+			pod:     func(pod *v1.Pod) { pod.Annotations = map[string]string{"a": strings.Repeat("x", room+1)} },
 			message: "Conflict on pod preset. The pod has no room for another annotation.",
 		},
 		{
-			name:    "a preset of half a megabyte in three containers",
-			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 512*1024)}} },
-			pod:     func(pod *v1.Pod) { pod.Spec.InitContainers = []v1.Container{{Name: "a"}, {Name: "b"}} },
+			name:   "annotations without room, of which the preset's is one",
+			preset: func(p *Preset) { *p = *database() },
+			pod: func(pod *v1.Pod) {
+				pod.Annotations = map[string]string{"a": strings.Repeat("x", room), AppliedAnnotation("allow-database"): "6"}
+			},
+		},
+		{
+			name: "a preset of half a megabyte in three containers",
+			preset: func(p *Preset) {
+				p.Env = []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 512*1024)}}
+				p.Volumes = []v1.Volume{hostPath("data", "/srv")}
+			},
+			pod: func(pod *v1.Pod) {
+				pod.Spec.InitContainers = []v1.Container{{Name: "a"}, {Name: "b"}}
+				pod.Spec.Volumes = []v1.Volume{emptyDir("data")} // is not said: it is not gone through
+			},
 			message: "Conflict on pod preset. The pod would be too large.",
+		},
+		{
+			name:   "a preset of half a megabyte, which one of two containers has",
+			preset: func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 500*1024)}} },
+			pod: func(pod *v1.Pod) {
+				pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "b", Env: []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 500*1024)}}})
+			},
 		},
 		{
 			name:    "a broken preset",
@@ -545,10 +727,11 @@ func TestCompareIsByAgeThenName(t *testing.T) {
 
 func TestSecondPassInjectsIntoNewContainersOnly(t *testing.T) {
 	p := database()
-	pod := website(nil)
+	pod := website(func(pod *v1.Pod) { pod.Spec.InitContainers = []v1.Container{{Name: "init"}} })
 	first := into(pod, []*Preset{p}, Options{})
 	// A webhook overwrites what was injected, takes the label away, and adds a container.
 	pod.Spec.Containers[0].Env[0].Value = "1"
+	pod.Spec.InitContainers[0].Env = nil
 	pod.Labels = nil
 	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "proxy"})
 	second := into(pod, []*Preset{p}, Options{Before: first.Record})
@@ -557,6 +740,9 @@ func TestSecondPassInjectsIntoNewContainersOnly(t *testing.T) {
 	}
 	if got := pod.Spec.Containers[0].Env; len(got) != 1 || got[0].Value != "1" {
 		t.Errorf("the first container has %v, want what the webhook made of it", got)
+	}
+	if got := pod.Spec.InitContainers[0].Env; len(got) > 0 {
+		t.Errorf("the init container has %v, want what the webhook made of it", got)
 	}
 	if got := pod.Spec.Containers[1].Env; len(got) != 1 || got[0].Value != "6379" {
 		t.Errorf("the new container has %v, want the preset's variable", got)
@@ -646,17 +832,49 @@ func TestNothingIsShared(t *testing.T) {
 }
 
 func TestReasonsAreBounded(t *testing.T) {
-	pod := website(nil)
-	p := preset("p", func(*Preset) {})
-	for i := 0; i < 30; i++ {
-		name := strings.Repeat(string(rune('A'+i)), 400)
-		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: "1"})
-		p.Env = append(p.Env, v1.EnvVar{Name: name, Value: "2"})
+	for names, end := range map[int]string{10: "....", 11: "And 1 more.", 30: "And 20 more."} {
+		pod := website(nil)
+		p := preset("p", func(*Preset) {})
+		for i := 0; i < names; i++ {
+			name := strings.Repeat(string(rune('A'+i)), 400)
+			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: "1"})
+			p.Env = append(p.Env, v1.EnvVar{Name: name, Value: "2"})
+		}
+		message := into(pod, []*Preset{p}, Options{}).Conflicts[0].Message()
+		if len(message) > 3072 || !strings.HasSuffix(message, end) {
+			t.Errorf("%d names: a message of %d bytes that ends in %q", names, len(message), message[len(message)-20:])
+		}
 	}
-	result := into(pod, []*Preset{p}, Options{})
-	message := result.Conflicts[0].Message()
-	if len(message) > 3072 || !strings.HasSuffix(message, ". And 20 more.") {
-		t.Errorf("a message of %d bytes that ends in %q", len(message), message[len(message)-20:])
+}
+
+func TestNamesAreShownFitToBePrinted(t *testing.T) {
+	longest := strings.Repeat("a", 256)
+	for name, want := range map[string]string{
+		"": `""`, "a b": `"a b"`, "a\x00": `"a\x00"`, "Größe": "Größe", longest: longest, longest + "a": longest + "...",
+	} {
+		if got := show(name); got != want {
+			t.Errorf("%q is shown as %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestSizesOfAllKindsCount(t *testing.T) {
+	half := strings.Repeat("x", maxPod/2)
+	env := func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: half}} }
+	for name, more := range map[string]func(*Preset){
+		"env":     func(p *Preset) { p.Env = append(p.Env, v1.EnvVar{Name: "B", Value: half}) },
+		"envFrom": func(p *Preset) { p.EnvFrom = []v1.EnvFromSource{configMap(half)} },
+		"mounts":  func(p *Preset) { p.VolumeMounts = []v1.VolumeMount{{Name: half, MountPath: "/a"}} },
+		"volumes": func(p *Preset) { p.Volumes = []v1.Volume{hostPath("a", half)} },
+	} {
+		result := into(website(nil), []*Preset{preset("half", env)}, Options{})
+		if len(result.Conflicts) > 0 {
+			t.Fatal(result.Conflicts[0].Message())
+		}
+		result = into(website(nil), []*Preset{preset("whole", func(p *Preset) { env(p); more(p) })}, Options{})
+		if len(result.Conflicts) != 1 || result.Conflicts[0].Message() != "Conflict on pod preset. The pod would be too large." {
+			t.Errorf("half of it by env, half by %s: conflicts %v", name, len(result.Conflicts))
+		}
 	}
 }
 
@@ -670,16 +888,18 @@ func TestLargePresetsTakeNoMinutes(t *testing.T) {
 	}
 	calls := 0
 	options := Options{Keys: func(*v1.EnvFromSource) []string { calls++; return keys }}
+	again := v1.EnvVar{Name: "AGAIN"}
 	pod := website(func(pod *v1.Pod) {
 		for i := 0; i < many; i++ {
-			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: fmt.Sprint("P", i, "_OTHER")})
+			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: fmt.Sprint("P", i, "_OTHER")}, again)
 		}
 	})
 	sources := preset("sources", func(p *Preset) {
 		for i := 0; i < many; i++ {
-			source := configMap("settings")
+			source := configMap(fmt.Sprint("settings-", i%2))
 			source.Prefix = fmt.Sprint("P", i, "_")
 			p.EnvFrom = append(p.EnvFrom, source)
+			p.Env = append(p.Env, again)
 		}
 	})
 	claims := preset("claims", func(p *Preset) {
@@ -692,8 +912,8 @@ func TestLargePresetsTakeNoMinutes(t *testing.T) {
 	if took := time.Since(started); took > 10*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	if len(result.Applied) != 2 || calls != 1 {
-		t.Errorf("%d of 2 presets are applied, conflicts: %v; the ConfigMap was read %d times", len(result.Applied), result.Conflicts, calls)
+	if len(result.Applied) != 2 || calls != 2 {
+		t.Errorf("%d of 2 presets are applied, conflicts: %v; two ConfigMaps were read %d times", len(result.Applied), result.Conflicts, calls)
 	}
 }
 
@@ -765,7 +985,7 @@ func halves(bytes int) (*v1.Pod, *Preset, int) {
 			p.Volumes = append(p.Volumes, emptyDir(fmt.Sprint("f", i)), emptyDir(fmt.Sprint("v", i)))
 		}
 	})
-	return pod, p, pod.Size() + p.size()
+	return pod, p, pod.Size() + sizeOf(p.Env) + sizeOf(p.VolumeMounts)
 }
 
 // BenchmarkInto shows that a kilobyte of pods and presets costs the same in small and in large

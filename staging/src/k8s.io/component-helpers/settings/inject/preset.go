@@ -66,18 +66,3 @@ func Exempt(pod metav1.Object) bool {
 	_, mirror := annotations[v1.MirrorPodAnnotationKey]
 	return mirror || annotations[ExcludeAnnotation] == "true"
 }
-
-// size is about how many bytes a container with all of the preset has.
-func (p *Preset) size() int {
-	size := 0
-	for i := range p.Env {
-		size += p.Env[i].Size()
-	}
-	for i := range p.EnvFrom {
-		size += p.EnvFrom[i].Size()
-	}
-	for i := range p.VolumeMounts {
-		size += p.VolumeMounts[i].Size()
-	}
-	return size
-}

@@ -46,13 +46,10 @@ func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
 	}
 	for i := range c.Env {
 		name := c.Env[i].Name
-		if !own[name] && !decided[name] {
+		if !own[name] {
 			check(adds, name)
 		}
 		decided[name] = true
-	}
-	for i := range add.env {
-		decided[add.env[i].Name] = true
 	}
 	if len(c.EnvFrom) == 0 {
 		return
