@@ -96,10 +96,8 @@ func (p *Plugin) SetDrainedNotification(stopCh <-chan struct{}) {
 // SetExternalKubeClientSet sets the client that reads ConfigMaps, Secrets and pods, and
 // writes events.
 func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) {
-	if p.enabled {
-		p.client = client
-		p.events = newEventQueue(client, p.stopCh)
-	}
+	p.client = client
+	p.events = newEventQueue(client, p.stopCh)
 }
 
 // SetExternalKubeInformerFactory has the presets watched, if the feature is on.
@@ -138,10 +136,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		return err
 	}
 	options := p.options(ctx, a.GetNamespace())
-	reinvocation := a.GetReinvocationContext()
-	if reinvocation != nil {
-		options.Before, _ = reinvocation.Value(PluginName).(inject.Record)
-	}
+	options.Before, _ = a.GetReinvocationContext().Value(PluginName).(inject.Record)
 
 	injected := &v1.Pod{} // shares what it holds with pod
 	if err := corev1.Convert_core_Pod_To_v1_Pod(pod, injected, nil); err != nil {
@@ -156,9 +151,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		return admission.NewForbidden(a, err)
 	}
 	pod.Annotations, pod.Spec = internal.Annotations, internal.Spec
-	if reinvocation != nil {
-		reinvocation.SetValue(PluginName, result.Record)
-	}
+	a.GetReinvocationContext().SetValue(PluginName, result.Record)
 	for _, conflict := range result.Conflicts {
 		where := ""
 		if result.Record[conflict.Preset.UID] != nil {
@@ -218,14 +211,11 @@ func (p *Plugin) matching(a admission.Attributes) (*api.Pod, []*inject.Preset, e
 		p.presets.ready.Store(true)
 	}
 	all := p.presets.in(a.GetNamespace())
-	if len(all) == 0 {
-		return nil, nil, nil
-	}
 	pod, ok := a.GetObject().(*api.Pod)
 	if !ok || inject.Exempt(pod) {
 		return nil, nil, nil
 	}
-	if context := a.GetReinvocationContext(); context != nil && context.IsReinvoke() {
+	if a.GetReinvocationContext().IsReinvoke() {
 		// What matched before counts, whatever the labels are now.
 		return pod, all, nil
 	}

@@ -248,6 +248,15 @@ func TestAdmitLeavesAlone(t *testing.T) {
 			}
 		})
 	}
+	p, _ := newPlugin(t, true, database())
+	for _, of := range []struct{ resource, subresource string }{{"pods", "binding"}, {"podtemplates", ""}} {
+		pod := website()
+		admit(t, p, admission.NewAttributesRecord(pod, nil, api.Kind("Pod").WithVersion("version"), namespace, pod.Name,
+			api.Resource(of.resource).WithVersion("version"), of.subresource, admission.Create, &metav1.CreateOptions{}, false, nil))
+		if len(pod.Spec.Containers[0].Env) > 0 {
+			t.Errorf("the preset was injected into %s/%s", of.resource, of.subresource)
+		}
+	}
 }
 
 func TestGateOffWatchesNothing(t *testing.T) {
@@ -256,6 +265,57 @@ func TestGateOffWatchesNothing(t *testing.T) {
 		if asked := len(client.Actions()) > 0; asked != on {
 			t.Errorf("gate %t: the plugin asked for %v", on, client.Actions())
 		}
+	}
+}
+
+func TestWhatThePluginLacksIsSaid(t *testing.T) {
+	featurestest.SetGate(t, features.PodPreset, true)
+	client := fake.NewSimpleClientset()
+	p := NewPlugin()
+	for _, step := range []struct {
+		lacks string
+		give  func()
+	}{
+		{"has not been told of the feature gates", func() { p.InspectFeatureGates(utilfeature.DefaultFeatureGate) }},
+		{"has no client", func() { p.SetExternalKubeClientSet(client) }},
+		{"does not watch PodPresets", func() { p.SetExternalKubeInformerFactory(informers.NewSharedInformerFactory(client, 0)) }},
+	} {
+		if err := p.ValidateInitialization(); err == nil || !strings.Contains(err.Error(), step.lacks) {
+			t.Errorf("got %v, want that it %s", err, step.lacks)
+		}
+		step.give()
+	}
+	if err := p.ValidateInitialization(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoPodIsCreatedBeforeThePresetsAreKnown has a pod that comes while the API server starts.
+func TestNoPodIsCreatedBeforeThePresetsAreKnown(t *testing.T) {
+	featurestest.SetGate(t, features.PodPreset, true)
+	client := fake.NewSimpleClientset(database())
+	factory := informers.NewSharedInformerFactory(client, 0)
+	p := NewPlugin()
+	p.InspectFeatureGates(utilfeature.DefaultFeatureGate)
+	p.SetExternalKubeClientSet(client)
+	p.SetExternalKubeInformerFactory(factory)
+	stopCh := make(chan struct{})
+	defer close(stopCh)
+	admitted := make(chan struct{})
+	pod := website()
+	go func() {
+		defer close(admitted)
+		admit(t, p, attributes(pod, false))
+	}()
+	select {
+	case <-admitted:
+		t.Error("it was admitted")
+	case <-time.After(10 * time.Millisecond): // a plugin that waits passes, however long this is
+	}
+	factory.Start(stopCh)
+	<-admitted
+	if len(pod.Spec.Containers[0].Env) != 1 {
+		t.Errorf("variables: %v, want DB_PORT", pod.Spec.Containers[0].Env)
 	}
 }
 
@@ -311,19 +371,31 @@ func TestTokenNeedsAServiceAccount(t *testing.T) {
 	}
 }
 
-func TestConfigMapThatExistsIsLookedInto(t *testing.T) {
-	settings := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: namespace}, Data: map[string]string{"DB_PORT": "1"}}
-	for _, exists := range []bool{true, false} {
-		t.Run(fmt.Sprintf("exists=%t", exists), func(t *testing.T) {
-			objects := []runtime.Object{database()}
-			if exists {
-				objects = append(objects, settings)
-			}
-			p, _ := newPlugin(t, true, objects...)
+func TestSourcesThatExistAreLookedInto(t *testing.T) {
+	meta := metav1.ObjectMeta{Name: "settings", Namespace: namespace}
+	reference := api.LocalObjectReference{Name: "settings"}
+	configMap := &v1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"DB_PORT": "1"}}
+	secret := &v1.Secret{ObjectMeta: meta, Data: map[string][]byte{"DB_PORT": nil}}
+	fromConfigMap := api.EnvFromSource{ConfigMapRef: &api.ConfigMapEnvSource{LocalObjectReference: reference}}
+	fromSecret := api.EnvFromSource{SecretRef: &api.SecretEnvSource{LocalObjectReference: reference}}
+	for _, tt := range []struct {
+		name     string
+		object   runtime.Object
+		source   api.EnvFromSource
+		injected bool
+	}{
+		{"a ConfigMap", configMap, fromConfigMap, false},
+		{"a ConfigMap that does not exist", secret, fromConfigMap, true},
+		{"a Secret", secret, fromSecret, false},
+		{"a Secret that does not exist", configMap, fromSecret, true},
+		{"no source", configMap, api.EnvFromSource{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, _ := newPlugin(t, true, database(), tt.object)
 			pod := website()
-			pod.Spec.Containers[0].EnvFrom = []api.EnvFromSource{{ConfigMapRef: &api.ConfigMapEnvSource{LocalObjectReference: api.LocalObjectReference{Name: "settings"}}}}
+			pod.Spec.Containers[0].EnvFrom = []api.EnvFromSource{tt.source}
 			admit(t, p, attributes(pod, false))
-			if injected := len(pod.Spec.Containers[0].Env) > 0; injected == exists {
+			if injected := len(pod.Spec.Containers[0].Env) > 0; injected != tt.injected {
 				t.Errorf("injected: %t", injected)
 			}
 		})
@@ -488,6 +560,9 @@ func TestRefusedPodsTakeNoRoom(t *testing.T) {
 	}
 	refuse(maxPending + 10)
 	pending("before the first look", maxPending)
+	if len(timers.waiting) != maxPending {
+		t.Errorf("%d pods will be looked for", len(timers.waiting))
+	}
 	timers.pass(eventDelay)
 	pending("after it", maxPending/2)
 	if err := client.Tracker().Add(stored("u")); err != nil {
@@ -500,17 +575,37 @@ func TestRefusedPodsTakeNoRoom(t *testing.T) {
 	}
 }
 
+func TestNothingIsRaisedAfterTheEnd(t *testing.T) {
+	client := fake.NewSimpleClientset(stored("u"))
+	ended := make(chan struct{})
+	close(ended)
+	p := NewPlugin()
+	p.SetDrainedNotification(ended)
+	p.SetExternalKubeClientSet(client)
+	timers := timersOf(p)
+	p.events.add(namespace, "website", "u", []inject.Conflict{{Preset: &inject.Preset{Name: "p"}, Reasons: []string{"R"}}})
+	timers.pass(time.Hour)
+	if len(client.Actions()) > 0 || p.events.pending.Load() != 0 {
+		t.Errorf("%v, %d pods are waited for", client.Actions(), p.events.pending.Load())
+	}
+}
+
 // TestConflictsAreForgottenWithTheRequest has a pod that is refused after it was injected into.
 func TestConflictsAreForgottenWithTheRequest(t *testing.T) {
 	p, _ := newPlugin(t, true, database())
-	pod := website()
-	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
-	ctx, cancel := context.WithCancel(request(t))
-	admitIn(t, ctx, p, attributes(pod, false))
 	known := func() (n int) {
 		p.found.Range(func(_, _ any) bool { n++; return true })
 		return n
 	}
+	pod := website()
+	pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
+	create(t, p, website(), false)                              // without a conflict
+	admitIn(t, context.Background(), p, attributes(pod, false)) // of no request
+	if known() != 0 {
+		t.Fatalf("conflicts of %d requests are kept, want none", known())
+	}
+	ctx, cancel := context.WithCancel(request(t))
+	admitIn(t, ctx, p, attributes(pod, false))
 	if known() != 1 {
 		t.Fatalf("conflicts of %d requests are kept, want 1", known())
 	}
@@ -542,7 +637,8 @@ func TestReinvocationIsNotInConflictWithItself(t *testing.T) {
 	pod := website()
 	a := &reinvocation{Attributes: attributes(pod, false), values: map[string]interface{}{}}
 	admit(t, p, a)
-	// A webhook overwrites a value, and adds a container.
+	// A webhook overwrites a value, takes the label away, and adds a container.
+	pod.Labels = nil
 	pod.Spec.Containers[0].Env[0].Value = "1"
 	pod.Spec.Containers = append(pod.Spec.Containers, api.Container{Name: "proxy"})
 	a.SetIsReinvoke()
@@ -561,10 +657,12 @@ func TestReinvocationIsNotInConflictWithItself(t *testing.T) {
 // TestSidecarInConflict has a webhook that adds a container which the preset is in conflict with:
 // the pod has the preset, and is told that the container has not.
 func TestSidecarInConflict(t *testing.T) {
-	p, client := newPlugin(t, true, database(), stored("u"))
+	other := database()
+	other.Name, other.UID, other.Spec.Env[0].Value = "other", "2", "1" // in conflict with the first
+	p, client := newPlugin(t, true, database(), other, stored("u"))
 	pod, ctx := website(), request(t)
 	a := &reinvocation{Attributes: attributes(pod, false), values: map[string]interface{}{}}
-	if said := admitIn(t, ctx, p, a); len(said) > 0 {
+	if said := admitIn(t, ctx, p, a); len(said) != 1 || !strings.Contains(said[0], "PodPreset other is not injected:") {
 		t.Fatalf("warnings: %q", said)
 	}
 	pod.Spec.Containers = append(pod.Spec.Containers, api.Container{Name: "proxy", Env: []api.EnvVar{{Name: "DB_PORT", Value: "1"}}})
@@ -578,8 +676,25 @@ func TestSidecarInConflict(t *testing.T) {
 	timers := timersOf(p)
 	validate(t, ctx, p, pod, false)
 	timers.pass(eventDelay)
-	if events := awaitEvents(client, 1); len(events) != 1 || events[0].Message != "Conflict on pod preset. Duplicate env DB_PORT." {
-		t.Errorf("events: %v, want one of the conflict", events)
+	var of []string
+	for _, event := range awaitEvents(client, 2) {
+		of = append(of, event.Source.Component+": "+event.Message)
+	}
+	sort.Strings(of)
+	const start, message = "podpreset.admission.kubernetes.io/", ": Conflict on pod preset. Duplicate env DB_PORT."
+	if want := []string{start + "allow-database" + message, start + "other" + message}; !reflect.DeepEqual(of, want) {
+		t.Errorf("events: %q, want %q, of both passes", of, want)
+	}
+}
+
+// TestPresetWithASelectorThatNobodyUnderstands was stored by another release.
+func TestPresetWithASelectorThatNobodyUnderstands(t *testing.T) {
+	preset := database()
+	preset.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "role", Operator: "New"}}
+	p, _ := newPlugin(t, true, preset)
+	pod := website()
+	if said := admit(t, p, attributes(pod, false)); len(said) > 0 || len(pod.Spec.Volumes) > 0 {
+		t.Errorf("warnings %q, volumes %v: want a preset that matches no pod", said, pod.Spec.Volumes)
 	}
 }
 
@@ -661,6 +776,10 @@ func TestPresetsOfANamespaceAreOrderedByAge(t *testing.T) {
 		c.set(preset)
 	}
 	c.remove(namespace, "d")
+	deleted := database()
+	deleted.Name, deleted.DeletionTimestamp = "e", &metav1.Time{}
+	c.set(&settingsv1alpha1.PodPreset{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: namespace}})
+	c.set(deleted)
 	var names []string
 	for _, preset := range c.in(namespace) {
 		names = append(names, preset.Name)
@@ -668,8 +787,11 @@ func TestPresetsOfANamespaceAreOrderedByAge(t *testing.T) {
 	if got := strings.Join(names, " "); got != "a b c" {
 		t.Errorf("the order is %q, want the oldest first", got)
 	}
-	for _, name := range names {
+	for i, name := range names {
 		c.remove(namespace, name)
+		if left := len(c.in(namespace)); left != len(names)-i-1 {
+			t.Errorf("%d presets are left without %q", left, names[:i+1])
+		}
 	}
 	if len(c.namespaces) > 0 {
 		t.Error("a namespace without presets is remembered")
@@ -738,9 +860,11 @@ func BenchmarkAdmission(b *testing.B) {
 }
 
 // firstPass forgets what an earlier admission has injected, so that it serves for many pods.
-type firstPass struct{ admission.Attributes }
+type firstPass struct{ reinvocation }
 
-func (firstPass) GetReinvocationContext() admission.ReinvocationContext { return nil }
+func (*firstPass) SetValue(string, interface{}) {}
+
+func (f *firstPass) GetReinvocationContext() admission.ReinvocationContext { return f }
 
 // benchmarkAdmission creates pods that get a volume of each of so many presets.
 func benchmarkAdmission(b *testing.B, matching int, presets ...runtime.Object) {
@@ -748,7 +872,7 @@ func benchmarkAdmission(b *testing.B, matching int, presets ...runtime.Object) {
 	ctx := request(b)
 	original, pod := website(), website()
 	container := original.Spec.Containers[0]
-	a := &firstPass{attributes(pod, false)}
+	a := &firstPass{reinvocation{Attributes: attributes(pod, false)}}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {

@@ -66,9 +66,6 @@ func newEventQueue(client kubernetes.Interface, stopCh <-chan struct{}) *eventQu
 
 // add has events raised once the pod is there. It does not wait.
 func (q *eventQueue) add(namespace, name string, uid types.UID, conflicts []inject.Conflict) {
-	if len(conflicts) == 0 {
-		return
-	}
 	more := 0
 	if len(conflicts) > maxEvents {
 		more = len(conflicts) - (maxEvents - 1)
