@@ -3,6 +3,7 @@ package expansion
 import (
 	"fmt"
 	"os"
+	"strings"
 )
 
 // MaxString is the longest string that Linux gives a process in its environment,
@@ -24,16 +25,42 @@ var (
 // than the node's memory, and no process could be started with it. What has no
 // reference is left to the container runtime. The zero value is a whole budget.
 type Budget struct {
-	spent int
+	spent   int
+	tooLong []tooLongVariable
 }
 
-// ExpandEnv expands the value of the variable called name. The error has the name.
+type tooLongVariable struct {
+	name string
+	err  error
+}
+
+// tooLong is the value of a variable that is too long: what refers to it is so, too.
+var tooLong = strings.Repeat("?", MaxString+1)
+
+// ExpandEnv expands the value of the variable called name. A value that alone is too long
+// is left to CheckEnv, as the name may be defined again. Errors have the name.
 func (b *Budget) ExpandEnv(name, value string, mapping func(string) string) (string, error) {
 	expanded, err := b.expand(len(name)+len("="), value, mapping)
-	if err != nil {
-		return "", fmt.Errorf("cannot expand variable %q: %w", shortened(name), err)
+	if err == nil {
+		return expanded, nil
 	}
-	return expanded, nil
+	err = fmt.Errorf("cannot expand variable %q: %w", shortened(name), err)
+	if b.spent > MaxStrings {
+		return "", err
+	}
+	b.tooLong = append(b.tooLong, tooLongVariable{name, err})
+	return tooLong, nil
+}
+
+// CheckEnv returns an error for the first variable that ExpandEnv found too long, and that
+// has no other value in env, by name, in the end.
+func (b *Budget) CheckEnv(env map[string]string) error {
+	for _, variable := range b.tooLong {
+		if env[variable.name] == tooLong {
+			return variable.err
+		}
+	}
+	return nil
 }
 
 // ExpandAll expands each of inputs, the container's command or args, as where says.
@@ -65,10 +92,11 @@ func (b *Budget) expand(before int, input string, mapping func(string) string) (
 	if expanded == input {
 		return input, nil
 	}
-	if before+len(expanded) > MaxString {
+	b.spent += before + len(expanded) + len("\x00")
+	switch {
+	case before+len(expanded) > MaxString:
 		return expanded, errString
-	}
-	if b.spent += before + len(expanded) + len("\x00"); b.spent > MaxStrings {
+	case b.spent > MaxStrings:
 		return expanded, errStrings
 	}
 	return expanded, nil

@@ -28,7 +28,7 @@ func expandEnv(env []string) error {
 		}
 		variables[name] = expanded
 	}
-	return nil
+	return budget.CheckEnv(variables)
 }
 
 // expandAllOf does for a command that refers to value what the kubelet does.
@@ -57,6 +57,8 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 		{"a value that is longer with the value before", expandEnv([]string{"A=" + longest[len("B="):], "B=.$(A)"}), `cannot expand variable "B": ` + tooLong},
 		{"a value as long with a longer name", expandEnv([]string{"A=" + longest[len("B="):], "BB=$(A)"}), `cannot expand variable "BB": ` + tooLong},
 		{"the first of the variables that are too long", expandEnv(bomb(15)), `cannot expand variable "a3": ` + tooLong},
+		{"a value that is longer, in whose place is another", expandEnv(append(bomb(4), "a3=$(a0)", "B=$(a3)")), ""},
+		{"a reference to a value that is longer, before another is in its place", expandEnv(append(bomb(4), "B=$(a3)", "a3=")), `cannot expand variable "B": ` + tooLong},
 		{"what has no reference", expandEnv([]string{"A=" + longest + "..", "B=" + longest + " $B $(C"}), ""},
 		{"what refers to nothing", expandEnv([]string{"A=" + longest + "$(B)"}), ""},
 		{"a word as long as can be", expandAllOf(longest, "$(A)", "..."), ""},

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/ptr"
 )
@@ -28,4 +29,10 @@ func TestAVariableThatIsTooLongForAProcessIsAnError(t *testing.T) {
 
 	assert.ErrorContains(t, err, `cannot expand variable "D": the result is longer than a process can be given`)
 	assert.NotContains(t, err.Error(), "s3cr3t")
+
+	// The last definition of a name is what the container gets.
+	container.Env = append(container.Env, v1.EnvVar{Name: "D", Value: "4"}, v1.EnvVar{Name: "E", Value: "5"}, v1.EnvVar{Name: "F", Value: "$(D)$(E)"})
+	env, err := (&Kubelet{}).makeEnvironmentVariables(context.Background(), pod, container, "", nil, nil, nil)
+	assert.NoError(t, err)
+	assert.Contains(t, env, kubecontainer.EnvVar{Name: "F", Value: "45"})
 }
