@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/kuberuntime"
@@ -104,7 +105,9 @@ func (p *plainVariables) expand(text string) (expanded string, known bool) {
 
 func (p *plainVariables) mayHave(name string) bool {
 	for _, prefix := range p.prefixes {
-		if strings.HasPrefix(name, prefix) {
+		// What follows is a key of a ConfigMap or Secret. Which keys those had when the
+		// container started is not known any more.
+		if key, ok := strings.CutPrefix(name, prefix); ok && len(validation.IsConfigMapKey(key)) == 0 {
 			return true
 		}
 	}

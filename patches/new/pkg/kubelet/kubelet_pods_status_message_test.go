@@ -44,6 +44,10 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 
 		{name: "the script of a shell", command: []string{"/nope", "-c", "echo $(date)"}, want: message},
 		{name: "the script of a shell beside a secret that it does not refer to", env: secret, envFrom: fromSecret, command: []string{"/nope", "-c", "echo $(date)"}, want: message},
+		{name: "the script of a shell that refers to no key that envFrom may bring", envFrom: []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{}}},
+			command: []string{"/nope", "-c", "echo $(date +%s)"}, want: message},
+		{name: "the script of a shell that refers to what may be a key of envFrom", envFrom: []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{}}},
+			command: []string{"/nope", "-c", "echo $(date)"}, want: fmt.Sprintf(hidden, `"/nope"`)},
 		{name: "an escaped reference", env: secret, args: []string{"$$(A)"}, want: message},
 		{name: "a variable that is not declared", command: []string{"$(A)"}, want: message},
 		{name: "a value in the pod", env: []v1.EnvVar{{Name: "A", Value: "s3c"}, {Name: "B", Value: "$(A)r3t"}}, command: []string{"$(B)"},
