@@ -92,6 +92,25 @@ func TestIntoInjectsIntoEachContainer(t *testing.T) {
 	}
 }
 
+// TestWhoWritesAFileDoesNotWaitForIt has init containers that do, and do not, mount the volume.
+func TestWhoWritesAFileDoesNotWaitForIt(t *testing.T) {
+	p := preset("p", func(p *Preset) { p.Env = []v1.EnvVar{{Name: "PLAIN"}, fileVar("FILE", "env")} })
+	pod := website(func(pod *v1.Pod) {
+		pod.Spec.Volumes = []v1.Volume{emptyDir("env")}
+		pod.Spec.InitContainers = []v1.Container{{Name: "writer", VolumeMounts: []v1.VolumeMount{{Name: "env", MountPath: "/env"}}}, {Name: "reader"}}
+	})
+	into(pod, []*Preset{p}, Options{})
+	for _, c := range containersOf(pod) {
+		want := p.Env
+		if c.Name == "writer" {
+			want = p.Env[:1]
+		}
+		if !reflect.DeepEqual(c.Env, want) {
+			t.Errorf("%s has %v, want %v", c.Name, c.Env, want)
+		}
+	}
+}
+
 func TestIntoLeavesOtherPodsAlone(t *testing.T) {
 	pod := website(func(pod *v1.Pod) { pod.Labels["role"] = "backend" })
 	before := pod.DeepCopy()
@@ -635,6 +654,17 @@ func TestConflicts(t *testing.T) {
 				pod.Spec.Volumes = []v1.Volume{emptyDir("data")} // is not said: it is not gone through
 			},
 			message: "Conflict on pod preset. The pod would be too large.",
+		},
+		{
+			name:    "a preset that a large pod has no room for",
+			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 100*1024)}} },
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Args = []string{strings.Repeat("x", 1000*1024)} },
+			message: "Conflict on pod preset. The pod would be too large.",
+		},
+		{
+			name:   "a small preset, and a pod that is too large already",
+			preset: func(p *Preset) { *p = *database() },
+			pod:    func(pod *v1.Pod) { pod.Spec.Containers[0].Args = []string{strings.Repeat("x", 1100*1024)} },
 		},
 		{
 			name:   "a preset of half a megabyte, which one of two containers has",
