@@ -122,7 +122,12 @@ func (a *app) refreshPackages(ctx context.Context, p *pipeline.Pipeline) error {
 		return err
 	}
 	step := p.Reporter.Step("Debian packages")
-	changed, err := debian.RefreshPackages(ctx, a.layout, step)
+	changed, err := debian.Nodes.RefreshPackages(ctx, a.layout, step)
+	if err == nil {
+		var more []string
+		more, err = debian.Specs.RefreshPackages(ctx, a.layout, step)
+		changed = append(changed, more...)
+	}
 	if err := step.End(err); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // of a merged /usr: /usr/bin/x, never /bin/x. The errors are those of RootFS, and one for a
 // package that is not installed.
 func Files(ctx context.Context, l layout.Layout, step *progress.Step, packages ...string) ([]image.File, error) {
-	root, err := RootFS(ctx, l, step)
+	root, err := Nodes.RootFS(ctx, l, step)
 	if err != nil {
 		return nil, err
 	}

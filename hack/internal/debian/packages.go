@@ -42,11 +42,33 @@ var ErrPackagesMoved = errors.New("pinned Debian packages are gone from the mirr
 // pins are the versions of packages, by name.
 type pins map[string]string
 
+// Set is a root file system of packages, with a lock file of its own.
+type Set struct {
+	lock     string // what the name of the lock file begins with
+	packages []string
+	options  []string // more options of mmdebstrap
+}
+
+var (
+	// Nodes is what nodes and podenv's own test images are made from.
+	Nodes = Set{lock: "packages", packages: requested}
+	// Specs is what the images of a release's own specs are made from. It has no devices, as runtimes make
+	// these, and the commands of busybox in /busybox.
+	Specs = Set{
+		lock: "spec-packages",
+		packages: []string{"apache2-bin", "bash", "bind9-dnsutils", "bsdextrautils", "busybox-static", "ca-certificates", "curl",
+			"iperf", "iproute2", "netcat-openbsd", "nginx", "perl", "redis-server", "stress"},
+		options: []string{"--skip=output/dev", `--customize-hook=mkdir "$1/busybox" && chroot "$1" busybox --install -s /busybox`},
+	}
+)
+
 // lockFile returns the path of the lock file for this machine's architecture: a package may
 // have different versions on two architectures.
-func lockFile(l layout.Layout) string {
-	return filepath.Join(l.Root, "hack/internal/debian", "packages-"+runtime.GOARCH+".lock")
+func (s Set) lockFile(l layout.Layout) string {
+	return filepath.Join(l.Root, "hack/internal/debian", s.lock+"-"+runtime.GOARCH+".lock")
 }
+
+func lockFile(l layout.Layout) string { return Nodes.lockFile(l) }
 
 // readPins reads the lock file, which must pin at least the packages called names.
 func readPins(file string, names []string) (pins, error) {

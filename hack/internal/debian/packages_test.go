@@ -91,8 +91,10 @@ func TestSuiteSourcesTakesTheMirrorsOfTheSuiteOnly(t *testing.T) {
 }
 
 func TestRepositoryPinsPackagesForAmd64(t *testing.T) {
-	if _, err := readPins("packages-amd64.lock", requested); err != nil {
-		t.Error(err)
+	for _, set := range []Set{Nodes, Specs} {
+		if _, err := readPins(set.lock+"-amd64.lock", set.packages); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,8 +32,8 @@ var dpkgOptions = []string{
 // RootFS returns the tar of the root file system with the packages of the lock file, from the
 // cache or from mmdebstrap. The error wraps ErrPackagesMoved when the mirrors no longer have
 // these packages, and ErrInstall when mmdebstrap cannot be installed.
-func RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
-	p, err := readPins(lockFile(l), requested)
+func (s Set) RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
+	p, err := readPins(s.lockFile(l), s.packages)
 	if err != nil {
 		return "", err
 	}
@@ -41,13 +42,13 @@ func RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, 
 		return "", err
 	}
 	defer done()
-	key := digest.Of(suite, runtime.GOARCH, p.String(), strings.Join(requested, ","), strings.Join(dpkgOptions, ","))
+	key := digest.Of(suite, runtime.GOARCH, p.String(), strings.Join(s.packages, ","), strings.Join(slices.Concat(dpkgOptions, s.options), ","))
 	file := filepath.Join(l.Cache("rootfs"), key[:12]+".tar")
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
 	step.Now("installing %d Debian packages", len(p))
-	tar, installed, err := debootstrap(ctx, p.versioned(requested), scratch, step)
+	tar, installed, err := debootstrap(ctx, p.versioned(s.packages), s.options, scratch, step)
 	if err != nil {
 		return "", err
 	}
@@ -59,8 +60,8 @@ func RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, 
 
 // RefreshPackages pins the versions that the mirrors have now, in the lock file of
 // this machine's architecture, and says what changed.
-func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
-	old, err := readPins(lockFile(l), nil)
+func (s Set) RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) (changes []string, err error) {
+	old, err := readPins(s.lockFile(l), nil)
 	if err != nil {
 		old = pins{} // missing or broken: it is rewritten
 	}
@@ -70,14 +71,14 @@ func RefreshPackages(ctx context.Context, l layout.Layout, step *progress.Step) 
 	}
 	defer done()
 	step.Now("installing what the mirrors have")
-	_, found, err := debootstrap(ctx, requested, scratch, step)
+	_, found, err := debootstrap(ctx, s.packages, s.options, scratch, step)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range differing(old, found) {
 		changes = append(changes, fmt.Sprintf("%s %s -> %s", name, cmp.Or(old[name], "none"), cmp.Or(found[name], "none")))
 	}
-	return changes, renameio.WriteFile(lockFile(l), []byte(found.String()), 0o644)
+	return changes, renameio.WriteFile(s.lockFile(l), []byte(found.String()), 0o644)
 }
 
 // rootFSMutex makes the steps of this process take turns. A step that waits for the lock file says
@@ -113,7 +114,7 @@ func lockScratch(ctx context.Context, l layout.Layout, step *progress.Step) (scr
 
 // debootstrap builds the tar of a root file system with packages in the directory scratch, and
 // returns the versions that it has.
-func debootstrap(ctx context.Context, packages []string, scratch string, step *progress.Step) (tar string, installed pins, err error) {
+func debootstrap(ctx context.Context, packages, options []string, scratch string, step *progress.Step) (tar string, installed pins, err error) {
 	// `podenv build` and `podenv push` do not install packages before this.
 	if err := ThisUser().EnsureInstalled(ctx, step, "mmdebstrap"); err != nil {
 		return "", nil, err
@@ -126,11 +127,11 @@ func debootstrap(ctx context.Context, packages []string, scratch string, step *p
 	if err != nil {
 		return "", nil, err
 	}
-	args := []string{
-		"--variant=apt", "--include=" + strings.Join(packages, ","),
+	args := append(slices.Clone(options),
+		"--variant=apt", "--include="+strings.Join(packages, ","),
 		`--aptopt=APT::Install-Recommends "false"`,
-		"--customize-hook=download /var/lib/dpkg/status " + filepath.Join(scratch, "status"),
-	}
+		"--customize-hook=download /var/lib/dpkg/status "+filepath.Join(scratch, "status"),
+	)
 	for _, option := range dpkgOptions {
 		args = append(args, "--dpkgopt="+option)
 	}

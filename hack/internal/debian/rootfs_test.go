@@ -63,7 +63,7 @@ func TestRootFSIsMadeOnceFromTheMachinesMirrors(t *testing.T) {
 	var makers sync.WaitGroup
 	for range 3 {
 		makers.Go(func() {
-			file, err := RootFS(t.Context(), l, nil)
+			file, err := Nodes.RootFS(t.Context(), l, nil)
 			if err != nil {
 				t.Error(err)
 			} else if got, err := os.ReadFile(file); err != nil || string(got) != "a root file system" {
@@ -93,7 +93,7 @@ func TestAStepThatWaitsForAnotherSaysSo(t *testing.T) {
 	rootFSMutex.Lock()
 	made := make(chan error)
 	go func() {
-		_, err := RootFS(t.Context(), l, step)
+		_, err := Nodes.RootFS(t.Context(), l, step)
 		made <- err
 	}()
 	err := poll.Until(t.Context(), time.Minute, func(context.Context) error {
@@ -123,7 +123,7 @@ func TestRootFSLeavesNothingHalfMade(t *testing.T) {
 				f.Write("says", tc.says)
 			}
 			testutil.WriteFile(t, filepath.Join(l.Cache("rootfs"), "new", "rootfs.tar"), "what a killed process left")
-			_, err := RootFS(t.Context(), l, nil)
+			_, err := Nodes.RootFS(t.Context(), l, nil)
 			testutil.CheckError(t, err, tc.wantErr)
 			if errors.Is(err, ErrPackagesMoved) != tc.moved {
 				t.Errorf("error is ErrPackagesMoved: %v, want %v: %v", !tc.moved, tc.moved, err)
@@ -137,7 +137,7 @@ func TestRootFSInstallsMmdebstrap(t *testing.T) {
 	f, l := newMirror(t, "1")
 	f.Script("sudo", `shift; exec "$@"`)
 	f.Write("installed", "")
-	if _, err := RootFS(t.Context(), l, nil); err != nil {
+	if _, err := Nodes.RootFS(t.Context(), l, nil); err != nil {
 		t.Fatal(err)
 	}
 	if calls := f.calls(); !slices.Contains(calls, install+" mmdebstrap") {
@@ -148,7 +148,7 @@ func TestRootFSInstallsMmdebstrap(t *testing.T) {
 func TestMissingMirrorOfTheSuiteIsAnError(t *testing.T) {
 	f, l := newMirror(t, "1")
 	f.Script("apt-get", "")
-	_, err := RootFS(t.Context(), l, nil)
+	_, err := Nodes.RootFS(t.Context(), l, nil)
 	testutil.CheckError(t, err, "this machine's apt has no mirror of Debian "+suite)
 	if !slices.ContainsFunc(f.calls(), func(c string) bool { return strings.HasSuffix(c, " update") }) {
 		t.Errorf("apt's lists were not read before giving up: %v", f.calls())
@@ -157,7 +157,7 @@ func TestMissingMirrorOfTheSuiteIsAnError(t *testing.T) {
 
 func TestRefreshPackagesPinsWhatTheMirrorsHave(t *testing.T) {
 	_, l := newMirror(t, "2")
-	changes, err := RefreshPackages(t.Context(), l, nil)
+	changes, err := Nodes.RefreshPackages(t.Context(), l, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRefreshPackagesPinsWhatTheMirrorsHave(t *testing.T) {
 	if pinned, err := Pinned(l, "systemd"); err != nil || pinned[0] != "systemd=2" {
 		t.Errorf("the lock file pins %v: %v", pinned, err)
 	}
-	if changes, err = RefreshPackages(t.Context(), l, nil); err != nil || len(changes) > 0 {
+	if changes, err = Nodes.RefreshPackages(t.Context(), l, nil); err != nil || len(changes) > 0 {
 		t.Errorf("a second refresh changes %v: %v", changes, err)
 	}
 	checkOnlyLock(t, l)

@@ -50,7 +50,7 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 	var runtime []image.File
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		tar, err = debian.RootFS(gctx, l, step)
+		tar, err = debian.Nodes.RootFS(gctx, l, step)
 		return err
 	})
 	g.Go(func() (err error) {
