@@ -42,16 +42,7 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 	}
 	defer unlock()
 
-	step.Now("looking for edits in the tree")
-	content, err := TreeContent(ctx, t.Dir, filepath.Join(dir, "work"))
-	if err != nil {
-		return nil, err
-	}
-	stamp, err := newStamp(ctx, t, content)
-	if err != nil {
-		return nil, err
-	}
-	key, err := binariesKey(ctx, t, content, stamp)
+	stamp, key, err := inputs(ctx, t, dir, step)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +76,19 @@ func Lock(ctx context.Context, dir string, step *progress.Step) (unlock func(), 
 	return lockfile.Lock(ctx, filepath.Join(dir, ".lock"), "that builds in "+dir, step)
 }
 
-// binariesKey hashes all inputs of the binaries of t: the tree's content, the flags, and the Go
-// toolchain with its settings.
-func binariesKey(ctx context.Context, t *source.Tree, content string, s stamp) (string, error) {
+// inputs returns the stamp of binaries of t, and a digest of all their inputs: the tree's content, the
+// flags, and the Go toolchain with its settings. dir is the build's folder.
+func inputs(ctx context.Context, t *source.Tree, dir string, step *progress.Step) (stamp, string, error) {
+	step.Now("looking for edits in the tree")
+	content, err := TreeContent(ctx, t.Dir, filepath.Join(dir, "work"))
+	if err != nil {
+		return stamp{}, "", err
+	}
+	s, err := newStamp(ctx, t, content)
+	if err != nil {
+		return stamp{}, "", err
+	}
 	toolchain, err := run.Command(ctx, "go", "env", "GOVERSION", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT").
 		Dir(t.Dir).Env(goEnv...).Output()
-	if err != nil {
-		return "", err
-	}
-	return digest.Of(content, toolchain, strings.Join(goFlags, " "), s.linkerFlags()), nil
+	return s, digest.Of(content, toolchain, strings.Join(goFlags, " "), s.linkerFlags()), err
 }
