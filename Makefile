@@ -11,7 +11,7 @@ PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 PLUGIN ?= _output/bin/kubectl-podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-fresh verify-series doctor tree patches build image kubectl-podenv e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
+.PHONY: help up down test conformance test-fresh verify-series doctor tree patches build image kubectl-podenv e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ down: ## delete the cluster and everything of it
 
 test: ## run the checks of docs/testing.md on one series, or the groups in ONLY; last line: N passed, N failed, N skipped
 	@$(PODENV) test $(if $(ONLY),--only '$(ONLY)')
+
+conformance: ## run the release's own conformance suite on a cluster with two workers: hours
+	@$(PODENV) conformance
 
 test-fresh: ## `make up` and `make test`, or RUN, as on a new machine: a bare Debian 12, an engine of its own, empty caches
 	@hack/test-fresh.sh $(if $(RUN),'$(RUN)')

@@ -30,6 +30,9 @@ type follower struct {
 	running string // the spec that runs, if specs run one at a time
 }
 
+// Follow returns a function that reads such output, and shows its progress in step.
+func Follow(step *progress.Step) func(line string) { return (&follower{step: step}).line }
+
 func (f *follower) line(line string) {
 	last := f.last
 	f.last = line

@@ -1,0 +1,89 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	authv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"podenv.dev/hack/internal/testutil"
+)
+
+func node(name string, ready corev1.ConditionStatus, taints ...corev1.Taint) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Taints: taints},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Message: "kubelet stopped"}}},
+	}
+}
+
+func TestCheckRefusesAClusterThatCannotShowConformance(t *testing.T) {
+	ready, taint := corev1.ConditionTrue, corev1.Taint{Key: "a", Value: "b", Effect: corev1.TaintEffectNoSchedule}
+	for name, tc := range map[string]struct {
+		version   string
+		forbidden bool
+		nodes     []runtime.Object
+		want      string
+	}{
+		"two workers":               {"v1.33.13+podenv.24", false, []runtime.Object{node("control-plane", ready, taint), node("a", ready), node("b", ready)}, ""},
+		"a taint that only prefers": {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", ready, corev1.Taint{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule})}, ""},
+		"another minor":             {"v1.3.1", false, nil, "the cluster runs v1.3.1"},
+		"no right to create":        {"v1.33.1", true, nil, "bound to the ClusterRole cluster-admin"},
+		"one node":                  {"v1.33.1", false, []runtime.Object{node("a", ready)}, "can run on 1 of the"},
+		"a taint":                   {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", ready, taint)}, "b has the taint a=b:NoSchedule"},
+		"a node that is not ready":  {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", corev1.ConditionFalse)}, "b is not ready: kubelet stopped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(tc.nodes...)
+			client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: tc.version}
+			client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, &authv1.SelfSubjectAccessReview{Status: authv1.SubjectAccessReviewStatus{Allowed: !tc.forbidden}}, nil
+			})
+			got, err := check(t.Context(), client, "v1.33")
+			testutil.CheckError(t, err, tc.want)
+			if err == nil && got != tc.version {
+				t.Errorf("version %q", got)
+			}
+		})
+	}
+}
+
+func TestOnlyNamespacesThatTheSpecsMadeAreDeleted(t *testing.T) {
+	client := fake.NewClientset()
+	create := func(name string, labels map[string]string) {
+		t.Helper()
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := map[string]string{"e2e-run": "uid"}
+	create("old", run)
+	clean, err := newNamespaces(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create("made", run)
+	create("user", nil)
+	if err := clean(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	left, err := client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, ns := range left.Items {
+		names = append(names, ns.Name)
+	}
+	if got := strings.Join(names, " "); got != "old user" {
+		t.Errorf("left are %s", got)
+	}
+}

@@ -1,0 +1,137 @@
+// Package conformance runs a release's own end-to-end specs, by default those of the conformance
+// suite, in the two runs of the conformance programme: in parallel, then those labelled Serial.
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/suite"
+)
+
+// Parallel and Serial are the two runs.
+const (
+	Parallel = "parallel"
+	Serial   = "serial"
+)
+
+// Options say what to run, and where.
+type Options struct {
+	Dir        string        // for e2e.log, and junit_01.xml with the results
+	Specs      *build.Specs  // of the series or its stock release
+	Cluster    string        // a name that changes with the cluster's build and gates
+	Kubeconfig string        // file
+	Kubectl    string        // kubectl of the series
+	Focus      string        // regular expression of spec names; the conformance suite if empty
+	Runs       []string      // Parallel, Serial or both
+	Procs      int           // specs in parallel, in the first run
+	Timeout    time.Duration // of each run
+	Again      bool          // also run what has passed
+}
+
+// Run runs the specs, and returns a row for each. What has passed on the same build is not run again.
+func Run(ctx context.Context, o Options, r *progress.Reporter) ([]Row, error) {
+	client, err := clientOf(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return execute(ctx, client, o, r)
+}
+
+func execute(ctx context.Context, client kubernetes.Interface, o Options, r *progress.Reporter) ([]Row, error) {
+	results, last, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range o.Runs {
+		step := r.Step("conformance, " + name)
+		if last[name] > 0 {
+			r.Print(fmt.Sprintf("        the last one took about %s", last[name]))
+		}
+		if err := step.End(o.run(ctx, client, name, results, step)); err != nil {
+			return nil, err
+		}
+	}
+	rows := results.rows(o.Runs)
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%w: no name of a spec matches --focus %q", suite.ErrNoSpecs, o.Focus)
+	}
+	return rows, nil
+}
+
+// run runs the specs of a run that have not passed and adds what they gave to results, also after Ctrl-C.
+func (o Options) run(ctx context.Context, client kubernetes.Interface, name string, results *results, step *progress.Step) (err error) {
+	clean, err := newNamespaces(ctx, client)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, clean(context.WithoutCancel(ctx))) }()
+	reports, err := os.MkdirTemp(o.Dir, "run-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(reports)
+	log, err := os.OpenFile(filepath.Join(o.Dir, "e2e.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	selected, follow := -1, suite.Follow(step)
+	lines := run.Lines(func(line string) {
+		fmt.Sscanf(line, "Will run %d of", &selected) //nolint:errcheck // another line
+		follow(line)
+	})
+	ginkgo := run.Command(ctx, filepath.Join(o.Specs.Dir, "ginkgo"), o.arguments(name, reports, results.passed())...)
+	const cleanUp = 2 * time.Minute // after Ctrl-C
+	runErr := ginkgo.Interruptible(cleanUp).Log(io.MultiWriter(log, lines)).Run()
+	cases, err := junit.Read(filepath.Join(reports, "junit_01.xml"))
+	if err != nil {
+		return fmt.Errorf("the specs ended without results, see %s: %w", log.Name(), errors.Join(context.Cause(ctx), runErr, err))
+	}
+	added := results.add(cases, ctx.Err() != nil)
+	if err := results.save(); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case added < selected:
+		return fmt.Errorf("%d of %d specs ran, see %s: %w", added, selected, log.Name(), runErr)
+	case selected == 0:
+		step.Cached("no spec is left on this build; --again runs them again")
+	}
+	return nil // which specs failed is in results
+}
+
+// arguments returns the arguments with which Ginkgo runs the specs except for those called passed.
+func (o Options) arguments(name, reports string, passed []string) []string {
+	args := []string{"run", "--no-color", "-v", "--timeout=" + o.Timeout.String(), "--focus=" + cmp.Or(o.Focus, `\[Conformance\]`)}
+	if name == Serial {
+		args = append(args, "--label-filter=Serial", "--procs=1")
+	} else {
+		args = append(args, "--label-filter=!Serial", fmt.Sprintf("--procs=%d", o.Procs))
+	}
+	if len(passed) > 0 {
+		for i, name := range passed {
+			passed[i] = regexp.QuoteMeta(name)
+		}
+		args = append(args, "--skip=("+strings.Join(passed, "|")+")$")
+	}
+	return append(args, filepath.Join(o.Specs.Dir, "e2e.test"), "--",
+		"--provider=skeleton", "--kubeconfig="+o.Kubeconfig, "--kubectl-path="+o.Kubectl, "--report-dir="+reports, "--e2e-output-dir="+reports,
+		"--disable-log-dump", "--node-schedulable-timeout=3m", "--system-pods-startup-timeout=3m")
+}

@@ -1,0 +1,215 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/fake"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/suite"
+	"podenv.dev/hack/internal/testutil"
+)
+
+const (
+	first  = "[sig-node] Pods first [Conformance]"
+	second = "[sig-node] Pods second [Conformance]"
+	alone  = "[sig-apps] Daemon set alone [Serial] [Conformance]"
+	other  = "[sig-node] Pods other [NodeConformance]"
+)
+
+// fakeSuite is a release with four specs, of which second fails in each run and alone skips itself. $F/hang
+// makes a run hang. ginkgo records the arguments of its runs.
+func fakeSuite(t *testing.T) (Options, *testutil.Commands) {
+	t.Helper()
+	c := testutil.NewCommands(t, "cat", "sleep", "test", "rm", "grep")
+	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; --focus=*) focus=${arg#*=} ;; --skip=*) skip=${arg#*=} ;; --label-filter=*) label=${arg#*=} ;; esac; done
+n=0
+spec() { # name, label, result
+	if echo "$1" | grep -qE "$focus" && test "$2" = $label && ! echo "$1" | grep -qE "${skip:-^$}"; then
+		n=$((n+1)); result=$3
+	else
+		result='<skipped message="skipped"/>'
+	fi
+	echo "<testcase name=\"[It] $1\" time=\"8\">$result</testcase>" >>$dir/cases
+}
+trap : INT
+if test -e $F/hang; then rm $F/hang; echo >$F/hanging; sleep 60; fi
+spec "`+first+`" '!Serial' ''
+spec "`+second+`" '!Serial' '<failure>timed out</failure>'
+spec "`+alone+`" Serial '<skipped message="skipped - needs two nodes"/>'
+spec "`+other+`" '!Serial' ''
+echo "Will run $n of 4 specs"
+{ echo '<testsuites><testsuite><testcase name="[SynchronizedBeforeSuite]" time="1"/>'; cat $dir/cases; echo '</testsuite></testsuites>'; } >$dir/junit_01.xml
+exit 1`)
+	c.Write("kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n")
+	return Options{
+		Dir: filepath.Join(c.Dir, "results"), Specs: &build.Specs{Dir: filepath.Join(c.Dir, "bin"), Key: "key"}, Cluster: "cluster",
+		Kubeconfig: filepath.Join(c.Dir, "kubeconfig"), Runs: []string{Parallel, Serial}, Procs: 4, Timeout: time.Hour,
+	}, c
+}
+
+// runFake returns the state of each spec, by name.
+func runFake(t *testing.T, ctx context.Context, o Options) (map[string]string, error) {
+	t.Helper()
+	rows, err := execute(ctx, fake.NewClientset(), o, nil)
+	return states(rows), err
+}
+
+func states(rows []Row) map[string]string {
+	out := map[string]string{}
+	for _, r := range rows {
+		out[r.Spec] = r.State + " " + r.Why
+	}
+	return out
+}
+
+// ran returns how many results a file e2e.log says were selected, in each run.
+func ran(t *testing.T, o Options) string {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(o.Dir, "e2e.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []string
+	for line := range strings.Lines(string(log)) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "Will" {
+			counts = append(counts, f[2])
+		}
+	}
+	return strings.Join(counts, " ")
+}
+
+func TestEachSpecPassesOnceOnABuild(t *testing.T) {
+	o, c := fakeSuite(t)
+	want := map[string]string{first: "passed ", second: "failed timed out", alone: "left out needs two nodes"}
+	for _, step := range []struct {
+		what, selected string // by run, since e2e.log is of the same build
+		change         func()
+	}{
+		{"the first time", "2 1", func() {}},
+		{"again", "2 1 1 0", func() {}}, // what has failed
+		{"with --again", "2 1", func() { o.Again = true }},
+		{"of another tree", "2 1", func() { o.Again, o.Specs.Key = false, "other" }},
+		{"on another cluster", "2 1", func() { o.Cluster = "other" }},
+	} {
+		step.change()
+		if got, err := runFake(t, t.Context(), o); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", step.what, got, err, want)
+		}
+		if got := ran(t, o); got != step.selected {
+			t.Errorf("%s: selected %s, want %s", step.what, got, step.selected)
+		}
+	}
+	calls := c.Calls("ginkgo")
+	if !strings.Contains(calls[0], "--procs=4") || !strings.Contains(calls[1], "--procs=1") {
+		t.Errorf("ginkgo ran as %q", calls)
+	}
+	for _, call := range calls {
+		if strings.Contains(call, "flake") {
+			t.Errorf("specs get more than one attempt: %s", call)
+		}
+	}
+}
+
+func TestTheLastRunSaysHowLongTheNextTakes(t *testing.T) {
+	o, _ := fakeSuite(t)
+	if _, err := runFake(t, t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	o.Cluster = "other"
+	_, last, err := o.load()
+	if err != nil || last[Parallel] != 4*time.Second || last[Serial] != 8*time.Second {
+		t.Errorf("took %v, %v", last, err)
+	}
+}
+
+func TestAFocusReplacesTheSuite(t *testing.T) {
+	o, _ := fakeSuite(t)
+	o.Focus = `\[NodeConformance\]`
+	if got, err := runFake(t, t.Context(), o); err != nil || len(got) != 1 || got[other] != "passed " {
+		t.Errorf("%v, %v; want only %s", got, err, other)
+	}
+	o, _ = fakeSuite(t)
+	o.Focus = "no such spec"
+	_, err := runFake(t, t.Context(), o)
+	if !errors.Is(err, suite.ErrNoSpecs) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// After Ctrl-C what has passed counts, and what has failed may have failed because of it.
+func TestAnInterruptedRunGoesOn(t *testing.T) {
+	o, c := fakeSuite(t)
+	c.Write("hang", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for {
+			if _, err := os.Stat(filepath.Join(c.Dir, "hanging")); err == nil {
+				cancel()
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	if _, err := runFake(t, ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	results, _, err := o.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := states(results.rows(o.Runs)); !maps.Equal(got, map[string]string{first: "passed "}) {
+		t.Errorf("states %v", got)
+	}
+	if entries, _ := filepath.Glob(filepath.Join(o.Dir, "run-*")); len(entries) > 0 {
+		t.Errorf("%v is left", entries)
+	}
+}
+
+func TestARunWithoutResultsIsAnError(t *testing.T) {
+	o, c := fakeSuite(t)
+	c.Script("ginkgo", "echo no space left on device; exit 1")
+	_, err := runFake(t, t.Context(), o)
+	testutil.CheckError(t, err, "no space left on device")
+}
+
+func TestSpecsThatDidNotRunAreAnError(t *testing.T) {
+	o, c := fakeSuite(t)
+	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; esac; done
+echo 'Will run 2 of 4 specs'
+echo '<testsuites><testsuite><testcase name="[SynchronizedBeforeSuite]"><failure>no node is ready</failure></testcase></testsuite></testsuites>' >$dir/junit_01.xml; exit 1`)
+	_, err := runFake(t, t.Context(), o)
+	testutil.CheckError(t, err, "0 of 2 specs ran, see "+o.Dir)
+}
+
+func TestTheTableCountsEachRun(t *testing.T) {
+	var out strings.Builder
+	rows := []Row{
+		{Parallel, first, Passed, 2, ""}, {Parallel, second, Failed, 3, "timed out"}, {Serial, alone, LeftOut, 0, "needs two nodes"},
+	}
+	if err := WriteTable(&out, rows); err != nil {
+		t.Fatal(err)
+	}
+	const want = `RUN       PASSED  FAILED  LEFT OUT
+parallel       1       1         0
+serial         0       0         1
+failed: ` + second + `
+  timed out
+left out: ` + alone + `
+  needs two nodes
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+	out.Reset()
+	if err := WriteTSV(&out, rows[1:2]); err != nil || out.String() != "parallel\t"+second+"\tfailed\t3\ttimed out\n" {
+		t.Errorf("TSV %q, %v", out.String(), err)
+	}
+}

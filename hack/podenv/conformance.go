@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/pipeline"
+)
+
+// conformanceRun has the flags of the verb conformance.
+type conformanceRun struct {
+	conformance.Options
+	gates string
+	keep  bool
+}
+
+func newConformance(a *app) *cobra.Command {
+	var o conformanceRun
+	var format *string
+	cmd := &cobra.Command{
+		Use:   "conformance",
+		Short: "Run the release's own conformance suite on a cluster with two workers",
+		Long: `conformance runs the specs of the conformance suite, unchanged and built from the
+series' tree, in the two runs of the conformance programme: in parallel, then those
+labelled Serial. It creates a cluster with two workers, loads the images that the specs
+run, which podenv builds, and deletes the cluster in the end, also after Ctrl-C, unless
+--keep is given. The same command goes on after Ctrl-C, and runs only what has not
+passed on the same build. No spec is tried twice in one run. e2e.log and junit_01.xml
+go to _output/conformance/SERIES, or SERIES-stock, or SERIES-gates-on.
+
+With --kubeconfig it runs on any cluster of the same minor that has two nodes on which
+pods can run, as a user who is bound to the ClusterRole cluster-admin. The nodes need the
+images: from registry.k8s.io, or from an archive that podenv makes and names, with
+ctr --namespace=k8s.io images import. The namespaces that the specs make are deleted.
+
+Exit status: 0, or 1 if a spec failed.`,
+		Example: `  podenv conformance
+  podenv conformance --stock                    # the release without patches
+  podenv conformance --gates on                 # all gates of this branch
+  podenv conformance --run parallel --output tsv
+  podenv conformance --focus 'ConfigMap.*\[NodeConformance\]'
+  podenv conformance --kubeconfig ~/.kube/config`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			write, err := rowWriter(*format, conformance.WriteTable, conformance.WriteTSV)
+			if err != nil {
+				return err
+			}
+			if err := o.validate(a.stock); err != nil {
+				return &usageError{err}
+			}
+			rows, err := a.conformance(cmd.Context(), &o)
+			if err != nil {
+				return err
+			}
+			if err := write(a.out, rows); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.errs, "podenv: e2e.log and junit_01.xml are in %s\n", o.Dir)
+			if slices.ContainsFunc(rows, func(r conformance.Row) bool { return r.State == conformance.Failed }) {
+				return errReported
+			}
+			return nil
+		},
+	}
+	format = outputFlag(cmd)
+	a.stockFlag(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&a.name, "name", "conformance", "the cluster's name")
+	flags.StringVar(&o.gates, "gates", "defaults", "defaults: those of the release; on: all gates of this branch are on")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the cluster to run on (default one of its own)")
+	flags.StringVar(&o.Focus, "focus", "", "run the specs whose name matches this regular expression, in place of the suite")
+	flags.StringSliceVar(&o.Runs, "run", []string{conformance.Parallel, conformance.Serial}, "one of the two runs")
+	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs of the parallel run run at a time")
+	flags.DurationVar(&o.Timeout, "timeout", 6*time.Hour, "how long each of the two runs may take")
+	flags.BoolVar(&o.Again, "again", false, "also run what has passed on this build")
+	flags.BoolVar(&o.keep, "keep", false, "leave the cluster")
+	return cmd
+}
+
+func (o *conformanceRun) validate(stock bool) error {
+	if _, err := regexp.Compile(o.Focus); err != nil {
+		return fmt.Errorf("--focus: %w", err)
+	}
+	for _, run := range o.Runs {
+		if run != conformance.Parallel && run != conformance.Serial {
+			return fmt.Errorf("--run %q: choose from parallel, serial", run)
+		}
+	}
+	switch {
+	case o.gates != "defaults" && o.gates != "on":
+		return fmt.Errorf("--gates %q: choose defaults or on", o.gates)
+	case o.gates == "on" && (stock || o.Kubeconfig != ""):
+		return errors.New("--gates on: only clusters that podenv makes with the patches can have the gates")
+	case o.Procs <= 0 || o.Timeout <= 0:
+		return errors.New("--procs and --timeout must be more than 0")
+	}
+	return nil
+}
+
+// conformance runs the suite on the cluster of --kubeconfig or on a new one.
+func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []conformance.Row, err error) {
+	p, err := a.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	name := a.series
+	var c *cluster.Cluster
+	var r *build.Result
+	if o.Kubeconfig == "" {
+		want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{}}
+		if o.gates == "on" {
+			name += "-gates-on"
+			want.Gates = nil
+		}
+		if err := a.checkInotify(ctx, want); err != nil {
+			return nil, err
+		}
+		if !o.keep {
+			defer func() { err = errors.Join(err, a.down(context.WithoutCancel(ctx), p.Reporter)) }()
+		}
+		var built *pipeline.Result
+		if built, c, err = a.up(ctx, p, want); err != nil {
+			return nil, err
+		}
+		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+o.gates
+	} else {
+		name += "-kubeconfig"
+		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
+			return nil, err
+		}
+		if o.Cluster, err = conformance.Check(ctx, o.Kubeconfig, a.series); err != nil {
+			return nil, err
+		}
+		t, err := p.TreeAsItIs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = p.Binaries(ctx, t, []string{"kubectl"}); err != nil {
+			return nil, err
+		}
+	}
+	if a.stock {
+		name += "-stock"
+	}
+	if o.Focus != "" {
+		name = filepath.Join(name, "focus")
+	}
+	o.Dir, o.Kubectl = filepath.Join(a.layout.Output(), "conformance", name), r.Binaries["kubectl"]
+	var images string
+	if o.Specs, images, err = p.Specs(ctx, r); err != nil {
+		return nil, err
+	}
+	if c == nil {
+		fmt.Fprintf(a.errs, "podenv: %s has the images, for nodes that cannot take them from registry.k8s.io\n", images)
+		return conformance.Run(ctx, o.Options, p.Reporter)
+	}
+	step := p.Reporter.Step("loading the images of the specs")
+	if err := step.End(c.LoadImages(ctx, []string{images}, step)); err != nil {
+		return nil, err
+	}
+	return conformance.Run(ctx, o.Options, p.Reporter)
+}
