@@ -32,7 +32,7 @@ func TestClusters(t *testing.T) {
 	l.check("node image with plain kind", "image", needBuild, plainKind)
 	l.check("stories", "e2e", needCluster, runExamples)
 	l.check("e2e", "e2e", needCluster, suiteOf("envfiles"))
-	l.check("e2e of the release", "e2e", needCluster, fileKeySpecs)
+	l.check("e2e of the release", "e2e", needCluster, releaseSpecs)
 	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))
 	l.check("e2e variable expansion", "e2e", needCluster, suiteOf("expansion"))
 	l.check("e2e pod presets", "e2e", needCluster, podPresets)

@@ -2,7 +2,9 @@ package proof
 
 import (
 	"context"
+	"encoding/json"
 	"net"
+	"os"
 	"path/filepath"
 
 	"podenv.dev/featuregates"
@@ -72,4 +74,15 @@ func oldFixtures(c *check) error {
 		return err
 	}
 	return c.countGoTest(tree, append([]string{"PODPRESET_FIXTURES=" + fixtures}, treeEnv...), "-overlay="+overlay, "k8s.io/api/settings/v1alpha1")
+}
+
+// writeOverlay writes a file for the flag -overlay of go commands to the directory dir. With it, go
+// finds the content of the file source at the path target.
+func writeOverlay(dir, target, source string) (string, error) {
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {target: source}})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, overlay, 0o644)
 }
