@@ -29,6 +29,11 @@ var dpkgOptions = []string{
 	"path-exclude=/usr/share/locale/*", "path-exclude=/usr/share/man/*",
 }
 
+// sourceDate makes the root file system the same at any time: mmdebstrap dates its files with it,
+// and useradd the passwords of system accounts. It is a day after the epoch, because 0 in
+// shadow(5) asks for a new password.
+const sourceDate = "SOURCE_DATE_EPOCH=86400"
+
 // RootFS returns the tar of the root file system with the packages of the lock file, from the
 // cache or from mmdebstrap. The error wraps ErrPackagesMoved when the mirrors no longer have
 // these packages, and ErrInstall when mmdebstrap cannot be installed.
@@ -42,7 +47,7 @@ func (s Set) RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (
 		return "", err
 	}
 	defer done()
-	key := digest.Of(suite, runtime.GOARCH, p.String(), strings.Join(s.packages, ","), strings.Join(slices.Concat(dpkgOptions, s.options), ","))
+	key := digest.Of(suite, runtime.GOARCH, p.String(), strings.Join(s.packages, ","), strings.Join(slices.Concat(dpkgOptions, s.options), ","), sourceDate)
 	file := filepath.Join(l.Cache("rootfs"), key[:12]+".tar")
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
@@ -139,7 +144,7 @@ func debootstrap(ctx context.Context, packages, options []string, scratch string
 		args = append(args, "--aptopt="+proxy)
 	}
 	tar = filepath.Join(scratch, "rootfs.tar")
-	err = run.Command(ctx, "mmdebstrap", append(args, suite, tar, "-")...).Stdin(strings.NewReader(sources)).Log(step.Log()).Run()
+	err = run.Command(ctx, "mmdebstrap", append(args, suite, tar, "-")...).Env(sourceDate).Stdin(strings.NewReader(sources)).Log(step.Log()).Run()
 	if err != nil {
 		return "", nil, explainApt(err)
 	}

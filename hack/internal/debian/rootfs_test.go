@@ -43,6 +43,7 @@ func newMirror(t *testing.T, version string) (*fake, layout.Layout) {
 	f.Script("apt-get", `echo "http://mirror.example/debian/ bookworm main"`)
 	f.Script("apt-config", `echo 'Acquire::http::Proxy "http://proxy.example:3128";'`)
 	f.Script("mmdebstrap", `cat >$F/sources
+[ "$SOURCE_DATE_EPOCH" = 86400 ] || exit 26
 for arg; do
 	case $arg in
 	*/rootfs.tar) cat $F/rootfs.tar >"$arg" ;;

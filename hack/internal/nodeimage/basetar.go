@@ -26,7 +26,7 @@ var dropped = []string{
 	// device nodes: the container engine makes its own
 	"dev/*",
 	// what this machine left in the root file system
-	"etc/hostname", "etc/machine-id", "etc/resolv.conf", "etc/apt/apt.conf.d/99mmdebstrap",
+	"etc/hostname", "etc/machine-id", "etc/resolv.conf", "etc/apt/apt.conf.d/99mmdebstrap", "root/.ssh",
 	"run/*", "tmp/*", "var/tmp/*", "var/log/*",
 	"var/cache/apt/*", "var/cache/debconf/*", "var/cache/ldconfig/*", "var/lib/apt/lists/*",
 	// documentation

@@ -147,3 +147,24 @@ func TestWriteBaseRefusesARootFileSystemThatIsNotWhatItKnows(t *testing.T) {
 		})
 	}
 }
+
+func TestTheBaseImageSaysNothingOfThisMachine(t *testing.T) {
+	root := []tar.Header{
+		{Name: "./etc/apt/sources.list", Typeflag: tar.TypeReg, Mode: 0o644},
+		{Name: "./etc/machine-id", Typeflag: tar.TypeReg, Mode: 0o444},
+		{Name: "./root/.ssh/", Typeflag: tar.TypeDir, Mode: 0o700},
+	}
+	var out bytes.Buffer
+	if err := writeBase(&out, bytes.NewReader(rootfsTar(t, root, time.Now())), services()); err != nil {
+		t.Fatal(err)
+	}
+	files := imagetest.Tar(t, &out)
+	if got := string(files["etc/apt/sources.list"].Data); got != "deb http://deb.debian.org/debian bookworm main\n" {
+		t.Errorf("the mirrors are %q", got)
+	}
+	for _, name := range []string{"etc/machine-id", "root/.ssh/"} {
+		if _, ok := files[name]; ok {
+			t.Errorf("the image has %s", name)
+		}
+	}
+}
