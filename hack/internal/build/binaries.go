@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"podenv.dev/hack/internal/digest"
@@ -20,6 +21,7 @@ type Result struct {
 	// Version is what the components print: v1.33.13+podenv.5, or v1.33.13 for stock, with the
 	// suffix ".dirty" or "+dirty" for a tree with edits.
 	Version string
+	Arch    string // Go's name of the architecture
 	Tree    *source.Tree
 	// Binaries has the absolute path of each requested component.
 	Binaries map[string]string
@@ -31,22 +33,30 @@ type Result struct {
 // components is empty. It keeps binaries that are up to date, and does not run `go build` if
 // nothing changed. The error for code that does not compile is a *CompileError.
 func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components []string, step *progress.Step) (*Result, error) {
+	return BinariesFor(ctx, l, t, runtime.GOARCH, components, step)
+}
+
+// BinariesFor is Binaries for an architecture, in a folder of its own if it is not this machine's.
+func BinariesFor(ctx context.Context, l layout.Layout, t *source.Tree, arch string, components []string, step *progress.Step) (*Result, error) {
 	components, err := selected(components)
 	if err != nil {
 		return nil, err
 	}
 	dir := l.Build(t.Name())
+	if arch != runtime.GOARCH {
+		dir = filepath.Join(dir, arch)
+	}
 	unlock, err := Lock(ctx, dir, step)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 
-	stamp, key, err := inputs(ctx, t, dir, step)
+	stamp, key, err := inputs(ctx, t, arch, dir, step)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Dir: dir, Version: stamp.version, Tree: t, Binaries: map[string]string{}, Images: map[string]string{}}
+	r := &Result{Dir: dir, Version: stamp.version, Arch: arch, Tree: t, Binaries: map[string]string{}, Images: map[string]string{}}
 	m := readManifest(dir)
 	var stale []string
 	for _, c := range components {
@@ -64,7 +74,7 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components [
 			return nil, err
 		}
 	}
-	compile := &compilation{tree: t, dir: dir, linkerFlags: stamp.linkerFlags(), first: len(m) == 0}
+	compile := &compilation{tree: t, arch: arch, dir: dir, linkerFlags: stamp.linkerFlags(), first: len(m) == 0}
 	if err := compile.run(ctx, stale, step); err != nil {
 		return nil, err
 	}
@@ -78,7 +88,7 @@ func Lock(ctx context.Context, dir string, step *progress.Step) (unlock func(), 
 
 // inputs returns the stamp of binaries of t, and a digest of all their inputs: the tree's content, the
 // flags, and the Go toolchain with its settings. dir is the build's folder.
-func inputs(ctx context.Context, t *source.Tree, dir string, step *progress.Step) (stamp, string, error) {
+func inputs(ctx context.Context, t *source.Tree, arch, dir string, step *progress.Step) (stamp, string, error) {
 	step.Now("looking for edits in the tree")
 	content, err := TreeContent(ctx, t.Dir, filepath.Join(dir, "work"))
 	if err != nil {
@@ -89,6 +99,6 @@ func inputs(ctx context.Context, t *source.Tree, dir string, step *progress.Step
 		return stamp{}, "", err
 	}
 	toolchain, err := run.Command(ctx, "go", "env", "GOVERSION", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT").
-		Dir(t.Dir).Env(goEnv...).Output()
+		Dir(t.Dir).Env(goEnv...).Env("GOARCH=" + arch).Output()
 	return s, digest.Of(content, toolchain, strings.Join(goFlags, " "), s.linkerFlags()), err
 }

@@ -2,10 +2,13 @@ package build
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -347,5 +350,31 @@ func TestTreeContentLeavesNoTrace(t *testing.T) {
 	}
 	if want := strings.TrimSpace(gitIn(t, tree.Dir, "rev-parse", "HEAD^{tree}")); edited != want || committed != want {
 		t.Errorf("edited %s, committed %s; want git's own %s for both", edited, committed, want)
+	}
+}
+
+func TestBinariesForAnotherArchitectureLeaveThoseOfThisMachineAlone(t *testing.T) {
+	l, tree := newTree(t)
+	foreign := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	host, err := Binaries(t.Context(), l, tree, []string{"kubectl"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := BinariesFor(t.Context(), l, tree, foreign, []string{"kubectl"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arch, bin := range map[string]string{runtime.GOARCH: host.Binaries["kubectl"], foreign: r.Binaries["kubectl"]} {
+		info, err := buildinfo.ReadFile(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(info.Settings, debug.BuildSetting{Key: "GOARCH", Value: arch}) {
+			t.Errorf("%s is not of %s: %v", bin, arch, info.Settings)
+		}
+	}
+	builds := countBuilds(t)
+	if _, err := BinariesFor(t.Context(), l, tree, foreign, []string{"kubectl"}, nil); err != nil || builds() > 0 {
+		t.Errorf("an unchanged tree was built again: %v", err)
 	}
 }

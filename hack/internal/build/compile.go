@@ -26,6 +26,7 @@ var (
 // compilation is a run of `go build` in a tree.
 type compilation struct {
 	tree        *source.Tree
+	arch        string
 	dir         string // the build's folder
 	linkerFlags string
 	first       bool // no earlier build in dir: count the packages for the progress
@@ -54,7 +55,7 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 	defer output.report()()
 	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", c.linkerFlags}, goFlags...)
 	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
-		Dir(c.tree.Dir).Env(goEnv...).Env("GOTMPDIR=" + tmp).
+		Dir(c.tree.Dir).Env(goEnv...).Env("GOTMPDIR="+tmp, "GOARCH="+c.arch).
 		Log(io.MultiWriter(step.Log(), run.Lines(output.line))).Run()
 	if err == nil {
 		return nil
@@ -87,7 +88,7 @@ func (c *compilation) explain(ctx context.Context, err error, lines []string) er
 // countPackages reports to output how many packages components consist of.
 func (c *compilation) countPackages(ctx context.Context, components []string, output *compileOutput) {
 	args := append(append([]string{"list", "-deps"}, goFlags...), mainPackages(components)...)
-	out, err := run.Command(ctx, "go", args...).Dir(c.tree.Dir).Env(goEnv...).Output()
+	out, err := run.Command(ctx, "go", args...).Dir(c.tree.Dir).Env(goEnv...).Env("GOARCH=" + c.arch).Output()
 	if err == nil { // without the number the progress is less exact
 		output.setTotal(strings.Count(out, "\n") + 1)
 	}

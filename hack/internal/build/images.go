@@ -1,9 +1,11 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -44,7 +46,7 @@ func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step
 			continue
 		}
 		g.Go(func() error {
-			file, written, err := packComponent(ctx, l, filepath.Join(r.Dir, "images"), c, r.Version, r.Binaries[c], step)
+			file, written, err := packComponent(ctx, l, filepath.Join(r.Dir, "images"), cmp.Or(r.Arch, runtime.GOARCH), c, r.Version, r.Binaries[c], step)
 			mu.Lock()
 			defer mu.Unlock()
 			r.Images[c], packed = file, packed || written
@@ -66,7 +68,7 @@ func ComponentImage(ctx context.Context, l layout.Layout, component, version, bi
 	if !slices.Contains(ImageComponents, component) {
 		return "", fmt.Errorf("%s does not run as a container", component)
 	}
-	file, packed, err := packComponent(ctx, l, l.Cache("componentimages"), component, version, binary, step)
+	file, packed, err := packComponent(ctx, l, l.Cache("componentimages"), runtime.GOARCH, component, version, binary, step)
 	if err == nil && !packed {
 		step.Cached(ImageName(component, version) + " as packed before")
 	}
@@ -76,11 +78,11 @@ func ComponentImage(ctx context.Context, l layout.Layout, component, version, bi
 // packComponent returns the archive, in the folder dir, of component's image with binary,
 // and whether it was written. Go programs without cgo need almost no other files. kube-proxy
 // needs iptables and similar tools.
-func packComponent(ctx context.Context, l layout.Layout, dir, component, version, binary string, step *progress.Step) (file string, written bool, err error) {
+func packComponent(ctx context.Context, l layout.Layout, dir, arch, component, version, binary string, step *progress.Step) (file string, written bool, err error) {
 	ref := ImageName(component, version)
 	baseKey, base := "minimal", func() ([]image.File, error) { return image.MinimalFiles(), nil }
 	if component == "kube-proxy" {
-		if baseKey, base, err = proxyBase(ctx, l, step); err != nil {
+		if baseKey, base, err = proxyBase(ctx, l, arch, step); err != nil {
 			return "", false, fmt.Errorf("image %s: %w", ref, err)
 		}
 	}
@@ -88,7 +90,7 @@ func packComponent(ctx context.Context, l layout.Layout, dir, component, version
 	if err != nil {
 		return "", false, err
 	}
-	return image.Cached(dir, component, digest.Of(imageFormat, ref, sum, baseKey), func() (image.Spec, error) {
+	return image.Cached(dir, component, digest.Of(imageFormat, ref, arch, sum, baseKey), func() (image.Spec, error) {
 		step.Now("packing %s", ref)
 		files, err := base()
 		if err != nil {
@@ -96,7 +98,7 @@ func packComponent(ctx context.Context, l layout.Layout, dir, component, version
 		}
 		path := "/usr/local/bin/" + component
 		return image.Spec{
-			Name:  ref,
+			Name: ref, Architecture: arch,
 			Base:  files,
 			Files: []image.File{{Path: path, Mode: 0o755, Source: binary}},
 			// kubeadm's manifests set the command. The entrypoint is for running the image directly.

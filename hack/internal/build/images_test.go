@@ -126,6 +126,22 @@ func TestImagesAreTheSameFromTwoBuilds(t *testing.T) {
 	}
 }
 
+func TestImagesOfAnotherArchitectureSaySo(t *testing.T) {
+	l, tree := newTree(t)
+	foreign := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	r, err := BinariesFor(t.Context(), l, tree, foreign, []string{"kube-apiserver"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Images(t.Context(), l, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, img := imagetest.Archive(t, r.Images["kube-apiserver"])
+	if config, err := img.ConfigFile(); err != nil || config.Architecture != foreign {
+		t.Errorf("the image is of %s, not %s: %v", config.Architecture, foreign, err)
+	}
+}
+
 // readServer reads a server tarball as kind v0.33.0 does: every file below one folder, whatever
 // its mode.
 func readServer(t *testing.T, file string) map[string]imagetest.File {

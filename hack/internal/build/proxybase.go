@@ -25,23 +25,26 @@ var proxyPackages = []string{
 	"libnfnetlink0", "libnftables1", "libnftnl11", "libssl3", "libtinfo6", "libxtables12", "libzstd1", "netbase",
 }
 
+// ProxyPackages returns the packages as name=version.
+func ProxyPackages(l layout.Layout) ([]string, error) { return debian.Pinned(l, proxyPackages...) }
+
 // wrapper replaces iptables in the image, and chooses the rule set that the node uses.
 const wrapper = "/usr/sbin/iptables-wrapper"
 
 // proxyBase returns the files of kube-proxy's image besides the component, which are some of
 // Debian's tools without a Debian system, and a digest of their inputs.
-func proxyBase(ctx context.Context, l layout.Layout, step *progress.Step) (key string, files func() ([]image.File, error), err error) {
+func proxyBase(ctx context.Context, l layout.Layout, arch string, step *progress.Step) (key string, files func() ([]image.File, error), err error) {
 	pinned, err := debian.Pinned(l, proxyPackages...)
 	if err != nil {
 		return "", nil, err
 	}
-	program := filepath.Join(l.Cache("programs"), "iptables-wrapper")
-	if err := gobuild.Static(ctx, l, gobuild.Program{Package: "./hack/images/iptables-wrapper"}, program, step); err != nil {
+	program := filepath.Join(l.Cache("programs"), gobuild.Name("iptables-wrapper", arch))
+	if err := gobuild.Static(ctx, l, gobuild.Program{Package: "./hack/images/iptables-wrapper", Arch: arch}, program, step); err != nil {
 		return "", nil, err
 	}
 	sum, err := digest.File(program)
-	return digest.Of(append(pinned, sum)...), func() ([]image.File, error) {
-		packaged, err := debian.Files(ctx, l, step, proxyPackages...)
+	return digest.Of(append(pinned, sum, arch)...), func() ([]image.File, error) {
+		packaged, err := debian.Files(ctx, l, arch, step, proxyPackages...)
 		if err != nil {
 			return nil, err
 		}

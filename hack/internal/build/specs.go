@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/google/renameio/v2"
 
@@ -41,7 +42,7 @@ func BuildSpecs(ctx context.Context, r *Result, step *progress.Step) (*Specs, er
 	}
 	defer unlock()
 	t := r.Tree
-	stamp, key, err := inputs(ctx, t, r.Dir, step)
+	stamp, key, err := inputs(ctx, t, runtime.GOARCH, r.Dir, step)
 	if err != nil {
 		return nil, err
 	}

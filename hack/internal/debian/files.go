@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -19,28 +20,41 @@ import (
 // Files returns the regular files and symbolic links of packages in the root file system. It
 // returns those that dpkg lists, not those that installation scripts created. Paths are those
 // of a merged /usr: /usr/bin/x, never /bin/x. The errors are those of RootFS, and one for a
-// package that is not installed.
-func Files(ctx context.Context, l layout.Layout, step *progress.Step, packages ...string) ([]image.File, error) {
-	root, err := Nodes.RootFS(ctx, l, step)
+// package that is not installed. On another architecture than this machine's, packages need to
+// list their dependencies.
+func Files(ctx context.Context, l layout.Layout, arch string, step *progress.Step, packages ...string) ([]image.File, error) {
+	foreign := arch != runtime.GOARCH
+	var root string
+	var err error
+	if foreign {
+		root, err = extracted(ctx, l, arch, packages, step)
+	} else {
+		root, err = Nodes.RootFS(ctx, l, step)
+	}
 	if err != nil {
 		return nil, err
 	}
-	files, err := filesOf(root, packages)
+	var listed map[string]bool // nil: all
+	if !foreign {
+		listed, err = dpkgPaths(root, packages)
+	}
+	var files []image.File
+	if err == nil {
+		files, err = filesOf(root, listed)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", root, err)
 	}
 	return files, nil
 }
 
-// filesOf returns the files of packages in the tar root.
-func filesOf(root string, packages []string) ([]image.File, error) {
-	listed, err := dpkgPaths(root, packages)
-	if err != nil {
-		return nil, err
-	}
+// filesOf returns the files in the tar root that are listed, or all if listed is nil.
+func filesOf(root string, listed map[string]bool) ([]image.File, error) {
 	var files []image.File
-	err = eachEntry(root, func(name string, hdr *tar.Header, r io.Reader) (err error) {
-		if !listed[name] {
+	err := eachEntry(root, func(name string, hdr *tar.Header, r io.Reader) (err error) {
+		if listed == nil { // files of packages, where a root file system has merged paths
+			name = mergedPath(name)
+		} else if !listed[name] {
 			return nil
 		}
 		f := image.File{Path: name, Mode: hdr.FileInfo().Mode(), Link: hdr.Linkname}
@@ -48,7 +62,7 @@ func filesOf(root string, packages []string) ([]image.File, error) {
 		case tar.TypeReg:
 			f.Data, err = io.ReadAll(r)
 		case tar.TypeLink:
-			first := slices.IndexFunc(files, func(f image.File) bool { return f.Path == path.Join("/", hdr.Linkname) })
+			first := slices.IndexFunc(files, func(f image.File) bool { return f.Path == mergedPath(hdr.Linkname) })
 			if first < 0 {
 				return fmt.Errorf("%s: hard link to %s, which is not a file of these packages before it", name, hdr.Linkname)
 			}

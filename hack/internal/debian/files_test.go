@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,7 +59,7 @@ func rootfsTar(t *testing.T, more ...entry) string {
 func TestFilesAreThoseThatDpkgListsForThePackages(t *testing.T) {
 	f, l := newMirror(t, "1")
 	f.Write("rootfs.tar", rootfsTar(t))
-	got, err := Files(t.Context(), l, nil, "tool", "libtool")
+	got, err := Files(t.Context(), l, runtime.GOARCH, nil, "tool", "libtool")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +71,24 @@ func TestFilesAreThoseThatDpkgListsForThePackages(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestFilesOfAnotherArchitectureAreExtracted(t *testing.T) {
+	f, l := newMirror(t, "1")
+	f.Write("rootfs.tar", rootfsTar(t)) // without what only an installation makes it has more
+	for range 2 {
+		files, err := Files(t.Context(), l, "riscv64", nil, "systemd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) != 10 { // all, whatever dpkg lists
+			t.Errorf("%d files: %v", len(files), files)
+		}
+	}
+	calls := strings.Join(f.calls(), "\n")
+	if want := "mmdebstrap --variant=extract --architectures=riscv64 --include=systemd=1 "; strings.Count(calls, want) != 1 || strings.Count(calls, "mmdebstrap -") != 1 {
+		t.Errorf("want %q once in\n%s", want, calls)
 	}
 }
 
@@ -89,7 +109,7 @@ func TestFilesSayWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, l := newMirror(t, "1")
 			f.Write("rootfs.tar", tc.tar)
-			_, err := Files(t.Context(), l, nil, tc.packages...)
+			_, err := Files(t.Context(), l, runtime.GOARCH, nil, tc.packages...)
 			testutil.CheckError(t, err, tc.wantErr)
 			testutil.CheckError(t, err, "reading "+l.Cache("rootfs"))
 		})

@@ -117,36 +117,40 @@ func lockScratch(ctx context.Context, l layout.Layout, step *progress.Step) (scr
 	return scratch, done, nil
 }
 
+// extracted returns the tar of packages of another architecture with their files, none of which
+// has run. Their versions are those that the lock file pins for this machine's: Debian's mirrors
+// have the same on all, and apt says so if not.
+func extracted(ctx context.Context, l layout.Layout, arch string, packages []string, step *progress.Step) (string, error) {
+	pinned, err := Pinned(l, packages...)
+	if err != nil {
+		return "", err
+	}
+	scratch, done, err := lockScratch(ctx, l, step)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	file := filepath.Join(l.Cache("rootfs"), digest.Of(append(pinned, suite, arch, sourceDate)...)[:12]+".tar")
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	step.Now("downloading %d Debian packages for %s", len(pinned), arch)
+	tar, err := mmdebstrap(ctx, pinned, scratch, step, "--variant=extract", "--architectures="+arch)
+	if err != nil {
+		return "", err
+	}
+	return file, os.Rename(tar, file)
+}
+
 // debootstrap builds the tar of a root file system with packages in the directory scratch, and
 // returns the versions that it has.
 func debootstrap(ctx context.Context, packages, options []string, scratch string, step *progress.Step) (tar string, installed pins, err error) {
-	// `podenv build` and `podenv push` do not install packages before this.
-	if err := ThisUser().EnsureInstalled(ctx, step, "mmdebstrap"); err != nil {
-		return "", nil, err
-	}
-	sources, err := aptSources(ctx, filepath.Join(scratch, "lists"))
-	if err != nil {
-		return "", nil, err
-	}
-	proxies, err := aptProxies(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	args := append(slices.Clone(options),
-		"--variant=apt", "--include="+strings.Join(packages, ","),
-		`--aptopt=APT::Install-Recommends "false"`,
-		"--customize-hook=download /var/lib/dpkg/status "+filepath.Join(scratch, "status"),
-	)
+	args := append(slices.Clone(options), "--variant=apt", "--customize-hook=download /var/lib/dpkg/status "+filepath.Join(scratch, "status"))
 	for _, option := range dpkgOptions {
 		args = append(args, "--dpkgopt="+option)
 	}
-	for _, proxy := range proxies {
-		args = append(args, "--aptopt="+proxy)
-	}
-	tar = filepath.Join(scratch, "rootfs.tar")
-	err = run.Command(ctx, "mmdebstrap", append(args, suite, tar, "-")...).Env(sourceDate).Stdin(strings.NewReader(sources)).Log(step.Log()).Run()
-	if err != nil {
-		return "", nil, explainApt(err)
+	if tar, err = mmdebstrap(ctx, packages, scratch, step, args...); err != nil {
+		return "", nil, err
 	}
 	list, err := run.Command(ctx, "dpkg-query", "--admindir="+scratch, "--show", "--showformat=${Package}=${Version}\n").Output()
 	if err != nil {
@@ -154,6 +158,29 @@ func debootstrap(ctx context.Context, packages, options []string, scratch string
 	}
 	installed, err = parsePins(list)
 	return tar, installed, err
+}
+
+// mmdebstrap writes a tar with packages to the directory scratch.
+func mmdebstrap(ctx context.Context, packages []string, scratch string, step *progress.Step, args ...string) (tar string, err error) {
+	// `podenv build` and `podenv push` do not install packages before this.
+	if err := ThisUser().EnsureInstalled(ctx, step, "mmdebstrap"); err != nil {
+		return "", err
+	}
+	sources, err := aptSources(ctx, filepath.Join(scratch, "lists"))
+	if err != nil {
+		return "", err
+	}
+	proxies, err := aptProxies(ctx)
+	if err != nil {
+		return "", err
+	}
+	args = append(args, "--include="+strings.Join(packages, ","), `--aptopt=APT::Install-Recommends "false"`)
+	for _, proxy := range proxies {
+		args = append(args, "--aptopt="+proxy)
+	}
+	tar = filepath.Join(scratch, "rootfs.tar")
+	return tar, explainApt(run.Command(ctx, "mmdebstrap", append(args, suite, tar, "-")...).
+		Env(sourceDate).Stdin(strings.NewReader(sources)).Log(step.Log()).Run())
 }
 
 // versionNotFound matches apt's error for a version that the mirrors do not have.

@@ -2,10 +2,12 @@
 package gobuild
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
@@ -18,8 +20,17 @@ type Program struct {
 	Dir     string // the folder of its module in the repository; empty for podenv's module
 	ModFile string // replaces the module's go.mod, if not empty
 	Tags    string // build tags, separated by commas
+	Arch    string // Go's name of the architecture; empty means this machine's
 	// Cgo compiles C code with the host's compiler, and links the host's libraries statically.
 	Cgo bool
+}
+
+// Name is the name of what is built for arch: with the architecture unless it is this machine's.
+func Name(name, arch string) string {
+	if arch == runtime.GOARCH {
+		return name
+	}
+	return name + "-" + arch
 }
 
 // Static compiles p into the file out, for Linux, without symbols. The go command decides
@@ -43,7 +54,7 @@ func Static(ctx context.Context, l layout.Layout, p Program, out string, step *p
 		args = append(args, "-modfile="+p.ModFile)
 	}
 	err = run.Command(ctx, "go", append(args, p.Package)...).Dir(filepath.Join(l.Root, p.Dir)).
-		Env("GOWORK=off", "GOFLAGS=-mod=readonly", cgo, "GOOS=linux", "GOTMPDIR="+tmp).Log(step.Log()).Run()
+		Env("GOWORK=off", "GOFLAGS=-mod=readonly", cgo, "GOOS=linux", "GOARCH="+cmp.Or(p.Arch, runtime.GOARCH), "GOTMPDIR="+tmp).Log(step.Log()).Run()
 	if err != nil {
 		return fmt.Errorf("compiling %s: %w", p.Package, err)
 	}

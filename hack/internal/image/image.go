@@ -4,6 +4,7 @@
 package image
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,8 @@ const SearchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 type Spec struct {
 	// Name is the full reference: "registry.k8s.io/pause:3.10".
 	Name string
+	// Architecture is Go's name of it; empty means this machine's.
+	Architecture string
 	// Base is the layer below Files, if not empty.
 	Base  []File
 	Files []File
@@ -50,20 +53,20 @@ func (s Spec) Write(out string) error {
 		}
 		layers = append(layers, layer)
 	}
-	img, err := New(s.Config, layers...)
+	img, err := New(cmp.Or(s.Architecture, runtime.GOARCH), s.Config, layers...)
 	if err != nil {
 		return fmt.Errorf("image %s: %w", s.Name, err)
 	}
 	return WriteFile(out, s.Name, img)
 }
 
-// New returns an image of layers for this machine's architecture.
-func New(config v1.Config, layers ...v1.Layer) (v1.Image, error) {
+// New returns an image of layers for an architecture.
+func New(architecture string, config v1.Config, layers ...v1.Layer) (v1.Image, error) {
 	if len(config.Env) == 0 {
 		config.Env = []string{SearchPath}
 	}
 	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		Architecture: runtime.GOARCH,
+		Architecture: architecture,
 		OS:           "linux",
 		Created:      v1.Time{Time: Epoch.UTC()},
 		Config:       config,

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -46,47 +47,20 @@ var ownFiles embed.FS
 // nothing of Kubernetes, so that it can be built while Kubernetes compiles. The error wraps
 // debian.ErrPackagesMoved when the mirrors no longer have the pinned packages.
 func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) (string, error) {
-	var tar string
-	var runtime []image.File
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		tar, err = debian.Nodes.RootFS(gctx, l, step)
-		return err
-	})
-	g.Go(func() (err error) {
-		runtime, err = containerRuntime(gctx, l, step)
-		return err
-	})
-	if err := g.Wait(); err != nil {
-		return "", err
-	}
-	files, err := baseFiles(ctx, l)
+	key, write, err := baseLayer(ctx, l, step)
 	if err != nil {
 		return "", err
 	}
-	files = append(files, runtime...)
-	content, err := filesKey(files)
-	if err != nil {
-		return "", err
-	}
-	// The name of the tar has a hash of what it was made from, so 200 MB need not be read again.
-	ref := "podenv/node-base:" + digest.Of(baseFormat, filepath.Base(tar), fmt.Sprint(nodeConfig), content)[:12]
+	ref := "podenv/node-base:" + key[:12]
 	if hasImage(ctx, e, ref) {
 		step.Cached(ref)
 		return ref, nil
 	}
-	layer, err := image.NewLayer(func(w io.Writer) error {
-		raw, err := os.Open(tar)
-		if err != nil {
-			return err
-		}
-		defer raw.Close()
-		return writeBase(w, raw, files)
-	})
+	layer, err := image.NewLayer(write)
 	if err != nil {
 		return "", err
 	}
-	img, err := image.New(nodeConfig, layer)
+	img, err := image.New(runtime.GOARCH, nodeConfig, layer)
 	if err != nil {
 		return "", err
 	}
@@ -98,6 +72,39 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 		return "", fmt.Errorf("loading the root file system: %w", err)
 	}
 	return ref, nil
+}
+
+// baseLayer returns what writes the tar of the base image, and a hash of all inputs.
+func baseLayer(ctx context.Context, l layout.Layout, step *progress.Step) (key string, write func(io.Writer) error, err error) {
+	var tar string
+	var programs []image.File
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		tar, err = debian.Nodes.RootFS(gctx, l, step)
+		return err
+	})
+	g.Go(func() (err error) {
+		programs, err = containerRuntime(gctx, l, step)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return "", nil, err
+	}
+	files, err := baseFiles(ctx, l)
+	if err != nil {
+		return "", nil, err
+	}
+	files = append(files, programs...)
+	content, err := filesKey(files)
+	// The name of the tar has a hash of what it was made from, so 200 MB need not be read again.
+	return digest.Of(baseFormat, filepath.Base(tar), fmt.Sprint(nodeConfig), content), func(w io.Writer) error {
+		raw, err := os.Open(tar)
+		if err != nil {
+			return err
+		}
+		defer raw.Close()
+		return writeBase(w, raw, files)
+	}, err
 }
 
 // baseFiles returns the files that the base image has in addition to Debian's.

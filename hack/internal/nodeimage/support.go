@@ -36,6 +36,11 @@ type support struct {
 // asks for, and podnet. They are compiled from Go modules and cached. SupportImages needs
 // the source in the tree, not its binaries.
 func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDir string, step *progress.Step) ([]string, error) {
+	return SupportImagesFor(ctx, l, s, treeDir, runtime.GOARCH, step)
+}
+
+// SupportImagesFor is SupportImages for an architecture.
+func SupportImagesFor(ctx context.Context, l layout.Layout, s series.Series, treeDir, arch string, step *progress.Step) ([]string, error) {
 	v, err := readVersions(treeDir)
 	if err != nil {
 		return nil, err
@@ -45,7 +50,7 @@ func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDi
 	g, gctx := errgroup.WithContext(ctx)
 	for i, image := range images {
 		g.Go(func() error {
-			tar, err := image.build(gctx, l, step)
+			tar, err := image.build(gctx, l, arch, step)
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", image.ref, s.Release, err)
 			}
@@ -81,13 +86,14 @@ func supportImages(v versions) []support {
 }
 
 // build compiles and packs the image. The go command decides what must be compiled.
-func (s support) build(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
+func (s support) build(ctx context.Context, l layout.Layout, arch string, step *progress.Step) (string, error) {
 	if modFile := filepath.Join(s.program.Dir, s.program.ModFile); s.program.ModFile != "" {
 		if _, err := os.Stat(filepath.Join(l.Root, modFile)); errors.Is(err, os.ErrNotExist) {
 			return "", fmt.Errorf("no file pins this version: make %s from the one beside it, with `go mod tidy -modfile=%s` there", modFile, s.program.ModFile)
 		}
 	}
-	name := strings.NewReplacer("/", "-", ":", "-").Replace(s.ref)
+	s.program.Arch = arch
+	name := gobuild.Name(strings.NewReplacer("/", "-", ":", "-").Replace(s.ref), arch)
 	bin := filepath.Join(l.Cache("support"), "bin", name)
 	step.Now("compiling %s", s.ref)
 	if err := gobuild.Static(ctx, l, s.program, bin, step); err != nil {
@@ -97,9 +103,9 @@ func (s support) build(ctx context.Context, l layout.Layout, step *progress.Step
 	if err != nil {
 		return "", err
 	}
-	key := digest.Of(s.ref, s.binary, runtime.GOARCH, fmt.Sprint(s.config), sum)
+	key := digest.Of(s.ref, s.binary, arch, fmt.Sprint(s.config), sum)
 	archive, _, err := image.Cached(l.Cache("support"), name, key, func() (image.Spec, error) {
-		return image.Spec{Name: s.ref, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config}, nil
+		return image.Spec{Name: s.ref, Architecture: arch, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config}, nil
 	})
 	return archive, err
 }

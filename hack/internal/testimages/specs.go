@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -152,7 +153,7 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 			return err
 		}
 		config.Env = []string{image.SearchPath + ":/busybox"} // which has what Alpine has and Debian lacks
-		if images[tag], err = image.New(config, base, layer, more); err != nil {
+		if images[tag], err = image.New(runtime.GOARCH, config, base, layer, more); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ const format = "2"
 // Build returns the docker-archives of the images, Busybox first. It packs those whose
 // inputs have changed.
 func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
-	packaged, err := debian.Files(ctx, l, step, "busybox-static")
+	packaged, err := debian.Files(ctx, l, runtime.GOARCH, step, "busybox-static")
 	if err != nil {
 		return nil, fmt.Errorf("test image busybox: %w", err)
 	}
