@@ -15,17 +15,24 @@ import (
 )
 
 func newBuild(a *app) *cobra.Command {
-	var tarball bool
+	var tarball, verify bool
 	cmd := &cobra.Command{
 		Use:   "build [component]...",
 		Short: "Compile Kubernetes' binaries, static and stamped, and pack their images",
 		Long: `build compiles the tree as it is, your edits included. Without arguments it makes
 all of ` + strings.Join(build.Components, ", ") + `.
-The paths of the binaries are printed.`,
+The paths of the binaries are printed.
+
+With --verify it builds the images, the node image included, in the form that podenv
+publish sends, and builds them again from the release in another folder, with empty
+caches and another number of processors. It prints a tab-separated line for each: its
+name, its digest, and "equal" or the layer and the first file in it that differs.
+Arguments name components that run as containers.`,
 		Example: `  podenv build
   podenv build kubelet
   podenv build --tarball            # also the server tarball, for stock
-                                    # kind build node-image --type file`,
+                                    # kind build node-image --type file
+  podenv build --verify             # are two builds equal, to the byte?`,
 		ValidArgs: build.Components,
 		Args:      componentArgs,
 		RunE: func(cmd *cobra.Command, components []string) error {
@@ -39,6 +46,15 @@ The paths of the binaries are printed.`,
 			}
 			if tarball && !all {
 				return &usageError{fmt.Errorf("--tarball needs every component: leave out %q", components)}
+			}
+			if verify {
+				if all {
+					components = nil
+				}
+				if err := checkComponents(build.ImageComponents, components...); err != nil {
+					return err
+				}
+				return a.verifyBuild(cmd.Context(), p, components)
 			}
 			t, err := source.Open(cmd.Context(), a.layout, p.Series, a.stock, p.Reporter)
 			if err != nil {
@@ -68,6 +84,7 @@ The paths of the binaries are printed.`,
 	}
 	a.stockFlag(cmd)
 	cmd.Flags().BoolVar(&tarball, "tarball", false, "also write the server tarball")
+	cmd.Flags().BoolVar(&verify, "verify", false, "build the images again in another folder with empty caches, and compare")
 	return cmd
 }
 

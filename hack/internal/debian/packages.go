@@ -127,6 +127,12 @@ func Pinned(l layout.Layout, packages ...string) ([]string, error) {
 	return p.versioned(packages), err
 }
 
+// AllPinned returns all packages of the root file system as name=version.
+func AllPinned(l layout.Layout) ([]string, error) {
+	p, err := readPins(lockFile(l), nil)
+	return p.versioned(slices.Sorted(maps.Keys(p))), err
+}
+
 // versioned returns names as name=version, which is how apt takes them.
 func (p pins) versioned(names []string) []string {
 	pinned := make([]string, len(names))

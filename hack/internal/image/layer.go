@@ -30,13 +30,18 @@ func NewLayer(write func(io.Writer) error) (v1.Layer, error) {
 
 // FilesLayer returns a layer with files.
 func FilesLayer(files []File) (v1.Layer, error) {
-	return NewLayer(func(w io.Writer) error {
+	return NewLayer(WriteTar(files))
+}
+
+// WriteTar returns a function that writes the tar of files.
+func WriteTar(files []File) func(io.Writer) error {
+	return func(w io.Writer) error {
 		tw := tar.NewWriter(w)
 		if err := WriteFiles(tw, files, nil); err != nil {
 			return err
 		}
 		return tw.Close()
-	})
+	}
 }
 
 // Uncompressed is part of v1.Layer.

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"io"
@@ -17,12 +16,7 @@ import (
 
 // stored is an image of two layers, the second with a file of that content.
 func stored(content string) Stored {
-	layer := func(files ...File) func(io.Writer) error {
-		return func(w io.Writer) error {
-			tw := tar.NewWriter(w)
-			return errors.Join(WriteFiles(tw, files, nil), tw.Close())
-		}
-	}
+	layer := func(files ...File) func(io.Writer) error { return WriteTar(files) }
 	return Stored{
 		Architecture: "arm64", Key: content, Config: v1.Config{User: "1000"},
 		Annotations: map[string]string{"podenv.dev/release": "v1.33.13"},

@@ -138,7 +138,7 @@ func services() []image.File {
 		// systemd-binfmt would change the host's kernel
 		{Path: system + "systemd-binfmt.service", Link: "/dev/null"},
 	}
-	for _, unit := range []string{"containerd.service", "kubelet.service", "undo-mount-hacks.service"} {
+	for _, unit := range []string{"containerd.service", "kubelet.service", "podenv-images.service", "undo-mount-hacks.service"} {
 		files = append(files, image.File{Path: system + "multi-user.target.wants/" + unit, Link: system + unit})
 	}
 	return files

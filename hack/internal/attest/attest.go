@@ -1,0 +1,245 @@
+// Package attest makes, signs and checks what is attached to a published image: a bill of
+// materials (SPDX) and a statement of its provenance (in-toto, with SLSA's predicate) in a DSSE
+// envelope. The signature of the statement, whose subject is the image's digest, is the image's.
+package attest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	"github.com/secure-systems-lab/go-securesystemslib/signerverifier"
+)
+
+// Media types of what is attached.
+const (
+	EnvelopeType = "application/vnd.dsse.envelope.v1+json"
+	SPDXType     = "application/spdx+json"
+	payloadType  = "application/vnd.in-toto+json"
+)
+
+// maxSize limits what is read of an attachment, in bytes: anybody may attach to an image.
+const maxSize = 8 << 20
+
+var (
+	// ErrNone is wrapped by the error of Check for an image without a statement.
+	ErrNone = errors.New("nothing says how it was built")
+	// ErrSignature is wrapped by the error of Check if no statement has a signature of the key.
+	ErrSignature = errors.New("not signed with this key")
+)
+
+// Provenance says what an image was built from.
+type Provenance struct {
+	Series  string `json:"series"`
+	Release string `json:"release"`
+	Version string `json:"version"`
+	Stock   bool   `json:"stock,omitempty"`
+	Go      string `json:"go"`
+	// Dependencies are the commit of podenv's repository, the lists of pinned modules, and the
+	// Debian packages.
+	Dependencies []Dependency `json:"-"`
+}
+
+// Dependency is a resource descriptor of in-toto.
+type Dependency struct {
+	URI    string            `json:"uri"`
+	Digest map[string]string `json:"digest,omitempty"`
+}
+
+// statement is an in-toto statement v1 with the provenance v1 of SLSA.
+type statement struct {
+	Type          string    `json:"_type"`
+	Subject       []subject `json:"subject"`
+	PredicateType string    `json:"predicateType"`
+	Predicate     predicate `json:"predicate"`
+}
+
+type subject struct {
+	Name   string            `json:"name"`
+	Digest map[string]string `json:"digest"`
+}
+
+type predicate struct {
+	BuildDefinition struct {
+		BuildType            string       `json:"buildType"`
+		ExternalParameters   Provenance   `json:"externalParameters"`
+		ResolvedDependencies []Dependency `json:"resolvedDependencies"`
+	} `json:"buildDefinition"`
+	RunDetails struct {
+		Builder struct {
+			ID string `json:"id"`
+		} `json:"builder"`
+	} `json:"runDetails"`
+}
+
+// Key signs or verifies.
+type Key struct{ dsse.SignerVerifier }
+
+// LoadKey reads a key in PEM, as `openssl genpkey` and `openssl pkey -pubout` write it: Ed25519,
+// ECDSA or RSA.
+func LoadKey(file string) (*Key, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key: %w", err)
+	}
+	k, err := signerverifier.LoadKey(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no key in PEM without a passphrase: %w; make one with `openssl genpkey -algorithm ed25519`", file, err)
+	}
+	var sv dsse.SignerVerifier
+	switch k.KeyType {
+	case signerverifier.ED25519KeyType:
+		sv, err = signerverifier.NewED25519SignerVerifierFromSSLibKey(k)
+	case signerverifier.ECDSAKeyType:
+		sv, err = signerverifier.NewECDSASignerVerifierFromSSLibKey(k)
+	default:
+		sv, err = signerverifier.NewRSAPSSSignerVerifierFromSSLibKey(k)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("key %s: %w", file, err)
+	}
+	return &Key{sv}, nil
+}
+
+// Envelope returns the statement that the image called name, with the digest hash, is of the
+// provenance p. It is signed unless key is nil.
+func Envelope(ctx context.Context, key *Key, name string, hash v1.Hash, p Provenance) ([]byte, error) {
+	s := statement{
+		Type:          "https://in-toto.io/Statement/v1",
+		Subject:       []subject{{Name: name, Digest: map[string]string{hash.Algorithm: hash.Hex}}},
+		PredicateType: "https://slsa.dev/provenance/v1",
+	}
+	s.Predicate.BuildDefinition.BuildType = "https://podenv.dev/build/v1"
+	s.Predicate.BuildDefinition.ExternalParameters = p
+	s.Predicate.BuildDefinition.ResolvedDependencies = p.Dependencies
+	s.Predicate.RunDetails.Builder.ID = "https://podenv.dev/podenv"
+	payload, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	e := &dsse.Envelope{PayloadType: payloadType, Payload: base64.StdEncoding.EncodeToString(payload), Signatures: []dsse.Signature{}}
+	if key != nil {
+		signer, err := dsse.NewEnvelopeSigner(key)
+		if err != nil {
+			return nil, err
+		}
+		if e, err = signer.SignPayload(ctx, payloadType, payload); err != nil {
+			return nil, fmt.Errorf("signing with --key, which must be the private key: %w", err)
+		}
+	}
+	return json.Marshal(e)
+}
+
+// open returns the provenance of the image with the digest hash from the envelope data, which
+// must be signed with key unless that is nil.
+func open(ctx context.Context, data []byte, key *Key, hash v1.Hash) (*Provenance, error) {
+	var e dsse.Envelope
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, fmt.Errorf("its statement is no DSSE envelope: %w", err)
+	}
+	if key != nil {
+		verifier, err := dsse.NewEnvelopeVerifier(key)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := verifier.Verify(ctx, &e); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSignature, err)
+		}
+	}
+	payload, err := e.DecodeB64Payload()
+	if err != nil {
+		return nil, fmt.Errorf("its statement: %w", err)
+	}
+	var s statement
+	if err := json.Unmarshal(payload, &s); err != nil || e.PayloadType != payloadType {
+		return nil, errors.Join(fmt.Errorf("its statement, of type %q, is not in-toto's", e.PayloadType), err)
+	}
+	if !slices.ContainsFunc(s.Subject, func(s subject) bool { return s.Digest[hash.Algorithm] == hash.Hex }) {
+		return nil, fmt.Errorf("its statement is about another image, not about %s", hash)
+	}
+	p := s.Predicate.BuildDefinition.ExternalParameters
+	p.Dependencies = s.Predicate.BuildDefinition.ResolvedDependencies
+	return &p, nil
+}
+
+// Attachment returns the artifact that attaches data to the image or index described by to.
+func Attachment(data []byte, mediaType string, to v1.Descriptor) (v1.Image, error) {
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), static.NewLayer(data, types.MediaType(mediaType)))
+	if err != nil {
+		return nil, err
+	}
+	// The media type of the configuration is the type of the artifact.
+	return mutate.Subject(mutate.ConfigMediaType(img, types.MediaType(mediaType)), to).(v1.Image), nil
+}
+
+// Attached returns what of mediaType is attached to ref in its registry.
+func Attached(ctx context.Context, ref name.Digest, mediaType string, options ...remote.Option) ([][]byte, error) {
+	options = append(options[:len(options):len(options)], remote.WithContext(ctx))
+	index, err := remote.Referrers(ref, options...)
+	if err != nil {
+		return nil, err
+	}
+	m, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	var all [][]byte
+	for _, d := range m.Manifests {
+		if d.ArtifactType != mediaType {
+			continue
+		}
+		img, err := remote.Image(ref.Context().Digest(d.Digest.String()), options...)
+		if err != nil {
+			return nil, err
+		}
+		layers, err := img.Layers()
+		if err != nil || len(layers) != 1 {
+			continue // not ours
+		}
+		r, err := layers[0].Compressed()
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(io.LimitReader(r, maxSize))
+		if r.Close(); err != nil {
+			return nil, err
+		}
+		all = append(all, data)
+	}
+	return all, nil
+}
+
+// Check returns the provenance of ref. With a key, its statement must be signed with it; without
+// one, any is taken. It asks ref's registry and nobody else.
+func Check(ctx context.Context, ref name.Digest, key *Key, options ...remote.Option) (*Provenance, error) {
+	hash, err := v1.NewHash(ref.DigestStr())
+	if err != nil {
+		return nil, err
+	}
+	all, err := Attached(ctx, ref, EnvelopeType, options...)
+	if err != nil {
+		return nil, err
+	}
+	err = fmt.Errorf("%s: %w: it has no statement attached", ref, ErrNone)
+	for _, data := range all {
+		p, wrong := open(ctx, data, key, hash)
+		if wrong == nil {
+			return p, nil
+		}
+		err = fmt.Errorf("%s: %w", ref, wrong)
+	}
+	return nil, err
+}

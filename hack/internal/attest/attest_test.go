@@ -1,0 +1,99 @@
+package attest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	spdxjson "github.com/spdx/tools-golang/spdx/v2/v2_3"
+
+	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/testutil"
+)
+
+// goProgram is a Go program with modules, and with one that has no version of its own.
+func goProgram(t *testing.T) image.File {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x")
+	if out, err := exec.Command("go", "build", "-o", file, "podenv.dev/test/images/envdump").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return image.File{Path: "/bin/x", Mode: 0o755, Source: file}
+}
+
+func testImage(t *testing.T, files ...image.File) v1.Image {
+	t.Helper()
+	img, err := image.Stored{Layers: []func(io.Writer) error{image.WriteTar(files)}}.Write(t.Context(), t.TempDir(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func TestBOMHasTheModulesOfProgramsAndTheDebianPackages(t *testing.T) {
+	archive := filepath.Join(t.TempDir(), "x.tar")
+	if err := (image.Spec{Name: "podenv.dev/x:1", Files: []image.File{goProgram(t)}}).Write(archive); err != nil {
+		t.Fatal(err)
+	}
+	for name, files := range map[string][]image.File{
+		"a program":             {goProgram(t)},
+		"a program in an image": {{Path: "/kind/images/x.tar", Mode: 0o644, Source: archive}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files = append(files, image.File{Path: "/usr/share/x.tar.gz", Mode: 0o644, Data: bytes.Repeat([]byte("no tar"), 1000)},
+				image.File{Path: "/bin/c", Mode: 0o755, Data: []byte("\x7fELF, and not of Go")}, image.File{Path: "/x", Mode: 0o644, Data: []byte("x")})
+			img := testImage(t, files...)
+			data, err := BOM(img, "x", "v1.33.13+podenv.2", []string{"kmod=30+20221128-1", "libc6=2.36-9"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := BOM(img, "x", "v1.33.13+podenv.2", []string{"libc6=2.36-9", "kmod=30+20221128-1"})
+			if err != nil || !bytes.Equal(data, again) {
+				t.Errorf("a second bill differs: %v", err)
+			}
+			var doc spdxjson.Document
+			if err := json.Unmarshal(data, &doc); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range doc.Packages {
+				got = append(got, p.PackageExternalReferences[0].Locator)
+			}
+			for _, want := range []string{
+				"pkg:deb/debian/kmod@30%2B20221128-1", "pkg:deb/debian/libc6@2.36-9",
+				"pkg:golang/stdlib@" + strings.TrimPrefix(runtime.Version(), "go"),
+				"pkg:golang/podenv.dev@v1.33.13%2Bpodenv.2", "pkg:golang/golang.org/x/sys@v0.49.0",
+			} {
+				if !slices.Contains(got, want) {
+					t.Errorf("the bill lacks %s: %q", want, got)
+				}
+			}
+			if len(doc.Relationships) != len(doc.Packages) || doc.Relationships[0].Relationship != "DESCRIBES" {
+				t.Errorf("%d relationships of %d packages", len(doc.Relationships), len(doc.Packages))
+			}
+		})
+	}
+}
+
+func TestLoadKeySaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	testutil.WriteFile(t, text, "secret")
+	encrypted := filepath.Join(dir, "encrypted")
+	testutil.WriteFile(t, encrypted, "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n")
+	for file, want := range map[string]string{
+		filepath.Join(dir, "none"): "reading the key: open",
+		text:                       "is no key in PEM without a passphrase",
+		encrypted:                  "make one with `openssl genpkey -algorithm ed25519`",
+	} {
+		_, err := LoadKey(file)
+		testutil.CheckError(t, err, want)
+	}
+}

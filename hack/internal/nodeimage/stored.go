@@ -1,0 +1,52 @@
+package nodeimage
+
+import (
+	"context"
+	"io"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+)
+
+// archiveDir is where a stored node image has the archives that import-images.sh imports.
+const archiveDir = "/kind/images/"
+
+// Stored returns the node image of p, with the images of testArchives, in the form of registries.
+// It is the same each time, which Build's is not: containerd's store, which Build keeps so that a
+// cluster starts sooner, has times. A node of this image imports the images at its first start.
+// p.Base is not used, and no container engine is needed.
+func Stored(ctx context.Context, l layout.Layout, p Parts, testArchives []string, annotations map[string]string, step *progress.Step) (image.Stored, error) {
+	key, base, err := baseLayer(ctx, l, step)
+	if err != nil {
+		return image.Stored{}, err
+	}
+	files, err := nodeFiles(p.Build)
+	if err != nil {
+		return image.Stored{}, err
+	}
+	archives := slices.Concat(p.Support, slices.Sorted(maps.Values(p.Build.Images)), testArchives)
+	if err := checkImages(ctx, p.Build, archives); err != nil {
+		return image.Stored{}, err
+	}
+	content, err := filesKey(files)
+	config := nodeConfig
+	config.Labels = map[string]string{VersionLabel: p.Build.Version}
+	s := image.Stored{
+		Architecture: runtime.GOARCH, Config: config, Annotations: annotations,
+		Layers: []func(io.Writer) error{base, image.WriteTar(files)},
+	}
+	parts := []string{key, content}
+	for _, archive := range archives { // a layer each, so that only what has changed is uploaded
+		parts = append(parts, filepath.Base(archive))
+		file := image.File{Path: archiveDir + filepath.Base(archive), Mode: 0o644, Source: archive}
+		s.Layers = append(s.Layers, image.WriteTar([]image.File{file}))
+	}
+	s.Key = digest.Of(parts...)
+	return s, err
+}

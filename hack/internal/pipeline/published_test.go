@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/attest"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/hack/internal/testutil"
+)
+
+// newRepository is a repository with one commit and what provenance reads.
+func newRepository(t *testing.T) (*Pipeline, func(args ...string) string) {
+	t.Helper()
+	l := layout.Layout{Root: t.TempDir()}
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = l.Root
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	lock := "hack/internal/debian/packages-amd64.lock"
+	pinned, err := os.ReadFile(filepath.Join(layout.MustFind().Root, lock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".gitignore": "/_output/\n/trees/\n", "go.sum": "", "patches/v1.33/go.sum": "sums", lock: string(pinned),
+		"trees/v1.33/x": "a tree", "_output/x": "made",
+	} {
+		testutil.WriteFile(t, filepath.Join(l.Root, name), text)
+	}
+	git("init", "--quiet")
+	git("add", "--all")
+	git("commit", "--quiet", "-m", "one")
+	return &Pipeline{Layout: l, Series: series.Series{Name: "v1.33", Release: "v1.33.13"}}, git
+}
+
+func TestARebuildNeedsTheSameInputs(t *testing.T) {
+	p, git := newRepository(t)
+	built, err := p.provenance(t.Context(), "v1.33.13+podenv.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := git("rev-parse", "HEAD")
+	if built.Dependencies[0].Digest["gitCommit"] != commit || built.Release != "v1.33.13" {
+		t.Errorf("provenance = %+v", built)
+	}
+	testutil.CheckError(t, p.SameInputs(t.Context(), built), "")
+	older := built
+	older.Go = "go1.0"
+	testutil.CheckError(t, p.SameInputs(t.Context(), older), "it was built with go1.0, this podenv with go1")
+	testutil.CheckError(t, p.SameInputs(t.Context(), attest.Provenance{Go: built.Go}), "names no commit of this repository")
+	testutil.WriteFile(t, filepath.Join(p.Layout.Root, "edit"), "")
+	testutil.CheckError(t, p.SameInputs(t.Context(), built), "this repository is at no commit, with changes")
+	git("add", "--all")
+	git("commit", "--quiet", "-m", "two")
+	testutil.CheckError(t, p.SameInputs(t.Context(), built), "run `git checkout "+commit+"` first")
+}
+
+func TestElsewhereHasTheRepositoryAndNothingThatWasMade(t *testing.T) {
+	p, _ := newRepository(t)
+	testutil.WriteFile(t, filepath.Join(p.Layout.Root, "edit"), "not committed")
+	dir, err := elsewhere(t.Context(), p.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"patches/v1.33/go.sum": true, "edit": true, "trees": false, "_output": false} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("the copy has %s: %v, want %v", name, err == nil, want)
+		}
+	}
+	if err := os.Remove(filepath.Join(p.Layout.Root, "go.sum")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := elsewhere(t.Context(), p.Layout); err == nil {
+		t.Error("a file is missing, and the copy is whole")
+	}
+	if left, err := filepath.Glob(filepath.Join(p.Layout.Output(), "verify", "*")); err != nil || len(left) != 1 {
+		t.Errorf("left %q, %v", left, err)
+	}
+}

@@ -1,0 +1,450 @@
+package publish
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"podenv.dev/hack/internal/attest"
+	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/testutil"
+)
+
+// server is a registry over HTTP that counts requests and may answer in another way first.
+type server struct {
+	*httptest.Server
+	path   string // HOST/PATH
+	mu     sync.Mutex
+	seen   []string                                                 // "PUT /v2/…"
+	before func(w http.ResponseWriter, r *http.Request) (done bool) // nil: nothing
+}
+
+func newServer(t *testing.T, start func(http.Handler) *httptest.Server, options ...registry.Option) *server {
+	t.Helper()
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	s := new(server)
+	handler := registry.New(append(options, registry.Logger(log.New(io.Discard, "", 0)))...)
+	s.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.seen = append(s.seen, r.Method+" "+r.URL.Path)
+		before := s.before
+		s.mu.Unlock()
+		if before == nil || !before(w, r) {
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	s.path = s.Listener.Addr().String() + "/kubernetes"
+	return s
+}
+
+// sent returns the requests of that method since the last call.
+func (s *server) sent(method string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.seen
+	s.seen = nil
+	return slices.DeleteFunc(all, func(r string) bool { return !strings.HasPrefix(r, method+" ") })
+}
+
+// testImage is the image called name with a file of that content, for two platforms.
+func testImage(t *testing.T, name, content string) Image {
+	t.Helper()
+	i := Image{Name: name, Tag: "v1.33.13_podenv.26", Platforms: map[string]v1.Image{}, Debian: []string{"kmod=30+1"},
+		Annotations: map[string]string{"org.opencontainers.image.title": name}}
+	for _, arch := range []string{"amd64", "arm64"} {
+		img, err := image.Stored{Architecture: arch, Key: content, Layers: []func(io.Writer) error{
+			image.WriteTar(image.MinimalFiles()),
+			image.WriteTar([]image.File{{Path: "/bin/x", Mode: 0o755, Data: []byte(content + arch)}}),
+		}}.Write(t.Context(), t.TempDir(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.Platforms["linux/"+arch] = img
+	}
+	return i
+}
+
+// keys returns a key pair.
+func keys(t *testing.T) (private, public *attest.Key) {
+	t.Helper()
+	pub, priv, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(kind string, der []byte, err error) *attest.Key {
+		file := filepath.Join(t.TempDir(), "key")
+		testutil.WriteFile(t, file, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+		key, loadErr := attest.LoadKey(file)
+		if err := errors.Join(err, loadErr); err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(priv)
+	private = load("PRIVATE KEY", der, err)
+	der, err = x509.MarshalPKIXPublicKey(pub)
+	return private, load("PUBLIC KEY", der, err)
+}
+
+func TestPublishedImagesCanBeFoundAndChecked(t *testing.T) {
+	for name, options := range map[string][]registry.Option{
+		"a registry that lists referrers": {registry.WithReferrersSupport(true)},
+		"one of before that":              nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, httptest.NewServer, options...)
+			private, public := keys(t)
+			r := Registry{Path: s.path, Key: private, Provenance: attest.Provenance{Series: "v1.33", Release: "v1.33.13",
+				Dependencies: []attest.Dependency{{URI: "pkg:deb/debian/kmod@30"}}}}
+			x := testImage(t, "x", "one")
+			rows, err := r.Push(t.Context(), []Image{x}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ref := s.path + "/x:v1.33.13_podenv.26"
+			if rows[0].Reference != ref || rows[0].State != Pushed || rows[0].Platforms != "linux/amd64,linux/arm64" || rows[0].Bytes < 1000 {
+				t.Errorf("rows = %+v", rows)
+			}
+			p, err := Find(t.Context(), ref, public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Ref.DigestStr() != rows[0].Digest || p.Provenance.Release != "v1.33.13" || p.Provenance.Dependencies[0].URI != "pkg:deb/debian/kmod@30" {
+				t.Errorf("found %s, %+v", p.Ref, p.Provenance)
+			}
+			if err := p.Read(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+			if diff, err := p.Difference(x); diff != "" || err != nil {
+				t.Errorf("what was published differs: %s, %v", diff, err)
+			}
+			if diff, err := p.Difference(testImage(t, "x", "two")); diff != "linux/amd64, layer 2: bin/x: its content" || err != nil {
+				t.Errorf("another build: %q, %v", diff, err)
+			}
+			// Each image of the index has a statement, and a bill of materials, of its own.
+			for platform, img := range p.Platforms {
+				if err := validate.Image(img); err != nil {
+					t.Errorf("%s: %v", platform, err)
+				}
+				hash, err := img.Digest()
+				if err != nil {
+					t.Fatal(err)
+				}
+				digest := p.Ref.Context().Digest(hash.String())
+				if _, err := attest.Check(t.Context(), digest, public); err != nil {
+					t.Errorf("%s: %v", platform, err)
+				}
+				boms, err := attest.Attached(t.Context(), digest, attest.SPDXType)
+				if err != nil || len(boms) != 1 || !strings.Contains(string(boms[0]), `"pkg:deb/debian/kmod@30%2B1"`) {
+					t.Errorf("%s: bills of materials %s, %v", platform, boms, err)
+				}
+			}
+			if index, err := remote.Index(p.Ref); err != nil {
+				t.Error(err)
+			} else if m, err := index.IndexManifest(); err != nil || m.MediaType != types.OCIImageIndex || m.Annotations["org.opencontainers.image.title"] != "x" {
+				t.Errorf("index = %+v, %v", m, err)
+			}
+		})
+	}
+}
+
+func TestOnlyWhatTheRegistryLacksIsSent(t *testing.T) {
+	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+	private, _ := keys(t)
+	r := Registry{Path: s.path, Key: private}
+	push := func(images ...Image) (put, patched []string, rows []Row) {
+		t.Helper()
+		rows, err := r.Push(t.Context(), images, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		for _, req := range s.seen {
+			if strings.HasPrefix(req, "PUT ") && strings.Contains(req, "/manifests/") {
+				put = append(put, req)
+			}
+			if strings.HasPrefix(req, "PATCH ") {
+				patched = append(patched, req)
+			}
+		}
+		s.seen = nil
+		s.mu.Unlock()
+		return put, patched, rows
+	}
+	put, _, _ := push(testImage(t, "x", "one"), testImage(t, "y", "one"))
+	tags := put[len(put)-2:]
+	if tags[0] != "PUT /v2/kubernetes/x/manifests/v1.33.13_podenv.26" || tags[1] != "PUT /v2/kubernetes/y/manifests/v1.33.13_podenv.26" {
+		t.Errorf("the tags do not come last: %q", put)
+	}
+	put, patched, rows := push(testImage(t, "x", "one"))
+	if len(put)+len(patched) > 0 || rows[0].State != Exists {
+		t.Errorf("a second time sent %q %q: %+v", put, patched, rows)
+	}
+	changed := testImage(t, "x", "two")
+	changed.Tag = "v1.33.13_podenv.27"
+	if _, patched, _ = push(changed); len(patched) != 2*(1+1)+5*(1+1) { // of two images and five attachments
+		t.Errorf("a change in one layer sent %d blobs: %q", len(patched), patched)
+	}
+	private, public := keys(t) // the same images, signed by somebody else
+	r.Key = private
+	if put, _, rows = push(testImage(t, "y", "one")); len(put) == 0 || rows[0].State != Exists {
+		t.Errorf("another key attached nothing: %+v", rows)
+	}
+	if _, err := Find(t.Context(), s.path+"/y:v1.33.13_podenv.26", public); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestATagOfSomethingElseIsNotMoved(t *testing.T) {
+	s := newServer(t, httptest.NewServer)
+	r := Registry{Path: s.path}
+	if _, err := r.Push(t.Context(), []Image{testImage(t, "y", "one")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.sent("")
+	both := []Image{testImage(t, "x", "two"), testImage(t, "y", "two")}
+	_, err := r.Push(t.Context(), both, nil)
+	testutil.CheckError(t, err, "/kubernetes/y:v1.33.13_podenv.26: the tag exists with another digest")
+	testutil.CheckError(t, err, "--force moves it")
+	if !errors.Is(err, ErrTagExists) {
+		t.Errorf("%v is not ErrTagExists", err)
+	}
+	if sent := slices.DeleteFunc(s.sent(""), func(r string) bool { return strings.HasPrefix(r, "GET ") || strings.HasPrefix(r, "HEAD ") }); len(sent) > 0 {
+		t.Errorf("sent %q", sent)
+	}
+	r.Force = true
+	if rows, err := r.Push(t.Context(), both, nil); err != nil || rows[1].State != Pushed {
+		t.Errorf("--force: %+v, %v", rows, err)
+	}
+}
+
+func TestPlanAsksNobody(t *testing.T) {
+	s := newServer(t, httptest.NewServer)
+	rows, err := Registry{Path: s.path}.Plan([]Image{testImage(t, "x", "one")})
+	if err != nil || len(rows) != 1 || rows[0].State != DryRun || !strings.HasPrefix(rows[0].Digest, "sha256:") {
+		t.Errorf("Plan = %+v, %v", rows, err)
+	}
+	if seen := s.seen; len(seen) > 0 {
+		t.Errorf("asked %q", seen)
+	}
+	for _, path := range []string{"http://host/x", "host", "host.example/", "host.example/UPPER"} {
+		testutil.CheckError(t, Registry{Path: path}.Validate(), "want HOST/PATH")
+	}
+}
+
+func TestErrorsOfRegistriesSayWhatToDo(t *testing.T) {
+	answer := func(status int) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet && r.URL.Path == "/v2/" {
+				return false
+			}
+			w.WriteHeader(status)
+			return true
+		}
+	}
+	for name, tc := range map[string]struct {
+		start  func(http.Handler) *httptest.Server
+		before func(http.ResponseWriter, *http.Request) bool
+		want   string
+	}{
+		"401":                    {before: answer(401), want: "log in with `docker login 127.0.0.1:"},
+		"403":                    {before: answer(403), want: "may not do this in kubernetes/x"},
+		"404":                    {before: answer(404), want: "some registries want a repository to be created first"},
+		"429":                    {before: answer(429), want: "wait, and run the same command again"},
+		"an unknown certificate": {start: httptest.NewTLSServer, want: "SSL_CERT_FILE"},
+		"a cut upload": {before: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPatch {
+				return false
+			}
+			_, _ = io.CopyN(io.Discard, r.Body, 10)
+			panic(http.ErrAbortHandler) // closes the connection
+		}, want: "the connection was cut: run the same command again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.start == nil {
+				tc.start = httptest.NewServer
+			}
+			s := newServer(t, tc.start)
+			s.before = tc.before
+			push := func() error {
+				_, err := Registry{Path: s.path}.Push(t.Context(), []Image{testImage(t, "x", "one")}, nil)
+				return err
+			}
+			testutil.CheckError(t, push(), tc.want)
+			s.mu.Lock()
+			s.before = nil
+			s.mu.Unlock()
+			if tc.before == nil {
+				return
+			}
+			if tags, err := remote.List(s.repository(t, "x")); err == nil && len(tags) > 0 {
+				t.Errorf("tags %q were published", tags)
+			}
+			if err := push(); err != nil {
+				t.Errorf("the same command does not go on: %v", err)
+			}
+		})
+	}
+}
+
+func (s *server) repository(t *testing.T, repo string) name.Repository {
+	t.Helper()
+	r, err := name.NewRepository(s.path + "/" + repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAnInterruptedUploadPublishesNothing(t *testing.T) {
+	s := newServer(t, httptest.NewServer)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.before = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/y/") {
+			cancel()
+		}
+		return false
+	}
+	images := []Image{testImage(t, "x", "one"), testImage(t, "y", "one")}
+	if _, err := (Registry{Path: s.path}).Push(ctx, images, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Push = %v", err)
+	}
+	for _, put := range s.sent(http.MethodPut) {
+		if strings.HasSuffix(put, images[0].Tag) {
+			t.Errorf("published: %s", put)
+		}
+	}
+}
+
+func TestTheSignatureIsChecked(t *testing.T) {
+	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+	private, public := keys(t)
+	_, foreign := keys(t)
+	images := []Image{testImage(t, "x", "one"), testImage(t, "y", "one")}
+	if _, err := (Registry{Path: s.path, Key: private}).Push(t.Context(), images[:1], nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Registry{Path: s.path}).Push(t.Context(), images[1:], nil); err != nil {
+		t.Fatal(err)
+	}
+	bare := s.repository(t, "z").Tag("1")
+	if err := remote.Write(bare, images[0].Platforms["linux/amd64"]); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		ref  string
+		key  *attest.Key
+		want string
+	}{
+		"signed":                     {"/x:v1.33.13_podenv.26", public, ""},
+		"signed, and no key":         {"/x:v1.33.13_podenv.26", nil, ""},
+		"a foreign key":              {"/x:v1.33.13_podenv.26", foreign, attest.ErrSignature.Error()},
+		"unsigned":                   {"/y:v1.33.13_podenv.26", public, attest.ErrSignature.Error()},
+		"unsigned, and no key":       {"/y:v1.33.13_podenv.26", nil, ""},
+		"not of podenv":              {"/z:1", nil, "was " + bare.String() + " published by it?"},
+		"a tag that does not exist":  {"/x:none", nil, "check the name"},
+		"a reference without a tag":  {"/x", nil, "want an image as HOST/PATH/NAME:TAG"},
+		"no registry at the address": {"", nil, "want an image"},
+	} {
+		_, err := Find(t.Context(), s.path+tc.ref, tc.key)
+		if testutil.CheckError(t, err, tc.want); t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
+// TestAChangedByteIsFound: the signature of one image does not fit another one, and a layer whose
+// content is not that of its digest cannot be read.
+func TestAChangedByteIsFound(t *testing.T) {
+	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+	private, public := keys(t)
+	x := testImage(t, "x", "one")
+	if _, err := (Registry{Path: s.path, Key: private}).Push(t.Context(), []Image{x}, nil); err != nil {
+		t.Fatal(err)
+	}
+	good, err := Find(t.Context(), s.path+"/x:"+x.Tag, public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelopes, err := attest.Attached(t.Context(), good.Ref, attest.EnvelopeType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Somebody moves the tag to another image, and attaches the statement of the first one.
+	other, err := testImage(t, "x", "onf").Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag := s.repository(t, "x").Tag(x.Tag)
+	if err := remote.WriteIndex(tag, other); err != nil {
+		t.Fatal(err)
+	}
+	hash, _ := other.Digest()
+	size, _ := other.Size()
+	attach := func(data []byte) {
+		t.Helper()
+		a, err := attest.Attachment(data, attest.EnvelopeType, v1.Descriptor{MediaType: types.OCIImageIndex, Digest: hash, Size: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, _ := a.Digest()
+		if err := remote.Write(s.repository(t, "x").Digest(digest.String()), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	attach(envelopes[0])
+	_, err = Find(t.Context(), tag.String(), public)
+	testutil.CheckError(t, err, "its statement is about another image")
+	// A payload that fits has a signature that does not.
+	var e map[string]any
+	if err := json.Unmarshal(envelopes[0], &e); err != nil {
+		t.Fatal(err)
+	}
+	unsigned, err := attest.Envelope(t.Context(), nil, "x", hash, attest.Provenance{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := maps.Clone(e)
+	var u map[string]any
+	if err := json.Unmarshal(unsigned, &u); err != nil {
+		t.Fatal(err)
+	}
+	forged["payload"] = u["payload"]
+	data, _ := json.Marshal(forged)
+	attach(data)
+	if _, err = Find(t.Context(), tag.String(), public); err == nil {
+		t.Error("a forged statement is taken")
+	}
+	// The registry sends another layer than the digest names.
+	s.mu.Lock()
+	s.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") {
+			return false
+		}
+		_, _ = w.Write([]byte("something else"))
+		return true
+	}
+	s.mu.Unlock()
+	testutil.CheckError(t, good.Read(t.Context(), nil), "layer 1: ")
+}
