@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
@@ -105,6 +107,7 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 		Workers:       cfg.Workers,
 		Gates:         maps.Clone(cfg.Gates),
 		Verbosity:     cfg.Verbosity,
+		Audit:         cfg.Audit,
 		APIServerPort: cfg.APIServerPort,
 	}, nil
 }
@@ -150,6 +153,15 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 
 // create creates the cluster. It saves the record last: a cluster with a record is complete.
 func (c *Cluster) create(ctx context.Context, cfg *Config, step *progress.Step) error {
+	if cfg.Audit {
+		cfg.auditPolicy = filepath.Join(c.dir, "audit.yaml")
+		if err := os.MkdirAll(c.dir, 0o755); err != nil {
+			return err
+		}
+		if err := renameio.WriteFile(cfg.auditPolicy, []byte(auditPolicy), 0o644); err != nil {
+			return err
+		}
+	}
 	if err := c.provision(ctx, cfg, step); err != nil {
 		return err
 	}

@@ -60,6 +60,13 @@ func applyGateChanges(set map[string]bool, changes map[string]*bool) map[string]
 // starter runs a build with arguments with which it exits at once.
 type starter func(ctx context.Context, args ...string) error
 
+// KnownGates starts the build to find which gates of set it knows, and returns these. A gate that is
+// locked to another value is an error.
+func (b Build) KnownGates(ctx context.Context, set map[string]bool) (map[string]bool, error) {
+	known, _, err := knownGates(ctx, b.start, b.Component, set)
+	return known, err
+}
+
 // knownGates starts a build of component to find which gates of set it knows, and returns
 // these and the names of the others. A gate that is locked to another value is an error.
 func knownGates(ctx context.Context, start starter, component string, set map[string]bool) (known map[string]bool, unknown []string, err error) {

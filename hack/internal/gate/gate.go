@@ -1,0 +1,264 @@
+// Package gate lists the feature gates of a release, from the release's own files and programs and
+// without a line of code for any of them: stage and default, which components know the gate, and
+// which of the release's end-to-end specs are about it.
+package gate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/node"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/run"
+)
+
+// Gate is a feature gate of a release.
+type Gate struct {
+	Name string `json:"name"`
+	// Stage is ALPHA, BETA, GA or DEPRECATED.
+	Stage   string `json:"stage"`
+	Default bool   `json:"default"`
+	Locked  bool   `json:"locked"`
+	// Since is the minor that the release's own list has the gate from; patched gates have the
+	// minor of the series. It is empty where the release has no such list, before v1.32.
+	Since string `json:"since,omitempty"`
+	// Components are the programs that accept the gate.
+	Components []string `json:"components"`
+	// Specs is the number of the release's end-to-end specs with the label FeatureGate:NAME, and
+	// CanRun of those that need nothing that a cluster of podenv lacks. Needs says what the others
+	// need, with their number.
+	Specs  int            `json:"specs"`
+	CanRun int            `json:"canRun"`
+	Needs  map[string]int `json:"needs,omitempty"`
+}
+
+// components are the programs that have feature gates.
+var components = append(slices.Clone(node.Components), "kube-proxy")
+
+// List returns the gates of the release in the tree of r, sorted by name. It starts each component
+// of r for a moment, without a cluster, and asks the specs for their names.
+func List(ctx context.Context, r *build.Result, specs *build.Specs, step *progress.Step) ([]Gate, error) {
+	help, err := run.Command(ctx, r.Binaries["kube-controller-manager"], "--help").Output()
+	if err != nil {
+		return nil, err
+	}
+	gates, err := read(r.Tree.Dir, r.Tree.Series.Name, help)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]bool{}
+	for _, g := range gates {
+		set[g.Name] = g.Default
+	}
+	for _, c := range components {
+		step.Now("asking %s", c)
+		known, err := node.Build{Component: c, Binary: r.Binaries[c]}.KnownGates(ctx, set)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c, err)
+		}
+		for i, g := range gates {
+			if _, ok := known[g.Name]; ok {
+				gates[i].Components = append(gates[i].Components, c)
+			}
+		}
+	}
+	step.Now("listing the specs")
+	names, err := run.Command(ctx, filepath.Join(specs.Dir, "e2e.test"), "--list-tests").Output()
+	if err != nil {
+		return nil, err
+	}
+	countSpecs(gates, names)
+	return gates, nil
+}
+
+// lists are the files of a release that list its gates, the newest minors' first.
+var lists = []string{
+	"test/compatibility_lifecycle/reference/versioned_feature_list.yaml",
+	"test/compatibility_lifecycle/reference/unversioned_feature_list.yaml",
+	"test/featuregates_linter/test_data/versioned_feature_list.yaml",
+	"test/featuregates_linter/test_data/unversioned_feature_list.yaml",
+}
+
+// read returns the gates that the release in the folder dir lists. A release before v1.32 has no list:
+// then they are those in help, the output of --help of a component, which has none that are GA.
+func read(dir, minor, help string) ([]Gate, error) {
+	at, err := version.ParseGeneric(minor)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]Gate{}
+	for _, file := range lists {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var listed []struct {
+			Name           string
+			VersionedSpecs []struct {
+				Default, LockToDefault bool
+				PreRelease, Version    string
+			}
+		}
+		if err := yaml.Unmarshal(data, &listed); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, l := range listed {
+			for _, spec := range l.VersionedSpecs {
+				since, err := version.ParseGeneric(spec.Version)
+				if spec.Version != "" && err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", file, l.Name, err)
+				}
+				if spec.Version != "" && at.LessThan(since) {
+					continue
+				}
+				g := byName[l.Name]
+				if g.Since == "" && spec.Version != "" {
+					g.Since = "v" + spec.Version
+				}
+				byName[l.Name] = Gate{Name: l.Name, Stage: stage(spec.PreRelease), Default: spec.Default, Locked: spec.LockToDefault, Since: g.Since}
+			}
+		}
+	}
+	for _, m := range inHelp.FindAllStringSubmatch(help, -1) {
+		if _, ok := byName[m[1]]; !ok {
+			byName[m[1]] = Gate{Name: m[1], Stage: m[2], Default: m[3] == "true"}
+		}
+	}
+	gates := make([]Gate, 0, len(byName))
+	for _, g := range byName {
+		if g.Name != "AllAlpha" && g.Name != "AllBeta" {
+			gates = append(gates, g)
+		}
+	}
+	slices.SortFunc(gates, func(a, b Gate) int { return strings.Compare(a.Name, b.Name) })
+	return gates, nil
+}
+
+// inHelp matches a gate in a component's --help.
+var inHelp = regexp.MustCompile(`\b(\w+)=true\|false \((\w+) - default=(true|false)\)`)
+
+// stage returns a stage in one form: the lists have "Alpha" and "", metrics "ALPHA" and "".
+func stage(s string) string { return strings.ToUpper(cmp.Or(s, "GA")) }
+
+var label = regexp.MustCompile(`\[FeatureGate:(\w+)\]`)
+
+// need is what specs need that podenv's clusters lack, by what is in their names.
+type need struct {
+	name *regexp.Regexp
+	what string
+}
+
+var needs = []need{
+	{regexp.MustCompile(`\[Feature:Windows\]|\(ntfs\)`), "a Windows node"},
+	{regexp.MustCompile(`\[Driver: [^\]]*(gke|aws|azure|vsphere|cinder|gce)[^\]]*\]|\[Feature:(LoadBalancer|GCEAlphaFeature)\]`), "a cloud"},
+	{regexp.MustCompile(`\[Feature:SELinux`), "a node with SELinux"},
+	{regexp.MustCompile(`\[Driver: csi-hostpath\]|CSI Mock`), "the images of a CSI driver"},
+	{regexp.MustCompile(`\[Driver: `), "a storage driver"},
+	{regexp.MustCompile(`\[Feature:(DynamicResourceAllocation|DRA)`), "the image of a DRA driver"},
+	{regexp.MustCompile(`\[Feature:(GPU|NVIDIA)|\[Feature:DevicePlugin`), "a device"},
+}
+
+// countSpecs counts the specs of each gate in the output of --list-tests.
+func countSpecs(gates []Gate, names string) {
+	at := map[string]int{}
+	for i, g := range gates {
+		at[g.Name] = i
+	}
+	for line := range strings.Lines(names) {
+		for _, m := range label.FindAllStringSubmatch(line, -1) {
+			i, ok := at[m[1]]
+			if !ok {
+				continue
+			}
+			g := &gates[i]
+			g.Specs++
+			lacks := slices.IndexFunc(needs, func(n need) bool { return n.name.MatchString(line) })
+			if lacks < 0 {
+				g.CanRun++
+				continue
+			}
+			if g.Needs == nil {
+				g.Needs = map[string]int{}
+			}
+			g.Needs[needs[lacks].what]++
+		}
+	}
+}
+
+// Find returns the gate called name, if a walk can turn it on and off.
+func Find(gates []Gate, name string) (Gate, error) {
+	i := slices.IndexFunc(gates, func(g Gate) bool { return g.Name == name })
+	if i < 0 {
+		return Gate{}, fmt.Errorf("the release has no gate %q%s: podenv gate list lists its gates", name, nearest(gates, name))
+	}
+	switch g := gates[i]; {
+	case g.Locked:
+		return Gate{}, fmt.Errorf("the gate %s is locked to %t in the release, and cannot be turned on and off", name, g.Default)
+	case len(g.Components) == 0:
+		return Gate{}, fmt.Errorf("no component of the release knows the gate %s, which its list has", name)
+	default:
+		return g, nil
+	}
+}
+
+// nearest proposes up to three gates whose names begin or end as name does, whatever its case.
+func nearest(gates []Gate, name string) string {
+	var close []string
+	lower := strings.ToLower(name)
+	for _, g := range gates {
+		is := strings.ToLower(g.Name)
+		if n := min(len(is), len(lower), 6); n > 2 && (is[:n] == lower[:n] || is[len(is)-n:] == lower[len(lower)-n:] || strings.Contains(is, lower)) {
+			close = append(close, g.Name)
+		}
+	}
+	if len(close) == 0 {
+		return ""
+	}
+	return ", did you mean " + strings.Join(close[:min(3, len(close))], ", ") + "?"
+}
+
+// WriteTable writes gates as a table.
+func WriteTable(w io.Writer, gates []Gate) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "GATE\tSTAGE\tDEFAULT\tLOCKED\tSINCE\tSPECS\tCAN RUN\tTHE OTHERS NEED\tCOMPONENTS")
+	for _, g := range gates {
+		fmt.Fprintln(table, strings.Join(g.row(), "\t"))
+	}
+	return table.Flush()
+}
+
+// WriteTSV writes a line for each gate, with the columns of WriteTable.
+func WriteTSV(w io.Writer, gates []Gate) error {
+	for _, g := range gates {
+		if _, err := fmt.Fprintln(w, strings.Join(g.row(), "\t")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g Gate) row() []string {
+	var lacks []string
+	for what, n := range g.Needs {
+		lacks = append(lacks, fmt.Sprintf("%s: %d", what, n))
+	}
+	slices.Sort(lacks)
+	locked := map[bool]string{true: "yes", false: "no"}[g.Locked]
+	return []string{g.Name, g.Stage, fmt.Sprint(g.Default), locked, cmp.Or(g.Since, "-"), fmt.Sprint(g.Specs), fmt.Sprint(g.CanRun),
+		cmp.Or(strings.Join(lacks, ", "), "-"), cmp.Or(strings.Join(g.Components, ","), "-")}
+}

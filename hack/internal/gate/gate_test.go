@@ -1,0 +1,95 @@
+package gate
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const listed = `
+- name: Graduated
+  versionedSpecs:
+  - {default: false, lockToDefault: false, preRelease: Alpha, version: "1.29"}
+  - {default: true, lockToDefault: true, preRelease: GA, version: "1.33"}
+  - {default: true, lockToDefault: true, preRelease: GA, version: "1.36"}
+- name: Later
+  versionedSpecs:
+  - {default: false, lockToDefault: false, preRelease: Alpha, version: "1.34"}
+- name: Middle
+  versionedSpecs:
+  - {default: false, lockToDefault: false, preRelease: Alpha, version: "1.32"}
+  - {default: true, lockToDefault: false, preRelease: Beta, version: "1.33"}
+  - {default: true, lockToDefault: true, preRelease: GA, version: "1.34"}
+`
+
+func TestReadTakesWhatIsInForceInTheMinor(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, lists[0])
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(listed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(dir, "v1.33", "      Middle=true|false (BETA - default=true)\n      OfHelp=true|false (ALPHA - default=false)\n      AllAlpha=true|false (ALPHA - default=false)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Gate{
+		{Name: "Graduated", Stage: "GA", Default: true, Locked: true, Since: "v1.29"},
+		{Name: "Middle", Stage: "BETA", Default: true, Since: "v1.32"},
+		{Name: "OfHelp", Stage: "ALPHA"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err := os.WriteFile(file, []byte("- name: A\n  versionedSpecs: [{version: newest}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(dir, "v1.33", ""); err == nil || !strings.Contains(err.Error(), "A") {
+		t.Errorf("no error for a version that is none: %v", err)
+	}
+}
+
+func TestCountSpecsSaysWhatIsLacking(t *testing.T) {
+	gates := []Gate{{Name: "Middle"}, {Name: "None"}, {Name: "Two"}}
+	countSpecs(gates, `    a.go:1: [sig-node] a [FeatureGate:Middle] [Beta] runs
+    a.go:2: [sig-node] b [FeatureGate:Middle] [FeatureGate:Two] runs
+    a.go:3: [sig-storage] CSI Mock c [FeatureGate:Middle] needs
+    a.go:4: [sig-storage] [Feature:Windows] [Driver: csi-hostpath] d [FeatureGate:Middle] needs
+    a.go:5: [sig-storage] [Driver: pd.csi.storage.gke.io] e [FeatureGate:Two] needs
+    a.go:6: [sig-node] f runs without a gate
+    a.go:7: [sig-node] g [FeatureGate:Elsewhere] is of another release
+`)
+	want := []Gate{
+		{Name: "Middle", Specs: 4, CanRun: 2, Needs: map[string]int{"the images of a CSI driver": 1, "a Windows node": 1}},
+		{Name: "None"},
+		{Name: "Two", Specs: 2, CanRun: 1, Needs: map[string]int{"a cloud": 1}},
+	}
+	if diff := cmp.Diff(want, gates); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWriteTSV(t *testing.T) {
+	var out strings.Builder
+	gates := []Gate{
+		{Name: "A", Stage: "BETA", Default: true, Locked: true, Since: "v1.30", Components: []string{"kubelet", "kube-proxy"}, Specs: 3, CanRun: 1, Needs: map[string]int{"b": 1, "a": 1}},
+		{Name: "B", Stage: "ALPHA"},
+	}
+	if err := WriteTSV(&out, gates); err != nil {
+		t.Fatal(err)
+	}
+	want := "A\tBETA\ttrue\tyes\tv1.30\t3\t1\ta: 1, b: 1\tkubelet,kube-proxy\nB\tALPHA\tfalse\tno\t-\t0\t0\t-\t-\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	var table strings.Builder
+	if err := WriteTable(&table, gates); err != nil || !slices.Equal(strings.Fields(strings.Split(table.String(), "\n")[2]), []string{"B", "ALPHA", "false", "no", "-", "0", "0", "-", "-"}) {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+}

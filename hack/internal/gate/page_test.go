@@ -1,0 +1,61 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/conformance"
+)
+
+func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
+	w := Walk{Gate: Gate{Name: "Middle", Stage: "BETA", Components: []string{"kube-apiserver", "kubelet"}}, Release: "v1.33.13"}
+	page := func() string {
+		t.Helper()
+		var out strings.Builder
+		if err := w.WriteMarkdown(&out, "podenv gate walk Middle"); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := page(); strings.Count(got, unknown) != 9 || !strings.Contains(got, "By the gate `Middle` of kube-apiserver, kubelet.") {
+		t.Errorf("before anything was measured:\n%s", got)
+	}
+	w.On = []conformance.Row{{Spec: "a", State: conformance.Passed}, {Spec: "b", State: conformance.Failed, Why: "no"}}
+	w.Again = w.On[:1]
+	w.Objects, w.Dropped, w.Refused = map[string]int{"Pod": 2}, []string{"Pod: spec.middle"}, []string{"Pod: Invalid"}
+	w.Stored = &Stored{Objects: 4, Pods: 2, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
+	w.Metrics, w.Measured = []string{"kubelet: middle_total"}, true
+	got := page()
+	for _, want := range []string{
+		"Pod (2). An API server with the gate off leaves these fields out of new ones:\n\n- Pod: spec.middle", "It refuses some:\n\n- Pod: Invalid",
+		"4 objects were stored with the gate on. While it was off, these fields were not shown, or differed:\n\n- Pod: spec.middle",
+		"The update of a label was accepted.", "Objects that nobody had written to were as before.", "whose label was updated while the gate was off:\n\n- Pod: spec.middle",
+		"with the gate on: 1 passed, 1 failed, 0 left out. After the gate had been off: 1 passed, 0 failed, 0 left out.",
+		"2 containers", "- p/c", "- kubelet: middle_total", "- b: no",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, unknown); n != 4 {
+		t.Errorf("%d questions without an answer, want 4:\n%s", n, got)
+	}
+}
+
+func TestFind(t *testing.T) {
+	gates := []Gate{
+		{Name: "InPlacePodVerticalScaling", Components: []string{"kubelet"}}, {Name: "Locked", Locked: true, Components: []string{"kubelet"}},
+		{Name: "InPlacePodLevelResources", Components: []string{"kubelet"}}, {Name: "Nobody"},
+	}
+	if g, err := Find(gates, "InPlacePodVerticalScaling"); err != nil || g.Name != "InPlacePodVerticalScaling" {
+		t.Errorf("got %v, %v", g, err)
+	}
+	for name, want := range map[string]string{
+		"InplacePodVertical": "did you mean InPlacePodVerticalScaling, InPlacePodLevelResources?", "Xy": `no gate "Xy": podenv gate list`,
+		"Locked": "is locked to false", "Nobody": "no component",
+	} {
+		if _, err := Find(gates, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+}

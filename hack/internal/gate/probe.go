@@ -1,0 +1,144 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// probe is an object that a spec has created.
+type probe struct {
+	resource   schema.GroupVersionResource
+	namespaced bool
+	object     unstructured.Unstructured
+}
+
+// maxProbes limits the objects of one gate. Specs create many that differ in their names only.
+const maxProbes = 40
+
+// fromAudit returns the objects that specs created, by the lines of an API server's audit log, which
+// has requests with their objects. Of those that differ in names and labels only, it returns one.
+func fromAudit(log string) ([]probe, error) {
+	var probes []probe
+	seen := map[string]bool{}
+	for line := range strings.Lines(log) {
+		var event struct {
+			Verb, UserAgent string
+			ObjectRef       struct{ Resource, Namespace, APIGroup, APIVersion, Subresource string }
+			ResponseStatus  struct{ Code int }
+			RequestObject   map[string]any
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			return nil, fmt.Errorf("the audit log: %w", err)
+		}
+		ref := event.ObjectRef
+		if event.Verb != "create" || event.ResponseStatus.Code != 201 || ref.Subresource != "" || event.RequestObject == nil ||
+			!strings.HasPrefix(event.UserAgent, "e2e.test/") || slices.Contains(scaffolding, ref.Resource) {
+			continue
+		}
+		p := probe{schema.GroupVersionResource{Group: ref.APIGroup, Version: ref.APIVersion, Resource: ref.Resource}, ref.Namespace != "",
+			unstructured.Unstructured{Object: event.RequestObject}}
+		delete(p.object.Object, "status")
+		shape := p.object.DeepCopy().Object
+		delete(shape, "metadata")
+		text, err := json.Marshal(shape)
+		if err != nil {
+			return nil, err
+		}
+		if key := p.resource.String() + string(text); !seen[key] && len(probes) < maxProbes {
+			seen[key] = true
+			p.object.SetResourceVersion("")
+			p.object.SetUID("")
+			probes = append(probes, p)
+		}
+	}
+	return probes, nil
+}
+
+// scaffolding are resources that every spec creates, whatever it is about.
+var scaffolding = []string{"namespaces", "serviceaccounts", "events", "subjectaccessreviews", "selfsubjectaccessreviews",
+	"tokenreviews", "leases", "clusterrolebindings", "rolebindings"}
+
+// client returns the client of p's kind, in namespace if the kind has namespaces.
+func (p probe) client(objects dynamic.Interface, namespace string) dynamic.ResourceInterface {
+	if p.namespaced {
+		return objects.Resource(p.resource).Namespace(namespace)
+	}
+	return objects.Resource(p.resource)
+}
+
+// named is the object in namespace, called name.
+func (p probe) named(namespace, name string) *unstructured.Unstructured {
+	object := p.object.DeepCopy()
+	object.SetGenerateName("")
+	object.SetName(name)
+	if p.namespaced {
+		object.SetNamespace(namespace)
+	}
+	return object
+}
+
+// String names the kind of the object.
+func (p probe) String() string { return p.object.GetKind() }
+
+// dryRun returns what the API server would store, or why it refuses.
+func (p probe) dryRun(ctx context.Context, objects dynamic.Interface, namespace string) (map[string]any, string, error) {
+	stored, err := p.client(objects, namespace).Create(ctx, p.named(namespace, "probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500 {
+		return nil, status.Status().Message, nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return stored.Object, "", nil
+}
+
+// missing returns the fields that are in a and not in b, or differ, as paths. It leaves out what the
+// API server sets itself.
+func missing(a, b map[string]any) []string {
+	var paths []string
+	compare(a, b, "", &paths)
+	return slices.DeleteFunc(paths, func(path string) bool {
+		return slices.ContainsFunc(assigned, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+	})
+}
+
+// assigned are the fields that the API server sets anew for each object.
+var assigned = []string{"metadata.uid", "metadata.creationTimestamp", "metadata.resourceVersion", "metadata.managedFields", "metadata.generation",
+	"metadata.name", "status"}
+
+func compare(a, b any, path string, paths *[]string) {
+	switch a := a.(type) {
+	case map[string]any:
+		other, ok := b.(map[string]any)
+		if !ok {
+			*paths = append(*paths, path)
+			return
+		}
+		for key, value := range a {
+			compare(value, other[key], strings.TrimPrefix(path+"."+key, "."), paths)
+		}
+	case []any:
+		other, ok := b.([]any)
+		if !ok || len(a) != len(other) {
+			*paths = append(*paths, path)
+			return
+		}
+		for i, value := range a {
+			compare(value, other[i], path+"[]", paths)
+		}
+	default:
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			*paths = append(*paths, path)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// audited has what an API server logs at the level Request.
+const audited = `{"verb":"create","userAgent":"e2e.test/v1.33.13 (linux/amd64) -- [sig-node] a","objectRef":{"resource":"pods","namespace":"a-1","apiVersion":"v1"},"responseStatus":{"code":201},"requestObject":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"one","uid":"u"},"spec":{"containers":[{"name":"c"}]},"status":{}}}
+{"verb":"create","userAgent":"e2e.test/v1.33.13","objectRef":{"resource":"pods","namespace":"a-2","apiVersion":"v1"},"responseStatus":{"code":201},"requestObject":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"another name"},"spec":{"containers":[{"name":"c"}]}}}
+{"verb":"create","userAgent":"e2e.test/v1.33.13","objectRef":{"resource":"pods","namespace":"a-1","apiVersion":"v1"},"responseStatus":{"code":422},"requestObject":{"kind":"Pod","apiVersion":"v1","spec":{"refused":true}}}
+{"verb":"create","userAgent":"kube-controller-manager/v1.33.13","objectRef":{"resource":"pods","namespace":"a-1","apiVersion":"v1"},"responseStatus":{"code":201},"requestObject":{"kind":"Pod","apiVersion":"v1","spec":{"ofController":true}}}
+{"verb":"create","userAgent":"e2e.test/v1.33.13","objectRef":{"resource":"pods","subresource":"eviction","namespace":"a-1","apiVersion":"v1"},"responseStatus":{"code":201},"requestObject":{"kind":"Eviction"}}
+{"verb":"create","userAgent":"e2e.test/v1.33.13","objectRef":{"resource":"namespaces","apiVersion":"v1"},"responseStatus":{"code":201},"requestObject":{"kind":"Namespace"}}
+{"verb":"create","userAgent":"e2e.test/v1.33.13","objectRef":{"resource":"priorityclasses","apiGroup":"scheduling.k8s.io","apiVersion":"v1"},"responseStatus":{"code":201},"requestObject":{"kind":"PriorityClass","apiVersion":"scheduling.k8s.io/v1","metadata":{"name":"p"},"value":1}}
+`
+
+func TestFromAuditTakesWhatSpecsCreated(t *testing.T) {
+	probes, err := fromAudit(audited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(probes) != 2 {
+		t.Fatalf("got %d objects, want a Pod and a PriorityClass: %v", len(probes), probes)
+	}
+	pod, class := probes[0], probes[1]
+	if !pod.namespaced || pod.resource.Resource != "pods" || pod.object.Object["status"] != nil || pod.object.GetUID() != "" {
+		t.Errorf("the pod is %+v", pod)
+	}
+	if class.namespaced || class.resource.Group != "scheduling.k8s.io" {
+		t.Errorf("the class is %+v", class)
+	}
+	if made := pod.named("n", "x"); made.GetNamespace() != "n" || made.GetName() != "x" || pod.object.GetName() != "one" {
+		t.Errorf("made %v of %v", made, pod.object)
+	}
+	if _, err := fromAudit("{"); err == nil || !strings.Contains(err.Error(), "audit log") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMissingNamesFields(t *testing.T) {
+	object := func(spec map[string]any) map[string]any {
+		return map[string]any{"metadata": map[string]any{"uid": "1", "labels": map[string]any{"a": "b"}}, "spec": spec, "status": map[string]any{"phase": "x"}}
+	}
+	a := object(map[string]any{"same": int64(1), "gone": true, "deep": []any{map[string]any{"kept": "1", "lost": "2"}}, "shorter": []any{1, 2}, "other": "x"})
+	b := object(map[string]any{"same": float64(1), "deep": []any{map[string]any{"kept": "1"}}, "shorter": []any{1}, "other": "y", "added": 1})
+	b["metadata"].(map[string]any)["uid"] = "2"
+	delete(b, "status")
+	got := missing(a, b)
+	slices.Sort(got)
+	want := []string{"spec.deep[].lost", "spec.gone", "spec.other", "spec.shorter"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := missing(a, a); len(got) != 0 {
+		t.Errorf("equal objects differ: %q", got)
+	}
+}
