@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,15 +29,20 @@ const (
 // staticPod changes a component of the control plane that the kubelet runs from a manifest.
 type staticPod struct {
 	*target
+	// What stage reads and works out.
 	original                 bool // the change restores the manifest from before the first operation
 	oldManifest, newManifest string
 	uid                      string // of the pod
-	// When the manifest changed, how often the container had been started, and its process.
-	changedAt time.Time
-	starts    int
-	oldPID    string
-	// tags are image tags that this change or an earlier one made on the node, newest last.
-	tags []string
+
+	before podProcess // what the change is to end
+	tags   []string   // that the image had on the node, of this change and the one before
+}
+
+// podProcess is the process of a component that runs as a pod.
+type podProcess struct {
+	seen   time.Time
+	pid    string // "" for none
+	starts int    // how often the kubelet has started the container
 }
 
 func (p *staticPod) manifest() string { return manifests + p.name + ".yaml" }
@@ -122,10 +125,10 @@ func (p *staticPod) mirrorPod(ctx context.Context) (pod *v1.Pod, err error) {
 // operations add: under an explicit UID, a kubelet would not notice when somebody edits the
 // command.
 func (p *staticPod) apply(ctx context.Context) error {
+	p.before = p.process(ctx)
 	if !p.original {
 		return p.writeManifest(ctx, p.newManifest)
 	}
-	p.observe(ctx)
 	if err := p.tagOriginal(ctx); err != nil {
 		return err
 	}
@@ -138,18 +141,19 @@ func (p *staticPod) apply(ctx context.Context) error {
 	return err
 }
 
-func (p *staticPod) revert(ctx context.Context) error { return p.writeManifest(ctx, p.oldManifest) }
+func (p *staticPod) revert(ctx context.Context) error {
+	p.before = p.process(ctx)
+	return p.writeManifest(ctx, p.oldManifest)
+}
 
-// observe stores what runs before the manifest changes.
-func (p *staticPod) observe(ctx context.Context) {
-	p.starts = p.startCount(ctx)
-	p.oldPID, _ = p.pid(ctx) // if none runs, any process is new
-	p.changedAt = time.Now()
+// process is the process that runs now.
+func (p *staticPod) process(ctx context.Context) podProcess {
+	pid, _ := p.pid(ctx) // if none runs, any process is new
+	return podProcess{time.Now(), pid, p.startCount(ctx)}
 }
 
 // writeManifest replaces the manifest atomically.
 func (p *staticPod) writeManifest(ctx context.Context, text string) error {
-	p.observe(ctx)
 	text, err := p.renewImage(ctx, text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.manifest(), err)
@@ -179,13 +183,13 @@ func (p *staticPod) waitServing(ctx context.Context, want cluster.State) error {
 func (p *staticPod) checkRunning(ctx context.Context, sum string) error {
 	pid, err := p.pid(ctx)
 	if err != nil {
-		if n := p.startCount(ctx) - p.starts; n >= maxRestarts {
+		if n := p.startCount(ctx) - p.before.starts; n >= maxRestarts {
 			return poll.Stop(fmt.Errorf("%s crashes: the kubelet has started it %d times", p.name, n))
 		}
 		return err
 	}
-	if pid == p.oldPID {
-		if time.Since(p.changedAt) > killDelay {
+	if pid == p.before.pid {
+		if time.Since(p.before.seen) > killDelay {
 			p.exec(ctx, "pkill", "-KILL", "--full", "^"+p.name+" ") //nolint:errcheck // the next check shows whether it ended
 		}
 		return fmt.Errorf("the old %s still runs", p.name)
@@ -227,73 +231,4 @@ func (p *staticPod) checkHealthy(ctx context.Context) (err error) {
 		return fmt.Errorf("%s is not healthy: %w", p.name, err)
 	}
 	return nil
-}
-
-// tagTime matches the time at the end of a tag that renewImage has made.
-var tagTime = regexp.MustCompile(`-at[0-9]+$`)
-
-// renewImage gives the image in the manifest a new tag. The kubelet takes a container for a
-// new one only if its name or its image's changes: it would not notice another command, and
-// it would delay a container that it has run before, or that somebody else has killed, by a
-// back-off of up to five minutes.
-func (p *staticPod) renewImage(ctx context.Context, manifest string) (string, error) {
-	if p.uid == "" {
-		return manifest, nil
-	}
-	image, err := podImage(manifest, p.name)
-	if err != nil {
-		return "", err
-	}
-	// The tag without a time stays on the node. An original's tag with a time may be gone,
-	// because a later operation has replaced it.
-	lasting := tagTime.ReplaceAllString(image, "")
-	name := fmt.Sprintf("%s-at%d", lasting, p.changedAt.UnixMilli())
-	if err := p.tag(ctx, lasting, name); err != nil {
-		return "", err
-	}
-	if lasting != image {
-		p.tags = append(p.tags, image)
-	}
-	p.tags = append(p.tags, name)
-	return editPod(manifest, p.name, podEdit{uid: p.uid, image: name})
-}
-
-// tagOriginal makes sure that the image in the original manifest is on the node. After a
-// reverted change, its tag has a time, and a later operation has removed that tag.
-func (p *staticPod) tagOriginal(ctx context.Context) error {
-	image, err := podImage(p.newManifest, p.name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", copyPath(p.manifest(), originalSuffix), err)
-	}
-	if lasting := tagTime.ReplaceAllString(image, ""); lasting != image {
-		return p.tag(ctx, lasting, image)
-	}
-	return nil
-}
-
-// tag tags an image on the node with name.
-func (p *staticPod) tag(ctx context.Context, image, name string) error {
-	_, err := p.exec(ctx, "ctr", "--namespace=k8s.io", "images", "tag", "--force", image, name)
-	return err
-}
-
-// cleanUp also removes the image tags that the manifest no longer uses.
-func (p *staticPod) cleanUp(ctx context.Context) error {
-	if err := p.removeCopies(ctx, p.files(), newSuffix, oldSuffix); err != nil {
-		return err
-	}
-	current, err := p.exec(ctx, "cat", p.manifest())
-	if err != nil {
-		return err
-	}
-	image, err := podImage(current, p.name)
-	if err != nil {
-		return err
-	}
-	p.tags = slices.DeleteFunc(p.tags, func(tag string) bool { return tag == image })
-	if len(p.tags) == 0 {
-		return nil
-	}
-	_, err = p.exec(ctx, append([]string{"ctr", "--namespace=k8s.io", "images", "rm"}, p.tags...)...)
-	return err
 }
