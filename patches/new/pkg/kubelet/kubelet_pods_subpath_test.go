@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,10 +12,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "k8s.io/api/core/v1"
-	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/kubelet/network/dns"
+	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
+	"k8s.io/utils/ptr"
 )
 
 func TestErrorsOfSubPathsShowNoValueOfAVariable(t *testing.T) {
+	testKubelet := newTestKubelet(t, false /* controllerAttachDetachEnabled */)
+	defer testKubelet.Cleanup()
+	kubelet := testKubelet.kubelet
+	kubelet.kubeClient = nil
+	kubelet.serviceLister = nil
+	kubelet.dnsConfigurer = &dns.Configurer{}
+	pod := &v1.Pod{
+		// A static pod waits for no services.
+		ObjectMeta: metav1.ObjectMeta{UID: "12345678", Name: "foo", Namespace: "test", Annotations: map[string]string{kubetypes.ConfigSourceAnnotationKey: kubetypes.FileSource}},
+		Spec: v1.PodSpec{
+			EnableServiceLinks: ptr.To(false),
+			Containers:         []v1.Container{{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
+			Volumes:            []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+		},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go runVolumes(ctx, kubelet)
+	kubelet.podManager.SetPods([]*v1.Pod{pod})
+	require.NoError(t, kubelet.volumeManager.WaitForAttachAndMount(ctx, pod))
+
 	testCases := []struct {
 		name  string
 		mount v1.VolumeMount
@@ -42,11 +67,9 @@ func TestErrorsOfSubPathsShowNoValueOfAVariable(t *testing.T) {
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.mount.Name, tc.mount.MountPath = "data", "/data"
-			container := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}
-			volumes := kubecontainer.VolumeMap{"data": {Mounter: &stubVolume{path: t.TempDir()}}}
-			env := []kubecontainer.EnvVar{{Name: "SECRET", Value: tc.value}}
+			container := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}, Env: []v1.EnvVar{{Name: "SECRET", Value: tc.value}}}
 
-			err := mountsError(t, container, volumes, env)
+			_, err := runContainerOptions(kubelet, pod, container)
 
 			require.Error(t, err)
 			assert.Equal(t, tc.want, err.Error())
