@@ -9,81 +9,111 @@ import (
 	"testing"
 )
 
-// edits are the edits that a user may make in a tree, and what the error must name.
-var edits = map[string]struct {
-	do    func(w *world)
+// edit is what a user may do in a tree.
+type edit struct {
+	name string
+	do   func(w *world)
+	// named is what the error must name.
 	named string
-}{
-	"a changed file":     {func(w *world) { w.edit("pkg/kubelet/kubelet.go", "return 20 }", "return 2 }") }, "pkg/kubelet/kubelet.go"},
-	"an untracked file":  {func(w *world) { w.edit("pkg/kubelet/more.go", "", "package kubelet\n") }, "pkg/kubelet/more.go"},
-	"a deleted file":     {func(w *world) { w.ok(os.Remove(filepath.Join(w.dir(), "hack/update.sh"))) }, "hack/update.sh"},
-	"a staged file":      {func(w *world) { w.edit("new.txt", "", "new\n"); w.git("add", "new.txt") }, "new.txt"},
-	"an edited new file": {func(w *world) { w.edit("pkg/kubelet/envfile/envfile.go", "", "package envfile // x\n") }, "pkg/kubelet/envfile/envfile.go"},
-	"a commit on top":    {func(w *world) { w.edit("new.txt", "", "new\n"); w.commit("mine") }, "mine"},
-	"a commit on a branch": {func(w *world) {
+	state editState
+}
+
+type editState int
+
+const (
+	uncommitted editState = iota
+	committed
+	unfinished // git is in the middle of something
+)
+
+var edits = []edit{
+	{"a changed file", func(w *world) { w.edit("pkg/kubelet/kubelet.go", "return 20 }", "return 2 }") }, "pkg/kubelet/kubelet.go", uncommitted},
+	{"an untracked file", func(w *world) { w.edit("pkg/kubelet/more.go", "", "package kubelet\n") }, "pkg/kubelet/more.go", uncommitted},
+	{"a deleted file", func(w *world) { w.ok(os.Remove(filepath.Join(w.dir(), "hack/update.sh"))) }, "hack/update.sh", uncommitted},
+	{"a staged file", func(w *world) { w.edit("new.txt", "", "new\n"); w.git("add", "new.txt") }, "new.txt", uncommitted},
+	{"an edited new file", func(w *world) { w.edit("pkg/kubelet/envfile/envfile.go", "", "package envfile // x\n") }, "pkg/kubelet/envfile/envfile.go", uncommitted},
+	{"a commit on top", func(w *world) { w.edit("new.txt", "", "new\n"); w.commit("mine") }, "mine", committed},
+	{"a commit on a branch", func(w *world) {
 		w.git("checkout", "-q", "-b", "work")
 		w.edit("new.txt", "", "new\n")
 		w.commit("mine")
-	}, "mine"},
-	"an amended commit": {func(w *world) { w.git("commit", "-q", "--amend", "--message=reworded") }, "reworded"},
-	"a rebase in progress": {func(w *world) {
+	}, "mine", committed},
+	{"an amended commit", func(w *world) { w.git("commit", "-q", "--amend", "--message=reworded") }, "reworded", committed},
+	{"a rebase in progress", func(w *world) {
 		w.edit("new.txt", "", "new\n")
 		w.commit("mine")
 		w.git("-c", "sequence.editor=sed -i 1s/pick/edit/", "rebase", "-q", "-i", "HEAD~1")
-	}, "rebase is in progress"},
+	}, "rebase is in progress", unfinished},
 }
 
-func TestEditedTreeIsNeverOverwritten(t *testing.T) {
-	for name, edit := range edits {
-		for changed, change := range map[string]func(w *world){
-			"same inputs":    func(*world) {},
-			"changed inputs": func(w *world) { w.write("pkg/kubelet/envfile/more.go", "package envfile\n") },
-			"new release":    func(w *world) { w.pin("v1.33.14") },
-		} {
-			t.Run(name+" with "+changed, func(t *testing.T) {
-				w := newWorldWithPatches(t)
-				edit.do(w)
-				change(w)
-				before := w.snapshot()
-				_, err := w.assemble(Options{})
-				if !errors.Is(err, ErrEdited) {
-					t.Fatalf("error %v, want ErrEdited", err)
-				}
-				for _, want := range []string{edit.named, w.dir(), "podenv patches --series v1.33", "podenv tree --series v1.33 --discard"} {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("the error does not say %q:\n%v", want, err)
-					}
-				}
-				if dirty := w.git("status", "--porcelain") != ""; dirty != strings.Contains(err.Error(), "add --all && git") && name != "a rebase in progress" {
-					t.Errorf("a tree with changes that are not committed: %t, but the error is\n%v", dirty, err)
-				}
-				if after := w.snapshot(); after != before {
-					t.Errorf("the tree was touched:\n%s\nbefore:\n%s", after, before)
-				}
-			})
-		}
-	}
-}
-
-func TestAnEditedTreeIsReturnedWhereNothingWouldBeOverwritten(t *testing.T) {
-	for name, edit := range edits {
-		t.Run(name, func(t *testing.T) {
+// eachEdit runs a test for each edit, in a tree of its own that has the edit, and checks that the
+// test leaves the tree as it is.
+func eachEdit(t *testing.T, test func(w *world, e edit)) {
+	for _, e := range edits {
+		t.Run(e.name, func(t *testing.T) {
 			w := newWorldWithPatches(t)
-			edit.do(w)
+			e.do(w)
 			before := w.snapshot()
-			tree, err := w.assemble(Options{KeepEdits: true})
-			if unfinished := name == "a rebase in progress"; unfinished != errors.Is(err, ErrEdited) || !unfinished && (err != nil || tree.Dir != w.dir()) {
-				t.Errorf("with unchanged inputs: %v", err)
-			}
-			w.write("pkg/kubelet/envfile/more.go", "package envfile\n")
-			if _, err := w.assemble(Options{KeepEdits: true}); !errors.Is(err, ErrEdited) {
-				t.Errorf("with changed inputs: %v, want ErrEdited", err)
-			}
+			test(w, e)
 			if after := w.snapshot(); after != before {
 				t.Errorf("the tree was touched:\n%s\nbefore:\n%s", after, before)
 			}
 		})
 	}
+}
+
+// wantRefused checks that the edit is refused, by its name and with what to do.
+func (w *world) wantRefused(e edit, err error) {
+	w.Helper()
+	if !errors.Is(err, ErrEdited) {
+		w.Fatalf("error %v, want ErrEdited", err)
+	}
+	says := []string{e.named, w.dir(), "podenv patches --series v1.33", "podenv tree --series v1.33 --discard"}
+	if e.state == uncommitted {
+		says = append(says, "add --all && git")
+	}
+	for _, want := range says {
+		if !strings.Contains(err.Error(), want) {
+			w.Errorf("the error does not say %q:\n%v", want, err)
+		}
+	}
+	if e.state == committed && strings.Contains(err.Error(), "add --all && git") {
+		w.Errorf("the error says to commit, and all is:\n%v", err)
+	}
+}
+
+func TestEditedTreeIsNeverOverwritten(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"same inputs":    func(*world) {},
+		"changed inputs": changeInputs,
+		"new release":    func(w *world) { w.pin("v1.33.14") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachEdit(t, func(w *world, e edit) {
+				change(w)
+				_, err := w.assemble(Options{})
+				w.wantRefused(e, err)
+			})
+		})
+	}
+}
+
+// changeInputs changes what a tree is assembled from.
+func changeInputs(w *world) { w.write("pkg/kubelet/envfile/more.go", "package envfile\n") }
+
+func TestAnEditedTreeIsReturnedWhereNothingWouldBeOverwritten(t *testing.T) {
+	eachEdit(t, func(w *world, e edit) {
+		tree, err := w.assemble(Options{KeepEdits: true})
+		switch {
+		case e.state == unfinished:
+			w.wantRefused(e, err)
+		case err != nil || tree.Dir != w.dir():
+			w.Errorf("with unchanged inputs: %v", err)
+		}
+		changeInputs(w)
+		_, err = w.assemble(Options{KeepEdits: true})
+		w.wantRefused(e, err)
+	})
 }
 
 // snapshot is everything in the tree that a user would miss.
@@ -93,11 +123,11 @@ func (w *world) snapshot() string {
 }
 
 func TestDiscardDropsEditsAndKeepsThemAside(t *testing.T) {
-	for name, edit := range edits {
-		t.Run(name, func(t *testing.T) {
+	for _, e := range edits {
+		t.Run(e.name, func(t *testing.T) {
 			w := newWorldWithPatches(t)
 			want := w.git("rev-parse", "HEAD")
-			edit.do(w)
+			e.do(w)
 			_, err := w.assemble(Options{Discard: true})
 			w.ok(err)
 			if got := w.git("rev-parse", "HEAD"); got != want || w.git("status", "--porcelain") != "" {

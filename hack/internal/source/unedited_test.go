@@ -7,8 +7,8 @@ import (
 )
 
 func TestCheckUneditedKeepsEditsOfASeriesThatIsGone(t *testing.T) {
-	for name, edit := range edits {
-		t.Run(name, func(t *testing.T) {
+	for _, edit := range edits {
+		t.Run(edit.name, func(t *testing.T) {
 			w := newWorldWithPatches(t)
 			if err := os.RemoveAll(w.series.Dir); err != nil {
 				t.Fatal(err)
