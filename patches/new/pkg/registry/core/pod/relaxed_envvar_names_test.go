@@ -27,24 +27,30 @@ var envVarNames = map[string][]string{
 	"invalid":       {"A=B"},
 }
 
-// envVarNameRules are the results of writes: refused are those of the new
-// object's names that are not accepted.
+// onlyInvalid and allButStrict are the names that are refused while strict validation is not, and is,
+// in force.
+var (
+	onlyInvalid  = []string{"invalid"}
+	allButStrict = []string{"relaxed", "other relaxed", "both relaxed", "invalid"}
+)
+
+// envVarNameRules are the results of writes: strict validation is for the gate off and, on update, an
+// old object that passes it.
 var envVarNameRules = []struct {
 	name    string
 	relaxed bool
-	old     string // empty: create
-	refused []string
+	old     string   // empty: create
+	refused []string // of the new object's names
 }{
-	{name: "gate on, create", relaxed: true, refused: []string{"invalid"}},
-	{name: "gate on, update of an object without names", relaxed: true, old: "absent", refused: []string{"invalid"}},
-	{name: "gate on, update of a strict object", relaxed: true, old: "strict", refused: []string{"invalid"}},
-	{name: "gate on, update of a relaxed object", relaxed: true, old: "relaxed", refused: []string{"invalid"}},
-
-	{name: "gate off, create", refused: []string{"relaxed", "other relaxed", "both relaxed", "invalid"}},
-	{name: "gate off, update of an object without names", old: "absent", refused: []string{"relaxed", "other relaxed", "both relaxed", "invalid"}},
-	{name: "gate off, update of a strict object", old: "strict", refused: []string{"relaxed", "other relaxed", "both relaxed", "invalid"}},
-	{name: "gate off, update of a relaxed object", old: "relaxed", refused: []string{"invalid"}},
-	{name: "gate off, update of an object that has two relaxed names", old: "both relaxed", refused: []string{"invalid"}},
+	{"gate on, create", true, "", onlyInvalid},
+	{"gate on, update of an object without names", true, "absent", onlyInvalid},
+	{"gate on, update of a strict object", true, "strict", onlyInvalid},
+	{"gate on, update of a relaxed object", true, "relaxed", onlyInvalid},
+	{"gate off, create", false, "", allButStrict},
+	{"gate off, update of an object without names", false, "absent", allButStrict},
+	{"gate off, update of a strict object", false, "strict", allButStrict},
+	{"gate off, update of a relaxed object", false, "relaxed", onlyInvalid},
+	{"gate off, update of an object that has two relaxed names", false, "both relaxed", onlyInvalid},
 }
 
 // envVarNamePlaces are where a pod spec carries the name of a variable or a
@@ -68,72 +74,59 @@ func envFromSource(prefix string) api.EnvFromSource {
 	return api.EnvFromSource{Prefix: prefix, ConfigMapRef: &api.ConfigMapEnvSource{LocalObjectReference: api.LocalObjectReference{Name: "source"}}}
 }
 
+// withNames is an object of the kind with some of envVarNames in a place, and the
+// field of an error about the first of them.
+func (k kind) withNames(names, place string) (obj runtime.Object, path string) {
+	spec := podtest.MakePodSpec(podtest.SetContainers(podtest.MakeContainer("app")))
+	spec.InitContainers = []api.Container{podtest.MakeContainer("setup")}
+	// No prefix is not a name that strict validation refuses.
+	spec.Containers[0].EnvFrom = []api.EnvFromSource{envFromSource("")}
+	for i, name := range envVarNames[names] {
+		if at := envVarNamePlaces[place](&spec, name); i == 0 {
+			path = k.path + at
+		}
+	}
+	return k.stored(spec), path
+}
+
 // TestRelaxedEnvVarNames writes every kind of object that carries a pod spec
-// through its strategy, with the gate on and off: on create strict validation
-// is for the gate off, on update for the gate off and an old object that passes
-// it, whichever of its names the new object keeps, and wherever they stand.
+// through its strategy: whichever of its names the new object keeps, and
+// wherever they stand.
 func TestRelaxedEnvVarNames(t *testing.T) {
 	for kindName, k := range kinds {
-		podSpec := func(names, place string) (api.PodSpec, string) {
-			spec := podtest.MakePodSpec(podtest.SetContainers(podtest.MakeContainer("app")))
-			spec.InitContainers = []api.Container{podtest.MakeContainer("setup")}
-			spec.RestartPolicy = k.restartPolicy
-			// No prefix is not a name that strict validation refuses.
-			spec.Containers[0].EnvFrom = []api.EnvFromSource{envFromSource("")}
-			path := ""
-			for i, name := range envVarNames[names] {
-				if at := envVarNamePlaces[place](&spec, name); i == 0 {
-					path = k.path + at
-				}
-			}
-			return spec, path
-		}
-		stored := func(spec api.PodSpec) runtime.Object {
-			return k.object(
-				metav1.ObjectMeta{Name: "name", Namespace: metav1.NamespaceDefault, ResourceVersion: "1", Generation: 1},
-				api.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
-			)
-		}
 		for _, rule := range envVarNameRules {
 			t.Run(kindName+"/"+rule.name, func(t *testing.T) {
 				featurestest.SetGate(t, features.RelaxedEnvironmentVariableValidation, rule.relaxed)
-				ctx := genericapirequest.NewDefaultContext()
-				for newNames := range envVarNames {
-					for newPlace := range envVarNamePlaces {
+				for names := range envVarNames {
+					refused := slices.Contains(rule.refused, names)
+					for place := range envVarNamePlaces {
+						if rule.old == "" {
+							k.writeNames(t, names, place, nil, "", refused)
+							continue
+						}
 						for oldPlace := range envVarNamePlaces {
-							spec, path := podSpec(newNames, newPlace)
-							obj := stored(spec)
-							var errs field.ErrorList
-							var warnings []string
-							if rule.old == "" {
-								k.strategy.PrepareForCreate(ctx, obj)
-								errs = k.strategy.Validate(ctx, obj)
-								warnings = k.strategy.WarningsOnCreate(ctx, obj)
-							} else {
-								oldSpec, _ := podSpec(rule.old, oldPlace)
-								old := stored(oldSpec)
-								k.strategy.PrepareForUpdate(ctx, obj, old)
-								errs = k.strategy.ValidateUpdate(ctx, obj, old)
-								warnings = k.strategy.WarningsOnUpdate(ctx, obj, old)
-							}
-							errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return rule.old != "" && err.Field == k.immutable })
-
-							wantRefused := slices.Contains(rule.refused, newNames)
-							if k.onlyWarns {
-								warned := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, path+": ") })
-								if wantRefused != warned || len(errs) != 0 {
-									t.Errorf("%s as a %s (before: %s): want a warning: %v, got: %v, %q", newNames, newPlace, oldPlace, wantRefused, errs, warnings)
-								}
-								continue
-							}
-							if wantRefused != hasField(errs, path) || !wantRefused && len(errs) != 0 {
-								t.Errorf("%s as a %s (before: %s): want refused: %v, got: %v", newNames, newPlace, oldPlace, wantRefused, errs)
-							}
+							old, _ := k.withNames(rule.old, oldPlace)
+							k.writeNames(t, names, place, old, " (before: "+oldPlace+")", refused)
 						}
 					}
 				}
 			})
 		}
+	}
+}
+
+// writeNames writes an object with names in a place, over old if that is not nil, and
+// checks whether they are refused.
+func (k kind) writeNames(t *testing.T, names, place string, old runtime.Object, before string, refused bool) {
+	t.Helper()
+	obj, path := k.withNames(names, place)
+	errs, warnings := k.write(obj, old)
+	got := hasField(errs, path)
+	if k.onlyWarns {
+		got = slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, path+": ") })
+	}
+	if got != refused || (k.onlyWarns || !refused) && len(errs) > 0 {
+		t.Errorf("%s as a %s%s: want refused: %v, got: %v, %q", names, place, before, refused, errs, warnings)
 	}
 }
 
