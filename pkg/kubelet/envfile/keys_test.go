@@ -2,6 +2,8 @@ package envfile
 
 import (
 	"fmt"
+	"hash/maphash"
+	"reflect"
 	"testing"
 )
 
@@ -17,7 +19,12 @@ func TestKeyIndex(t *testing.T) {
 	for _, n := range []int{0, 1, fewKeys, fewKeys + 1, 100, 3000} {
 		t.Run(fmt.Sprint(n, " keys"), func(t *testing.T) {
 			keys := keysOf(n)
-			x := newKeyIndex(append(keysOf(n/2), keys...))
+			given := append(keysOf(n/2), keys...)
+			before := append([]string{}, given...)
+			x := newKeyIndex(given)
+			if !reflect.DeepEqual(given, before) {
+				t.Error("the caller's keys have changed")
+			}
 			if len(x.keys) != n {
 				t.Errorf("want each key once, got %d", len(x.keys))
 			}
@@ -32,5 +39,19 @@ func TestKeyIndex(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A name whose hash is that of a key is still another name.
+func TestKeyIndexComparesKeys(t *testing.T) {
+	x := newKeyIndex(keysOf(100))
+	hash := maphash.String(x.seed, "OTHER")
+	x.table = make([]uint32, len(x.table))
+	x.table[x.first(hash)] = uint32(hash)&^x.mask() | 1
+	if _, ok := x.find([]byte("OTHER")); ok {
+		t.Error("it is found")
+	}
+	if !x.add("OTHER", 1) {
+		t.Error("it is there already")
 	}
 }

@@ -81,6 +81,7 @@ func TestParse(t *testing.T) {
 		{name: "white space around = is ignored", file: "A \t=\v\f b\n", want: "A=b"},
 		{name: "white space at the end of a line is ignored", file: "A=b \t\v\f\n", want: "A=b"},
 		{name: "white space at the end of the file is ignored", file: "A=b  ", want: "A=b"},
+		{name: "white space after the last line is ignored", file: "A=b\n \t", want: "A=b"},
 		{name: "white space in a value is literal", file: "A=b  \t c\n", want: "A=b  \t c"},
 		{name: "only the first = divides", file: "A=b=c = d\n", want: "A=b=c = d"},
 		{name: "a carriage return before the line feed is white space", file: "A=b\r\nB=c \r\n", want: "A=b;B=c"},

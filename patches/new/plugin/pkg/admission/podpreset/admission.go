@@ -159,9 +159,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		}
 		warning.AddWarning(ctx, "", fmt.Sprintf("PodPreset %s is not injected%s: %s", conflict.Preset.Name, where, conflict.Message()))
 		// Fails where an earlier pass has said it.
-		if err := a.AddAnnotation(inject.AnnotationPrefix+"conflict-"+conflict.Preset.Name, strings.Join(conflict.Reasons, ". ")); err != nil {
-			klog.V(4).InfoS("No audit annotation for a conflict of a PodPreset", "err", err)
-		}
+		_ = a.AddAnnotation(inject.AnnotationPrefix+"conflict-"+conflict.Preset.Name, strings.Join(conflict.Reasons, ". "))
 	}
 	p.note(ctx, result.Conflicts)
 	return nil

@@ -514,24 +514,31 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 
 // TestEventOfAPodThatIsStoredLate has a pod that webhooks take their time to judge.
 func TestEventOfAPodThatIsStoredLate(t *testing.T) {
-	for after, want := range map[time.Duration]int{eventDelay + 1: 1, time.Minute: 1, 2 * time.Minute: 0} {
-		t.Run(after.String(), func(t *testing.T) {
+	for _, tt := range []struct {
+		after, comes time.Duration
+		want         int
+	}{
+		{after: eventDelay, comes: 2 * eventDelay, want: 1},
+		{after: time.Minute, comes: 3 * time.Second, want: 1},
+		{after: 64 * time.Second, want: 0},
+	} {
+		t.Run(tt.after.String(), func(t *testing.T) {
 			p, client := newPlugin(t, true, database())
 			timers := timersOf(p)
 			pod := website()
 			pod.Spec.Containers[0].Env = []api.EnvVar{{Name: "DB_PORT", Value: "1"}}
 			create(t, p, pod, false)
-			timers.pass(after)
-			if n := int(p.events.pending.Load()); n != want {
-				t.Fatalf("%d pods are waited for, want %d", n, want)
+			timers.pass(tt.after)
+			if n := int(p.events.pending.Load()); n != tt.want {
+				t.Fatalf("%d pods are waited for, want %d", n, tt.want)
 			}
-			if want == 0 {
+			if tt.want == 0 {
 				return
 			}
 			if err := client.Tracker().Add(stored("u")); err != nil {
 				t.Fatal(err)
 			}
-			timers.pass(time.Minute)
+			timers.pass(tt.comes)
 			if events := awaitEvents(client, 1); len(events) != 1 {
 				t.Errorf("%d events, want 1", len(events))
 			}
@@ -584,7 +591,7 @@ func TestNothingIsRaisedAfterTheEnd(t *testing.T) {
 	p.SetExternalKubeClientSet(client)
 	timers := timersOf(p)
 	p.events.add(namespace, "website", "u", []inject.Conflict{{Preset: &inject.Preset{Name: "p"}, Reasons: []string{"R"}}})
-	timers.pass(time.Hour)
+	timers.pass(eventDelay) // and it is not looked for again
 	if len(client.Actions()) > 0 || p.events.pending.Load() != 0 {
 		t.Errorf("%v, %d pods are waited for", client.Actions(), p.events.pending.Load())
 	}
@@ -753,6 +760,18 @@ func TestGateOffKeepsAStoredFileKeyRef(t *testing.T) {
 	podpresetstrategy.Strategy.PrepareForCreate(context.Background(), changed)
 	if changed.Spec.Env[0].ValueFrom.FileKeyRef != nil {
 		t.Error("a new preset has the field")
+	}
+}
+
+func TestReasonOfAnInvalidPresetIsBounded(t *testing.T) {
+	object := database()
+	object.Spec.Env = nil
+	for i := 0; i < 12; i++ {
+		object.Spec.Env = append(object.Spec.Env, v1.EnvVar{Name: "A=B"})
+	}
+	const start = "The preset is not valid with the feature gates of this API server: spec.env[0].name, spec.env[1].name, "
+	if got := prepare(object).Broken; !strings.HasPrefix(got, start) || !strings.HasSuffix(got, ", spec.env[9].name") {
+		t.Errorf("the reason is %q", got)
 	}
 }
 
