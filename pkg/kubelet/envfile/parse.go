@@ -141,7 +141,7 @@ func (l *lines) declaration(relaxed bool) (name []byte, at place, err error) {
 		at = joined
 	}
 	at |= placeOf(start, l.end)
-	if at.len() > MaxValueBytes && (at&joined == 0 || joinedSize(l.data[start:l.end]) > MaxValueBytes) {
+	if at.len() > MaxValueBytes && joinedSize(l.data[start:l.end]) > MaxValueBytes {
 		return nil, undefined, ErrLimitExceeded.atLine(number, ruleValueBytes)
 	}
 	return name, at, nil
