@@ -23,11 +23,9 @@ func newBuild(a *app) *cobra.Command {
 all of ` + strings.Join(build.Components, ", ") + `.
 The paths of the binaries are printed.
 
-With --verify it builds the images, the node image included, in the form that podenv
-publish sends, and builds them again from the release in another folder, with empty
-caches and another number of processors. It prints a tab-separated line for each: its
-name, its digest, and "equal" or the layer and the first file in it that differs.
-Arguments name components that run as containers.`,
+With --verify it builds what podenv publish sends, builds it again in another folder
+with empty caches, and prints a tab-separated line for each image: its name, and
+"equal" or the layer and the first file in it that differs.`,
 		Example: `  podenv build
   podenv build kubelet
   podenv build --tarball            # also the server tarball, for stock

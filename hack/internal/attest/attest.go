@@ -1,6 +1,6 @@
 // Package attest makes, signs and checks what is attached to a published image: a bill of
 // materials (SPDX) and a statement of its provenance (in-toto, with SLSA's predicate) in a DSSE
-// envelope. The signature of the statement, whose subject is the image's digest, is the image's.
+// envelope. The subject of the statement is the image's digest: its signature is the image's.
 package attest
 
 import (
@@ -34,10 +34,9 @@ const (
 // maxSize limits what is read of an attachment, in bytes: anybody may attach to an image.
 const maxSize = 8 << 20
 
+// What the error of Check wraps: there is no statement, or none that is signed with the key.
 var (
-	// ErrNone is wrapped by the error of Check for an image without a statement.
-	ErrNone = errors.New("nothing says how it was built")
-	// ErrSignature is wrapped by the error of Check if no statement has a signature of the key.
+	ErrNone      = errors.New("nothing says how it was built")
 	ErrSignature = errors.New("not signed with this key")
 )
 
@@ -48,84 +47,66 @@ type Provenance struct {
 	Version string `json:"version"`
 	Stock   bool   `json:"stock,omitempty"`
 	Go      string `json:"go"`
-	// Dependencies are the commit of podenv's repository, the lists of pinned modules, and the
-	// Debian packages.
-	Dependencies []Dependency `json:"-"`
+	// Commit is that of podenv's repository; empty if it had changes.
+	Commit       string     `json:"commit,omitempty"`
+	Dependencies []Resource `json:"-"`
 }
 
-// Dependency is a resource descriptor of in-toto.
-type Dependency struct {
-	URI    string            `json:"uri"`
+// Resource is a resource descriptor of in-toto.
+type Resource struct {
+	Name   string            `json:"name,omitempty"`
+	URI    string            `json:"uri,omitempty"`
 	Digest map[string]string `json:"digest,omitempty"`
 }
 
 // statement is an in-toto statement v1 with the provenance v1 of SLSA.
 type statement struct {
-	Type          string    `json:"_type"`
-	Subject       []subject `json:"subject"`
-	PredicateType string    `json:"predicateType"`
-	Predicate     predicate `json:"predicate"`
+	Type          string     `json:"_type"`
+	Subject       []Resource `json:"subject"`
+	PredicateType string     `json:"predicateType"`
+	Predicate     struct {
+		BuildDefinition struct {
+			BuildType            string     `json:"buildType"`
+			ExternalParameters   Provenance `json:"externalParameters"`
+			ResolvedDependencies []Resource `json:"resolvedDependencies"`
+		} `json:"buildDefinition"`
+		RunDetails map[string]any `json:"runDetails"`
+	} `json:"predicate"`
 }
 
-type subject struct {
-	Name   string            `json:"name"`
-	Digest map[string]string `json:"digest"`
-}
+// Key signs, if it is a private key, and verifies.
+type Key = dsse.SignerVerifier
 
-type predicate struct {
-	BuildDefinition struct {
-		BuildType            string       `json:"buildType"`
-		ExternalParameters   Provenance   `json:"externalParameters"`
-		ResolvedDependencies []Dependency `json:"resolvedDependencies"`
-	} `json:"buildDefinition"`
-	RunDetails struct {
-		Builder struct {
-			ID string `json:"id"`
-		} `json:"builder"`
-	} `json:"runDetails"`
-}
-
-// Key signs or verifies.
-type Key struct{ dsse.SignerVerifier }
-
-// LoadKey reads a key in PEM, as `openssl genpkey` and `openssl pkey -pubout` write it: Ed25519,
-// ECDSA or RSA.
-func LoadKey(file string) (*Key, error) {
+// LoadKey reads a key in PEM, as `openssl genpkey` and `openssl pkey -pubout` write it.
+func LoadKey(file string) (Key, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key: %w", err)
 	}
 	k, err := signerverifier.LoadKey(data)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%s is no key in PEM without a passphrase: %w; make one with `openssl genpkey -algorithm ed25519`", file, err)
+	case k.KeyType == signerverifier.ED25519KeyType:
+		return signerverifier.NewED25519SignerVerifierFromSSLibKey(k)
+	case k.KeyType == signerverifier.ECDSAKeyType:
+		return signerverifier.NewECDSASignerVerifierFromSSLibKey(k)
 	}
-	var sv dsse.SignerVerifier
-	switch k.KeyType {
-	case signerverifier.ED25519KeyType:
-		sv, err = signerverifier.NewED25519SignerVerifierFromSSLibKey(k)
-	case signerverifier.ECDSAKeyType:
-		sv, err = signerverifier.NewECDSASignerVerifierFromSSLibKey(k)
-	default:
-		sv, err = signerverifier.NewRSAPSSSignerVerifierFromSSLibKey(k)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("key %s: %w", file, err)
-	}
-	return &Key{sv}, nil
+	return signerverifier.NewRSAPSSSignerVerifierFromSSLibKey(k)
 }
 
 // Envelope returns the statement that the image called name, with the digest hash, is of the
 // provenance p. It is signed unless key is nil.
-func Envelope(ctx context.Context, key *Key, name string, hash v1.Hash, p Provenance) ([]byte, error) {
+func Envelope(ctx context.Context, key Key, name string, hash v1.Hash, p Provenance) ([]byte, error) {
 	s := statement{
 		Type:          "https://in-toto.io/Statement/v1",
-		Subject:       []subject{{Name: name, Digest: map[string]string{hash.Algorithm: hash.Hex}}},
+		Subject:       []Resource{{Name: name, Digest: map[string]string{hash.Algorithm: hash.Hex}}},
 		PredicateType: "https://slsa.dev/provenance/v1",
 	}
 	s.Predicate.BuildDefinition.BuildType = "https://podenv.dev/build/v1"
 	s.Predicate.BuildDefinition.ExternalParameters = p
 	s.Predicate.BuildDefinition.ResolvedDependencies = p.Dependencies
-	s.Predicate.RunDetails.Builder.ID = "https://podenv.dev/podenv"
+	s.Predicate.RunDetails = map[string]any{"builder": map[string]string{"id": "https://podenv.dev/podenv"}}
 	payload, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -143,9 +124,8 @@ func Envelope(ctx context.Context, key *Key, name string, hash v1.Hash, p Proven
 	return json.Marshal(e)
 }
 
-// open returns the provenance of the image with the digest hash from the envelope data, which
-// must be signed with key unless that is nil.
-func open(ctx context.Context, data []byte, key *Key, hash v1.Hash) (*Provenance, error) {
+// open returns the provenance of the image with the digest hash from an envelope.
+func open(ctx context.Context, data []byte, key Key, hash v1.Hash) (*Provenance, error) {
 	var e dsse.Envelope
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("its statement is no DSSE envelope: %w", err)
@@ -160,19 +140,14 @@ func open(ctx context.Context, data []byte, key *Key, hash v1.Hash) (*Provenance
 		}
 	}
 	payload, err := e.DecodeB64Payload()
-	if err != nil {
-		return nil, fmt.Errorf("its statement: %w", err)
-	}
 	var s statement
-	if err := json.Unmarshal(payload, &s); err != nil || e.PayloadType != payloadType {
+	if err = errors.Join(err, json.Unmarshal(payload, &s)); err != nil || e.PayloadType != payloadType {
 		return nil, errors.Join(fmt.Errorf("its statement, of type %q, is not in-toto's", e.PayloadType), err)
 	}
-	if !slices.ContainsFunc(s.Subject, func(s subject) bool { return s.Digest[hash.Algorithm] == hash.Hex }) {
+	if !slices.ContainsFunc(s.Subject, func(s Resource) bool { return s.Digest[hash.Algorithm] == hash.Hex }) {
 		return nil, fmt.Errorf("its statement is about another image, not about %s", hash)
 	}
-	p := s.Predicate.BuildDefinition.ExternalParameters
-	p.Dependencies = s.Predicate.BuildDefinition.ResolvedDependencies
-	return &p, nil
+	return &s.Predicate.BuildDefinition.ExternalParameters, nil
 }
 
 // Attachment returns the artifact that attaches data to the image or index described by to.
@@ -186,8 +161,7 @@ func Attachment(data []byte, mediaType string, to v1.Descriptor) (v1.Image, erro
 }
 
 // Attached returns what of mediaType is attached to ref in its registry.
-func Attached(ctx context.Context, ref name.Digest, mediaType string, options ...remote.Option) ([][]byte, error) {
-	options = append(options[:len(options):len(options)], remote.WithContext(ctx))
+func Attached(ref name.Digest, mediaType string, options ...remote.Option) ([][]byte, error) {
 	index, err := remote.Referrers(ref, options...)
 	if err != nil {
 		return nil, err
@@ -222,14 +196,14 @@ func Attached(ctx context.Context, ref name.Digest, mediaType string, options ..
 	return all, nil
 }
 
-// Check returns the provenance of ref. With a key, its statement must be signed with it; without
-// one, any is taken. It asks ref's registry and nobody else.
-func Check(ctx context.Context, ref name.Digest, key *Key, options ...remote.Option) (*Provenance, error) {
+// Check returns the provenance of ref. Its statement must be signed with key, unless that is nil.
+// Check asks ref's registry and nobody else.
+func Check(ctx context.Context, ref name.Digest, key Key, options ...remote.Option) (*Provenance, error) {
 	hash, err := v1.NewHash(ref.DigestStr())
 	if err != nil {
 		return nil, err
 	}
-	all, err := Attached(ctx, ref, EnvelopeType, options...)
+	all, err := Attached(ref, EnvelopeType, append(options, remote.WithContext(ctx))...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,6 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/spdx/tools-golang/spdx/v2/common"
-	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
-
-	"podenv.dev/hack/internal/image"
 )
 
 // BOM returns the bill of materials of img in SPDX 2.3: the modules in the build information of
@@ -28,9 +24,9 @@ func BOM(img v1.Image, name, version string, debian []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages := map[string]bool{} // by URL with version
+	found := map[string]bool{} // "type/name@version"
 	for _, p := range debian {
-		packages["pkg:deb/debian/"+strings.Replace(p, "=", "@", 1)] = true
+		found["deb/debian/"+strings.Replace(p, "=", "@", 1)] = true
 	}
 	layers, err := img.Layers()
 	if err != nil {
@@ -41,47 +37,31 @@ func BOM(img v1.Image, name, version string, debian []string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = goModules(r, version, packages)
-		if err = errors.Join(err, r.Close()); err != nil {
+		if err := errors.Join(goModules(r, version, found), r.Close()); err != nil {
 			return nil, fmt.Errorf("bill of materials of %s: %w", name, err)
 		}
 	}
-	doc := &spdx.Document{
-		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
-		DocumentName: name, DocumentNamespace: "https://podenv.dev/spdx/" + name + "/" + hash.Hex,
-		CreationInfo: &spdx.CreationInfo{
-			Creators: []common.Creator{{CreatorType: "Tool", Creator: "podenv"}},
-			Created:  image.Epoch.UTC().Format("2006-01-02T15:04:05Z"),
-		},
+	type object = map[string]any
+	var packages, relationships []object
+	from, relationship := "SPDXRef-DOCUMENT", "DESCRIBES"
+	for i, url := range append([]string{"oci/" + name + "@" + hash.String()}, slices.Sorted(maps.Keys(found))...) {
+		at, id := strings.LastIndex(url, "@"), fmt.Sprintf("SPDXRef-Package-%d", i)
+		packages = append(packages, object{"SPDXID": id, "name": url[:at], "versionInfo": url[at+1:], "downloadLocation": "NOASSERTION", "filesAnalyzed": false,
+			"externalRefs": []object{{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": "pkg:" + strings.ReplaceAll(url, "+", "%2B")}}})
+		relationships = append(relationships, object{"spdxElementId": from, "relationshipType": relationship, "relatedSpdxElement": id})
+		from, relationship = "SPDXRef-Package-0", "CONTAINS"
 	}
-	add := func(url, relationship string, from common.ElementID) common.ElementID {
-		url, version := url[:strings.LastIndex(url, "@")], url[strings.LastIndex(url, "@")+1:]
-		id := common.ElementID(fmt.Sprintf("Package-%d", len(doc.Packages)))
-		short := url[strings.LastIndex(url, ":")+1:]
-		doc.Packages = append(doc.Packages, &spdx.Package{
-			PackageName: strings.TrimPrefix(strings.TrimPrefix(short, "golang/"), "deb/debian/"), PackageVersion: version,
-			PackageSPDXIdentifier: id, PackageDownloadLocation: "NOASSERTION",
-			PackageExternalReferences: []*spdx.PackageExternalReference{{
-				Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL,
-				Locator: url + "@" + strings.ReplaceAll(version, "+", "%2B"),
-			}},
-		})
-		doc.Relationships = append(doc.Relationships, &spdx.Relationship{
-			RefA: common.MakeDocElementID("", string(from)), RefB: common.MakeDocElementID("", string(id)), Relationship: relationship,
-		})
-		return id
-	}
-	root := add("pkg:oci/"+name+"@"+hash.String(), common.TypeRelationshipDescribe, "DOCUMENT")
-	for _, url := range slices.Sorted(maps.Keys(packages)) {
-		add(url, common.TypeRelationshipContains, root)
-	}
-	return json.Marshal(doc)
+	return json.Marshal(object{
+		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": name,
+		"documentNamespace": "https://podenv.dev/spdx/" + name + "/" + hash.Hex,
+		"creationInfo":      object{"created": "1970-01-01T00:00:00Z", "creators": []string{"Tool: podenv"}},
+		"packages":          packages, "relationships": relationships,
+	})
 }
 
-// goModules adds the modules of the Go programs in the tar r to packages.
-func goModules(r io.Reader, version string, packages map[string]bool) error {
-	tr := tar.NewReader(r)
-	for {
+// goModules adds the modules of the Go programs in the tar r to found.
+func goModules(r io.Reader, version string, found map[string]bool) error {
+	for tr := tar.NewReader(r); ; {
 		hdr, err := tr.Next()
 		if err == io.EOF {
 			return nil
@@ -89,39 +69,35 @@ func goModules(r io.Reader, version string, packages map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		switch start := make([]byte, 4); {
-		case hdr.Typeflag != tar.TypeReg || hdr.Size < int64(len(start)):
-		case strings.HasSuffix(hdr.Name, ".tar"), strings.HasSuffix(hdr.Name, ".tar.gz"): // an archive of an image, and a layer in it
-			if err := goModules(tr, version, packages); err != nil && !errors.Is(err, tar.ErrHeader) {
+		if strings.HasSuffix(hdr.Name, ".tar") || strings.HasSuffix(hdr.Name, ".tar.gz") { // an archive of an image, or a layer in it
+			if err := goModules(tr, version, found); err != nil && !errors.Is(err, tar.ErrHeader) {
 				return fmt.Errorf("%s: %w", hdr.Name, err)
 			}
-		default:
-			if _, err := io.ReadFull(tr, start); err != nil {
-				return err
+			continue
+		}
+		start := make([]byte, 4)
+		if _, err := io.ReadFull(tr, start); err != nil || string(start) != "\x7fELF" {
+			continue // a broken tar fails in Next
+		}
+		data, err := io.ReadAll(io.MultiReader(bytes.NewReader(start), tr))
+		if err != nil {
+			return err
+		}
+		info, err := buildinfo.Read(bytes.NewReader(data))
+		if err != nil {
+			continue // not written in Go
+		}
+		goVersion, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ") // experiments follow
+		found["golang/stdlib@"+goVersion] = true
+		for _, m := range append(info.Deps, &info.Main) {
+			own := cmp.Or(strings.TrimPrefix(m.Version, "(devel)"), version)
+			if m.Replace != nil && strings.HasPrefix(m.Replace.Path, ".") { // a staging module
+				own = version
+			} else if m.Replace != nil {
+				m, own = m.Replace, m.Replace.Version
 			}
-			if string(start) != "\x7fELF" {
-				continue
-			}
-			data, err := io.ReadAll(io.MultiReader(bytes.NewReader(start), tr))
-			if err != nil {
-				return err
-			}
-			info, err := buildinfo.Read(bytes.NewReader(data))
-			if err != nil {
-				continue // not written in Go
-			}
-			goVersion, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ") // experiments follow
-			packages["pkg:golang/stdlib@"+goVersion] = true
-			for _, m := range append(info.Deps, &info.Main) {
-				own := cmp.Or(strings.TrimPrefix(m.Version, "(devel)"), version)
-				if m.Replace != nil && strings.HasPrefix(m.Replace.Path, ".") { // a staging module
-					own = version
-				} else if m.Replace != nil {
-					m, own = m.Replace, m.Replace.Version
-				}
-				if m.Path != "" {
-					packages["pkg:golang/"+m.Path+"@"+own] = true
-				}
+			if m.Path != "" {
+				found["golang/"+m.Path+"@"+own] = true
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package image
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,20 +20,16 @@ import (
 	"podenv.dev/hack/internal/digest"
 )
 
-// Stored is an image in the form of registries: an OCI image with a gzipped layer for each of
-// Layers.
+// Stored is an image in the form of registries: an OCI image with gzipped layers.
 type Stored struct {
 	Architecture string
 	Config       v1.Config
 	Annotations  map[string]string
-	// Layers write the tars of the layers, each the same at any time.
-	Layers []func(io.Writer) error
-	// Key is a digest of what Layers write.
-	Key string
+	Layers       []func(io.Writer) error // each writes a tar, the same at any time
+	Key          string                  // a digest of what Layers write
 }
 
-// FromArchive returns the image in a docker-archive whose name has a digest of its content, see
-// Cached.
+// FromArchive returns the image in a docker-archive that Cached wrote.
 func FromArchive(archive string, annotations map[string]string) (Stored, error) {
 	img, err := tarball.ImageFromPath(archive, nil)
 	if err != nil {
@@ -49,11 +44,10 @@ func FromArchive(archive string, annotations map[string]string) (Stored, error) 
 	for _, layer := range layers {
 		s.Layers = append(s.Layers, func(w io.Writer) error {
 			r, err := layer.Uncompressed()
-			if err != nil {
-				return err
+			if err == nil {
+				_, err = io.Copy(w, r)
+				err = errors.Join(err, r.Close())
 			}
-			defer r.Close()
-			_, err = io.Copy(w, r)
 			return err
 		})
 	}
@@ -85,10 +79,9 @@ func (s Stored) Write(ctx context.Context, dir, name string) (v1.Image, error) {
 		return nil, err
 	}
 	img = mutate.ConfigMediaType(mutate.MediaType(img, types.OCIManifestSchema1), types.OCIConfigJSON)
-	img = mutate.Annotations(img, s.Annotations).(v1.Image)
 	to, err := layout.Write(tmp, empty.Index)
 	if err == nil {
-		err = errors.Join(to.AppendImage(img), ctx.Err())
+		err = errors.Join(to.AppendImage(mutate.Annotations(img, s.Annotations).(v1.Image)), ctx.Err())
 	}
 	if err == nil {
 		err = os.Rename(tmp, dir)
@@ -112,79 +105,52 @@ func open(dir string) (v1.Image, error) {
 	return index.Image(m.Manifests[0].Digest)
 }
 
-// Difference returns where two images first differ: a layer and a file in it, or the
-// configuration. It is empty for equal images.
+// Difference returns the first file, with its layer, in which two images differ, as it is in each.
+// It is empty for equal images.
 func Difference(a, b v1.Image) (string, error) {
 	digestA, errA := a.Digest()
 	digestB, errB := b.Digest()
 	if err := errors.Join(errA, errB); err != nil || digestA == digestB {
 		return "", err
 	}
-	layersA, errA := a.Layers()
-	layersB, errB := b.Layers()
+	listA, errA := list(a)
+	listB, errB := list(b)
 	if err := errors.Join(errA, errB); err != nil {
 		return "", err
 	}
-	for i := range min(len(layersA), len(layersB)) {
-		if diff, err := layerDifference(layersA[i], layersB[i]); diff != "" || err != nil {
-			return fmt.Sprintf("layer %d: %s", i+1, diff), err
+	for i := 0; listA[i] != "" || listB[i] != ""; i++ {
+		if listA[i] != listB[i] {
+			return fmt.Sprintf("%q and %q", listA[i], listB[i]), nil
 		}
 	}
-	if len(layersA) != len(layersB) {
-		return fmt.Sprintf("%d layers and %d", len(layersA), len(layersB)), nil
-	}
-	configA, errA := a.RawConfigFile()
-	configB, errB := b.RawConfigFile()
-	if bytes.Equal(configA, configB) {
-		return "the manifest: annotations, or how layers are compressed", errors.Join(errA, errB)
-	}
-	return "the configuration", errors.Join(errA, errB)
+	return "the manifest, or how layers are compressed", nil
 }
 
-func layerDifference(a, b v1.Layer) (string, error) {
-	idA, errA := a.DiffID()
-	idB, errB := b.DiffID()
-	if err := errors.Join(errA, errB); err != nil || idA == idB {
-		return "", err
+// list returns a line for each file of img, one for its configuration, and an empty one.
+func list(img v1.Image) ([]string, error) {
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, err
 	}
-	ra, errA := a.Uncompressed()
-	rb, errB := b.Uncompressed()
-	if err := errors.Join(errA, errB); err != nil {
-		return "", err
-	}
-	defer ra.Close()
-	defer rb.Close()
-	return TarDifference(ra, rb)
-}
-
-// TarDifference names the first file in which two tars differ, and says how. It is empty if
-// their files are equal.
-func TarDifference(a, b io.Reader) (string, error) {
-	ta, tb := tar.NewReader(a), tar.NewReader(b)
-	for {
-		ha, errA := ta.Next()
-		hb, errB := tb.Next()
-		switch {
-		case errA == io.EOF && errB == io.EOF:
-			return "", nil
-		case errA == io.EOF && errB == nil:
-			return hb.Name + " is only in the second", nil
-		case errB == io.EOF && errA == nil:
-			return ha.Name + " is only in the first", nil
-		case errA != nil || errB != nil:
-			return "", errors.Join(errA, errB)
-		case ha.Name != hb.Name:
-			return fmt.Sprintf("%s in the first, %s in the second", ha.Name, hb.Name), nil
+	var lines []string
+	for i, layer := range layers {
+		r, err := layer.Uncompressed()
+		if err != nil {
+			return nil, err
 		}
-		headA := fmt.Sprint(ha.Typeflag, ha.Linkname, ha.Mode, ha.Uid, ha.Gid, ha.ModTime.Unix(), ha.PAXRecords)
-		headB := fmt.Sprint(hb.Typeflag, hb.Linkname, hb.Mode, hb.Uid, hb.Gid, hb.ModTime.Unix(), hb.PAXRecords)
-		if headA != headB {
-			return fmt.Sprintf("%s: type, link, mode, owner or time: %s and %s", ha.Name, headA, headB), nil
-		}
-		sumA, _, errA := v1.SHA256(ta)
-		sumB, _, errB := v1.SHA256(tb)
-		if err := errors.Join(errA, errB); err != nil || sumA != sumB {
-			return ha.Name + ": its content", err
+		defer r.Close()
+		for tr := tar.NewReader(r); ; {
+			h, err := tr.Next()
+			if err == io.EOF {
+				break
+			}
+			sum, _, errSum := v1.SHA256(tr)
+			if err := errors.Join(err, errSum); err != nil {
+				return nil, err
+			}
+			lines = append(lines, fmt.Sprintf("layer %d: %s %c %o %d:%d %d %s %v %s", i+1, h.Name, h.Typeflag, h.Mode, h.Uid, h.Gid, h.ModTime.Unix(), h.Linkname, h.PAXRecords, sum))
 		}
 	}
+	config, err := img.RawConfigFile()
+	return append(lines, string(config), ""), err
 }

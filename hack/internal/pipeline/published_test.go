@@ -34,7 +34,7 @@ func newRepository(t *testing.T) (*Pipeline, func(args ...string) string) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		".gitignore": "/_output/\n/trees/\n", "go.sum": "", "patches/v1.33/go.sum": "sums", lock: string(pinned),
+		".gitignore": "/_output/\n/trees/\n", "go.sum": "", "patches/v1.33/go.sum": "sums", "patches/v1.33/0001-x.patch": "From: a\n", lock: string(pinned),
 		"trees/v1.33/x": "a tree", "_output/x": "made",
 	} {
 		testutil.WriteFile(t, filepath.Join(l.Root, name), text)
@@ -42,24 +42,24 @@ func newRepository(t *testing.T) (*Pipeline, func(args ...string) string) {
 	git("init", "--quiet")
 	git("add", "--all")
 	git("commit", "--quiet", "-m", "one")
-	return &Pipeline{Layout: l, Series: series.Series{Name: "v1.33", Release: "v1.33.13"}}, git
+	return &Pipeline{Layout: l, Series: series.Series{Name: "v1.33", Release: "v1.33.13", Dir: l.Patches("v1.33")}}, git
 }
 
 func TestARebuildNeedsTheSameInputs(t *testing.T) {
 	p, git := newRepository(t)
-	built, err := p.provenance(t.Context(), "v1.33.13+podenv.2")
+	built, err := p.Provenance(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	commit := git("rev-parse", "HEAD")
-	if built.Dependencies[0].Digest["gitCommit"] != commit || built.Release != "v1.33.13" {
+	if built.Commit != commit || built.Version != "v1.33.13+podenv.1" || built.Dependencies[0].Digest["gitCommit"] != commit {
 		t.Errorf("provenance = %+v", built)
 	}
 	testutil.CheckError(t, p.SameInputs(t.Context(), built), "")
 	older := built
 	older.Go = "go1.0"
 	testutil.CheckError(t, p.SameInputs(t.Context(), older), "it was built with go1.0, this podenv with go1")
-	testutil.CheckError(t, p.SameInputs(t.Context(), attest.Provenance{Go: built.Go}), "names no commit of this repository")
+	testutil.CheckError(t, p.SameInputs(t.Context(), attest.Provenance{Go: built.Go}), "nobody can build it again")
 	testutil.WriteFile(t, filepath.Join(p.Layout.Root, "edit"), "")
 	testutil.CheckError(t, p.SameInputs(t.Context(), built), "this repository is at no commit, with changes")
 	git("add", "--all")

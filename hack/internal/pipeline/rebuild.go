@@ -15,35 +15,27 @@ import (
 
 // Rebuild is Published in a copy of this repository in another folder, with nothing that an earlier
 // build has left: it assembles the tree again, installs the Debian packages, and compiles everything
-// with an empty cache of Go and another number of processors. done deletes the copy, and what the
-// images are read from.
-func (p *Pipeline) Rebuild(ctx context.Context, platforms, names []string) (images []publish.Image, done func(), err error) {
-	s, end := p.step("copy of the repository")
+// with an empty cache of Go and another number of processors. It calls use with the images.
+func (p *Pipeline) Rebuild(ctx context.Context, platforms, names []string, use func([]publish.Image) error) error {
 	dir, err := elsewhere(ctx, p.Layout)
-	if err := end(err); err != nil {
-		return nil, nil, err
+	if err != nil {
+		return fmt.Errorf("copying the repository: %w", err)
 	}
-	env := map[string]string{"GOCACHE": filepath.Join(dir, "_output", "gocache"), "GOMAXPROCS": strconv.Itoa(runtime.NumCPU() + 1)}
-	for key, value := range env {
-		before, set := os.LookupEnv(key)
-		if err := os.Setenv(key, value); err != nil {
-			return nil, nil, err
+	defer os.RemoveAll(dir)
+	for key, value := range map[string]string{
+		"GOCACHE": filepath.Join(dir, "_output", "gocache"), "GOMAXPROCS": strconv.Itoa(runtime.NumCPU() + 1),
+	} {
+		if err := os.Setenv(key, value); err != nil { // this process builds nothing else
+			return err
 		}
-		defer func() {
-			if os.Unsetenv(key); set {
-				os.Setenv(key, before) //nolint:errcheck // it was that before
-			}
-		}()
 	}
-	fmt.Fprintf(s.Log(), "building in %s\n", dir)
 	again := *p
 	again.Layout = layout.Layout{Root: dir}
-	images, _, err = again.Published(ctx, platforms, names)
+	images, err := again.Published(ctx, platforms, names)
 	if err != nil {
-		os.RemoveAll(dir)
-		return nil, nil, fmt.Errorf("building again: %w", err)
+		return fmt.Errorf("building again: %w", err)
 	}
-	return images, func() { os.RemoveAll(dir) }, nil
+	return use(images)
 }
 
 // elsewhere copies the repository, edits included, without what git ignores.

@@ -38,31 +38,25 @@ type Image struct {
 	Debian      []string // the packages in it, as name=version
 }
 
-// Row says what was done with one image, or would be.
+// Row says what was done with one image.
 type Row struct {
 	Reference string `json:"reference"`
 	Platforms string `json:"platforms"`
-	Digest    string `json:"digest"` // of the index
-	Bytes     int64  `json:"bytes"`  // compressed
-	State     string `json:"state"`
+	Bytes     int64  `json:"bytes"` // compressed
+	State     string `json:"state"` // "pushed", "exists" or "not pushed"
+	Digest    string `json:"digest"`
 }
-
-// States of a Row.
-const (
-	Pushed = "pushed"
-	Exists = "exists"
-	DryRun = "not pushed"
-)
 
 // ErrTagExists is wrapped by the error about a tag of something else.
 var ErrTagExists = errors.New("the tag exists with another digest")
 
-// Registry is a place in a registry.
+// Registry is a place in a registry, with how to publish there.
 type Registry struct {
-	Path       string      // HOST/PATH
-	Key        *attest.Key // signs, unless nil
+	Path       string     // HOST/PATH
+	Key        attest.Key // signs, unless nil
 	Provenance attest.Provenance
 	Force      bool // moves tags that exist
+	DryRun     bool // asks and sends nothing
 }
 
 // options are those of every request: docker's credentials.
@@ -83,90 +77,73 @@ func (i Image) Index() (v1.ImageIndex, error) {
 	return mutate.Annotations(index, i.Annotations).(v1.ImageIndex), nil
 }
 
-// entry is an image with what is computed of it.
-type entry struct {
-	Image
-	tag   name.Tag
-	index v1.ImageIndex
-	row   Row
-}
-
-// entries returns images as they are published, without asking the registry.
-func (r Registry) entries(images []Image) ([]entry, error) {
-	var all []entry
-	for _, i := range images {
-		e := entry{Image: i}
-		var err error
-		if e.tag, err = r.tag(i.Name, i.Tag); err != nil {
-			return nil, err
-		}
-		if e.index, err = i.Index(); err != nil {
-			return nil, err
-		}
-		hash, err := e.index.Digest()
-		if err != nil {
-			return nil, err
-		}
-		e.row = Row{e.tag.String(), strings.Join(slices.Sorted(maps.Keys(i.Platforms)), ","), hash.String(), 0, DryRun}
-		for _, img := range i.Platforms {
-			m, err := img.Manifest()
-			if err != nil {
-				return nil, err
-			}
-			for _, layer := range append(m.Layers, m.Config) {
-				e.row.Bytes += layer.Size
-			}
-		}
-		all = append(all, e)
-	}
-	return all, nil
-}
-
-// Validate returns an error if r.Path is no place in a registry.
-func (r Registry) Validate() error {
-	_, err := r.tag("x", "x")
-	return err
-}
-
-func (r Registry) tag(repository, tag string) (name.Tag, error) {
-	t, err := name.NewTag(r.Path+"/"+repository+":"+tag, name.StrictValidation)
+// Tag returns the reference in r of the image name:tag.
+func (r Registry) Tag(image, tag string) (name.Tag, error) {
+	t, err := name.NewTag(r.Path+"/"+image+":"+tag, name.StrictValidation)
 	if err != nil || strings.Contains(r.Path, "://") || strings.HasSuffix(r.Path, "/") {
 		return t, errors.Join(fmt.Errorf("want HOST/PATH, such as registry.example.com/kubernetes, not %q", r.Path), err)
 	}
 	return t, nil
 }
 
-// Plan returns what Push would publish, without asking the registry.
-func (r Registry) Plan(images []Image) ([]Row, error) {
-	entries, err := r.entries(images)
-	var rows []Row
-	for _, e := range entries {
-		rows = append(rows, e.row)
+// entry is an image with what is computed of it.
+type entry struct {
+	Image
+	tag   name.Tag
+	index v1.ImageIndex
+}
+
+func (r Registry) entry(i Image) (e entry, row Row, err error) {
+	e = entry{Image: i}
+	if e.tag, err = r.Tag(i.Name, i.Tag); err != nil {
+		return e, row, err
 	}
-	return rows, err
+	if e.index, err = i.Index(); err != nil {
+		return e, row, err
+	}
+	hash, err := e.index.Digest()
+	row = Row{e.tag.String(), strings.Join(slices.Sorted(maps.Keys(i.Platforms)), ","), 0, "not pushed", hash.String()}
+	for _, img := range i.Platforms {
+		m, errImage := img.Manifest()
+		if err = errors.Join(err, errImage); err != nil {
+			break
+		}
+		for _, layer := range append(m.Layers, m.Config) {
+			row.Bytes += layer.Size
+		}
+	}
+	return e, row, err
 }
 
 // Push publishes images, with a bill of materials and a statement of their provenance attached.
 // Only what the registry lacks is sent. The error wraps ErrTagExists if a tag is of another
-// digest, unless r.Force is set; nothing is sent then.
+// digest and r.Force is not set; nothing is sent then.
 func (r Registry) Push(ctx context.Context, images []Image, step *progress.Step) ([]Row, error) {
-	entries, err := r.entries(images)
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range entries {
-		step.Now("looking for %s", e.tag)
-		head, err := remote.Head(e.tag, options(ctx)...)
+	entries, rows := make([]entry, len(images)), make([]Row, len(images))
+	var err error
+	for i, image := range images {
+		if entries[i], rows[i], err = r.entry(image); err != nil {
+			return nil, err
+		}
+		if r.DryRun {
+			continue
+		}
+		tag := entries[i].tag
+		step.Now("looking for %s", tag)
+		head, err := remote.Head(tag, options(ctx)...)
 		var answer *transport.Error
 		switch {
 		case errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound: // it is new
 		case err != nil:
-			return nil, Explain(ctx, e.tag, err)
-		case head.Digest.String() == e.row.Digest:
-			entries[i].row.State = Exists
+			return nil, Explain(ctx, tag, err)
+		case head.Digest.String() == rows[i].Digest:
+			rows[i].State = "exists"
 		case !r.Force:
-			return nil, remedy.New(fmt.Errorf("%s: %w, %s, not %s", e.tag, ErrTagExists, head.Digest, e.row.Digest), "--force moves it")
+			return nil, remedy.New(fmt.Errorf("%s: %w, %s, not %s", tag, ErrTagExists, head.Digest, rows[i].Digest), "--force moves it")
 		}
+	}
+	if r.DryRun {
+		return rows, nil
 	}
 	pusher, err := remote.NewPusher(options(ctx)...)
 	if err != nil {
@@ -174,36 +151,30 @@ func (r Registry) Push(ctx context.Context, images []Image, step *progress.Step)
 	}
 	for _, e := range entries {
 		step.Now("uploading %s", e.tag)
-		if err := r.upload(ctx, pusher, e); err != nil {
-			return nil, Explain(ctx, e.tag, err)
-		}
-	}
-	var rows []Row
-	for _, e := range entries {
-		if e.row.State != Exists {
-			e.row.State = Pushed
-			if err := pusher.Push(ctx, e.tag, e.index); err != nil {
+		for _, img := range e.Platforms {
+			if err := r.upload(ctx, pusher, e, img, img); err != nil {
 				return nil, Explain(ctx, e.tag, err)
 			}
 		}
-		rows = append(rows, e.row)
+		if err := r.upload(ctx, pusher, e, e.index, nil); err != nil {
+			return nil, Explain(ctx, e.tag, err)
+		}
+	}
+	for i, e := range entries {
+		if rows[i].State == "exists" {
+			continue
+		}
+		if err := pusher.Push(ctx, e.tag, e.index); err != nil {
+			return nil, Explain(ctx, e.tag, err)
+		}
+		rows[i].State = "pushed"
 	}
 	return rows, nil
 }
 
-// upload uploads e and what is attached to it, but not the tag.
-func (r Registry) upload(ctx context.Context, pusher *remote.Pusher, e entry) error {
-	for _, img := range e.Platforms {
-		if err := r.attach(ctx, pusher, e, img, func() ([]byte, error) { return attest.BOM(img, e.Name, e.Tag, e.Debian) }); err != nil {
-			return err
-		}
-	}
-	return r.attach(ctx, pusher, e, e.index, nil)
-}
-
-// attach uploads an image, or an index, by its digest, with a statement of its provenance and the
-// result of bom, unless the registry has it with a statement of this key already.
-func (r Registry) attach(ctx context.Context, pusher *remote.Pusher, e entry, what partial.Describable, bom func() ([]byte, error)) error {
+// upload uploads an image or an index by its digest, with a statement of its provenance, and for
+// an image with a bill of materials, unless the registry has it with a statement of this key.
+func (r Registry) upload(ctx context.Context, pusher *remote.Pusher, e entry, what partial.Describable, img v1.Image) error {
 	d, err := partial.Descriptor(what)
 	if err != nil {
 		return err
@@ -217,7 +188,10 @@ func (r Registry) attach(ctx context.Context, pusher *remote.Pusher, e entry, wh
 	if err := pusher.Push(ctx, ref, what.(remote.Taggable)); err != nil {
 		return err
 	}
-	attach := func(data []byte, mediaType string) error {
+	attach := func(data []byte, mediaType string, err error) error {
+		if err != nil {
+			return err
+		}
 		a, err := attest.Attachment(data, mediaType, *d)
 		if err != nil {
 			return err
@@ -228,21 +202,23 @@ func (r Registry) attach(ctx context.Context, pusher *remote.Pusher, e entry, wh
 		}
 		return pusher.Push(ctx, e.tag.Digest(hash.String()), a)
 	}
-	if bom != nil {
-		data, err := bom()
-		if err != nil {
-			return err
-		}
-		if err := attach(data, attest.SPDXType); err != nil {
+	if img != nil {
+		bom, err := attest.BOM(img, e.Name, e.Tag, e.Debian)
+		if err := attach(bom, attest.SPDXType, err); err != nil {
 			return err
 		}
 	}
 	// Last, because its presence says that the rest is there.
 	envelope, err := attest.Envelope(ctx, r.Key, e.tag.Repository.Name(), d.Digest, r.Provenance)
-	if err != nil {
-		return err
-	}
-	return attach(envelope, attest.EnvelopeType)
+	return attach(envelope, attest.EnvelopeType, err)
+}
+
+// answers are what to do about the answer of a registry.
+var answers = map[int]string{
+	http.StatusUnauthorized:    "log in with `docker login HOST`",
+	http.StatusForbidden:       "the account of `docker login HOST` may not do this there",
+	http.StatusNotFound:        "check the name; some registries want a repository to be created first",
+	http.StatusTooManyRequests: "the registry limits requests: wait, and run the same command again; what it has is not sent again",
 }
 
 // Explain adds what to do to an error about ref's registry.
@@ -250,28 +226,21 @@ func Explain(ctx context.Context, ref name.Reference, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	err = fmt.Errorf("%s: %w", ref, err)
-	host := ref.Context().RegistryStr()
+	host, remedies := ref.Context().RegistryStr(), ""
 	var answer *transport.Error
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &certificate):
-		return remedy.New(err, "its certificate is of an authority that this host does not know: install the authority's certificate, or name its file in SSL_CERT_FILE")
+		remedies = "this host does not know the authority of its certificate: install that authority's certificate, or name its file in SSL_CERT_FILE"
 	case errors.As(err, &answer):
-		switch answer.StatusCode {
-		case http.StatusUnauthorized:
-			return remedy.New(err, "log in with `docker login "+host+"`")
-		case http.StatusForbidden:
-			return remedy.New(err, "the account of `docker login "+host+"` may not do this in "+ref.Context().RepositoryStr())
-		case http.StatusNotFound:
-			return remedy.New(err, "check the name; some registries want a repository to be created first")
-		case http.StatusTooManyRequests:
-			return remedy.New(err, "the registry limits requests: wait, and run the same command again; what it has is not sent again")
-		}
+		remedies = strings.Replace(answers[answer.StatusCode], "HOST", host, 1)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
-		return remedy.New(err, "the connection was cut: run the same command again; layers that have arrived are not sent again")
+		remedies = "the connection was cut: run the same command again; layers that have arrived are not sent again"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return remedy.New(err, "nothing answers at "+host+": check the name and the port")
+		remedies = "nothing answers at " + host + ": check the name and the port"
 	}
-	return err
+	if err = fmt.Errorf("%s: %w", ref, err); remedies == "" {
+		return err
+	}
+	return remedy.New(err, remedies)
 }

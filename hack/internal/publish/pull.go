@@ -15,7 +15,6 @@ import (
 	"podenv.dev/hack/internal/attest"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/progress"
-	"podenv.dev/hack/internal/remedy"
 )
 
 // Published is an image in a registry.
@@ -27,7 +26,7 @@ type Published struct {
 
 // Find returns the image ref, a tag or a digest. Its provenance must be signed with key, unless
 // that is nil. The error wraps attest.ErrNone or attest.ErrSignature if it is not.
-func Find(ctx context.Context, ref string, key *attest.Key) (*Published, error) {
+func Find(ctx context.Context, ref string, key attest.Key) (*Published, error) {
 	parsed, err := name.ParseReference(ref, name.StrictValidation)
 	if err != nil {
 		return nil, fmt.Errorf("want an image as HOST/PATH/NAME:TAG: %w", err)
@@ -38,9 +37,6 @@ func Find(ctx context.Context, ref string, key *attest.Key) (*Published, error) 
 	}
 	p := &Published{Ref: parsed.Context().Digest(desc.Digest.String()), Platforms: map[string]v1.Image{}}
 	if p.Provenance, err = attest.Check(ctx, p.Ref, key, options(ctx)...); err != nil {
-		if errors.Is(err, attest.ErrNone) {
-			err = remedy.New(err, "`podenv publish` attaches a statement to what it publishes: was "+ref+" published by it?")
-		}
 		return nil, Explain(ctx, parsed, err)
 	}
 	images, err := desc.ImageIndex()
@@ -62,11 +58,10 @@ func Find(ctx context.Context, ref string, key *attest.Key) (*Published, error) 
 	return p, nil
 }
 
-// Read reads all layers, and returns an error if their content does not have the digests that the
-// index leads to.
+// Read reads all layers. Its error says which does not have the content of its digest.
 func (p *Published) Read(ctx context.Context, step *progress.Step) error {
-	for _, platform := range slices.Sorted(maps.Keys(p.Platforms)) {
-		layers, err := p.Platforms[platform].Layers()
+	for platform, img := range p.Platforms {
+		layers, err := img.Layers()
 		if err != nil {
 			return Explain(ctx, p.Ref, err)
 		}
@@ -85,29 +80,13 @@ func (p *Published) Read(ctx context.Context, step *progress.Step) error {
 	return nil
 }
 
-// Difference returns where what was built again first differs from p; it is empty if all is equal.
-func (p *Published) Difference(built Image) (string, error) {
-	diff, err := Difference(Image{Platforms: p.Platforms}, built)
-	if diff != "" || err != nil {
-		return diff, err
-	}
-	index, err := built.Index()
-	if err != nil {
-		return "", err
-	}
-	if hash, err := index.Digest(); err != nil || hash.String() != p.Ref.DigestStr() {
-		return "the index", err
-	}
-	return "", nil
-}
-
-// Difference returns where the platforms of two images first differ; it is empty if they do not.
-func Difference(a, b Image) (string, error) {
-	for _, platform := range slices.Sorted(maps.Keys(a.Platforms)) {
-		if b.Platforms[platform] == nil {
-			return "", fmt.Errorf("%s was not built again", platform)
+// Difference returns where b, another build, first differs from a; it is empty if all is equal.
+func Difference(a, b map[string]v1.Image) (string, error) {
+	for _, platform := range slices.Sorted(maps.Keys(a)) {
+		if b[platform] == nil {
+			return platform + " was not built again", nil
 		}
-		if diff, err := image.Difference(a.Platforms[platform], b.Platforms[platform]); diff != "" || err != nil {
+		if diff, err := image.Difference(a[platform], b[platform]); diff != "" || err != nil {
 			return platform + ", " + diff, err
 		}
 	}
