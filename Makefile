@@ -18,8 +18,8 @@ help: ## list the targets and the verbs of podenv
 	@echo; echo "  SERIES=$(SERIES) chooses the Kubernetes minor, NAME=$(NAME) the cluster."; echo
 	@$(PODENV) --help
 
-up: ## from a release tag to a running cluster, with an example of each feature run on it
-	@$(PODENV) up --name $(NAME)
+up: ## from a release tag, or the published node image IMAGE, to a running cluster, with an example of each feature run on it
+	@$(PODENV) up --name $(NAME) $(if $(IMAGE),--image '$(IMAGE)')
 
 down: ## delete the cluster and everything of it
 	@$(PODENV) down --name $(NAME)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 func newUp(a *app) *cobra.Command {
 	var want cluster.Config
+	var image string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "From a release tag to a running cluster, with the features' examples run on it",
@@ -27,11 +29,15 @@ run with nothing changed only checks the cluster and runs them.
 
 up recreates a cluster that was made from something else, or that does not serve, if it
 has only Kubernetes' own pods and objects. Otherwise up says what differs, and only
---recreate recreates the cluster.`,
+--recreate recreates the cluster.
+
+With --image it makes the cluster from a node image that podenv publish has put into a
+registry: nothing is assembled or compiled, and the gates are those of its series.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
   podenv up --stock --name stock    # the release without patches
+  podenv up --image registry.example.com/kubernetes/node:v1.33.13_podenv.26
   podenv up --recreate              # lose what runs on a cluster that has to be recreated`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +55,17 @@ has only Kubernetes' own pods and objects. Otherwise up says what differs, and o
 			if err != nil {
 				return err
 			}
-			r, c, err := a.up(cmd.Context(), p, want)
+			var r *pipeline.Result
+			if image != "" {
+				r, err = p.PublishedNode(cmd.Context(), image)
+				a.stock = p.Stock
+			} else {
+				r, err = p.NodeImage(cmd.Context())
+			}
+			if err != nil {
+				return err
+			}
+			c, err := a.upFrom(cmd.Context(), p, r, want)
 			if err != nil {
 				return err
 			}
@@ -65,6 +81,7 @@ has only Kubernetes' own pods and objects. Otherwise up says what differs, and o
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)
 	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
+	cmd.Flags().StringVar(&image, "image", "", "a published node image, instead of building one")
 	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "recreate a cluster that differs or does not serve, even if something runs on it")
 	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any free port)")
 	return cmd
@@ -79,20 +96,25 @@ func checkPort(ctx context.Context, want cluster.Config) error {
 	return err
 }
 
-// up creates the cluster, with the gates of the series unless want has others.
+// up creates the cluster from what it builds.
 func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config) (*pipeline.Result, *cluster.Cluster, error) {
-	if want.Gates == nil {
-		var err error
-		if want.Gates, err = p.Gates(); err != nil {
-			return nil, nil, err
-		}
-	}
 	r, err := p.NodeImage(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := p.Cluster(ctx, r, want)
+	c, err := a.upFrom(ctx, p, r, want)
 	return r, c, err
+}
+
+// upFrom creates the cluster from r, with the gates of the series unless want has others.
+func (a *app) upFrom(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result, want cluster.Config) (*cluster.Cluster, error) {
+	if want.Gates == nil {
+		var err error
+		if want.Gates, err = p.Gates(); err != nil {
+			return nil, err
+		}
+	}
+	return p.Cluster(ctx, r, want)
 }
 
 // runExamples runs pods that use the features, and prints the environment of their containers.
@@ -116,7 +138,7 @@ func (a *app) runExamples(ctx context.Context, p *pipeline.Pipeline, c *cluster.
 
 // printNextSteps prints commands for the new cluster.
 func (a *app) printNextSteps(r *pipeline.Result, c *cluster.Cluster) {
-	kubectl := r.Build.Binaries["kubectl"]
+	kubectl := cmp.Or(r.Build.Binaries["kubectl"], "kubectl") // the one in PATH
 	if rel, err := filepath.Rel(a.layout.Root, kubectl); err == nil {
 		kubectl = rel
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/mod/semver"
 
 	"podenv.dev/hack/internal/attest"
 	"podenv.dev/hack/internal/build"
@@ -24,6 +25,7 @@ import (
 	"podenv.dev/hack/internal/nodeimage"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/publish"
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 	"podenv.dev/hack/internal/testimages"
 )
@@ -193,4 +195,24 @@ func (p *Pipeline) SameInputs(ctx context.Context, want attest.Provenance) error
 		return fmt.Errorf("it was built from commit %s, and this repository is at %s: run `git checkout %[1]s` first", want.Commit, cmp.Or(have.Commit, "no commit, with changes"))
 	}
 	return nil
+}
+
+// PublishedNode returns the published node image ref, which is pulled unless the engine has it. p
+// becomes the pipeline of its series.
+func (p *Pipeline) PublishedNode(ctx context.Context, ref string) (*Result, error) {
+	e, err := p.Engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, end := p.step("node image")
+	version, err := nodeimage.Pull(ctx, e, ref, s)
+	if err := end(err); err != nil {
+		return nil, err
+	}
+	p.Stock = !strings.Contains(version, "+podenv.")
+	if p.Series, err = series.Load(p.Layout, semver.MajorMinor(version)); err != nil {
+		return nil, fmt.Errorf("the gates of %s: %w", ref, err)
+	}
+	// It has the images that test pods run.
+	return &Result{Engine: e, Image: ref, Parts: nodeimage.Parts{Build: &build.Result{Version: version}}}, nil
 }
