@@ -170,7 +170,15 @@ func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Dur
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{g.Name: true}, Audit: true, Recreate: true}
+	series := a.series
+	if a.stock {
+		series += "-stock"
+	}
+	dir := filepath.Join(a.layout.Output(), "gates", series, g.Name)
+	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{g.Name: true}, Recreate: true}
+	if want.Kind, err = gate.Kind(dir); err != nil {
+		return nil, err
+	}
 	if err := a.checkInotify(ctx, want); err != nil {
 		return nil, err
 	}
@@ -181,12 +189,8 @@ func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Dur
 	if err != nil {
 		return nil, err
 	}
-	series := a.series
-	if a.stock {
-		series += "-stock"
-	}
 	o := conformance.Options{
-		Dir: filepath.Join(a.layout.Output(), "gates", series, g.Name), Cluster: built.Image + " " + g.Name, Kubeconfig: c.Kubeconfig(),
+		Dir: dir, Cluster: built.Image + " " + g.Name, Kubeconfig: c.Kubeconfig(),
 		Kubectl: built.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
 		Procs: e2eProcs, Timeout: timeout, Again: true, // the audit log has what this cluster's specs create
 	}
@@ -208,8 +212,8 @@ func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Dur
 		if err := w.WriteMarkdown(&page, walkCommand(a, w)); err != nil {
 			return err
 		}
-		return errors.Join(renameio.WriteFile(filepath.Join(o.Dir, "walk.json"), append(data, '\n'), 0o644),
-			renameio.WriteFile(filepath.Join(o.Dir, "walk.md"), []byte(page.String()), 0o644))
+		return errors.Join(renameio.WriteFile(filepath.Join(dir, "walk.json"), append(data, '\n'), 0o644),
+			renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(page.String()), 0o644))
 	}
 	walker := gate.Walker{Cluster: c, Specs: o, Walk: w, Save: save}
 	return w, walker.Run(ctx, p.Reporter)

@@ -14,11 +14,12 @@ import (
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/remedy"
+	"podenv.dev/hack/internal/series"
 )
 
 func newUp(a *app) *cobra.Command {
 	var want cluster.Config
-	var image string
+	var image, kindConfig string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "From a release tag to a running cluster, with the features' examples run on it",
@@ -38,6 +39,7 @@ registry: nothing is assembled or compiled, and the gates are those of its serie
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
   podenv up --stock --name stock    # the release without patches
   podenv up --image registry.example.com/kubernetes/node:v1.33.13_podenv.26
+  podenv up --kind-config kind.yaml # your ports, mounts, nodes and networking, and the gates
   podenv up --recreate              # lose what runs on a cluster that has to be recreated`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,6 +47,15 @@ registry: nothing is assembled or compiled, and the gates are those of its serie
 				return &usageError{fmt.Errorf("--workers %d: a cluster has 0 or more", want.Workers)}
 			}
 			want.Name = a.name
+			if kindConfig != "" {
+				gates, err := (&pipeline.Pipeline{Series: series.Series{Name: a.series}, Stock: a.stock}).Gates()
+				if err == nil {
+					err = want.ReadKindConfig(kindConfig, gates)
+				}
+				if err != nil {
+					return &usageError{fmt.Errorf("--kind-config: %w", err)}
+				}
+			}
 			if err := checkPort(cmd.Context(), want); err != nil {
 				return err
 			}
@@ -82,6 +93,7 @@ registry: nothing is assembled or compiled, and the gates are those of its serie
 	a.stockFlag(cmd)
 	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
 	cmd.Flags().StringVar(&image, "image", "", "a published node image, instead of building one")
+	cmd.Flags().StringVar(&kindConfig, "kind-config", "", "a file with a configuration of kind to merge with podenv's")
 	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "recreate a cluster that differs or does not serve, even if something runs on it")
 	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any free port)")
 	return cmd

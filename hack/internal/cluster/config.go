@@ -38,16 +38,13 @@ type Config struct {
 	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes'
 	// default.
 	Verbosity int
-	// Audit makes the API server serve all versions of all APIs, and log requests with their objects
-	// to AuditLog.
-	Audit bool
 	// Images are image archives, as `docker save` writes them, to load onto every node.
 	Images []string
 	// Recreate allows to recreate a cluster that differs or does not serve, even if something
 	// runs on it, which is then lost.
 	Recreate bool
-
-	auditPolicy string // the file with it, on this host
+	// Kind is the user's configuration of kind, if not nil; see ReadKindConfig.
+	Kind *v1alpha4.Cluster
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
@@ -79,30 +76,6 @@ func ValidateName(name string) error {
 	return nil
 }
 
-// AuditLog is the beginning of the paths of the audit log on the control-plane node.
-const AuditLog = "/var/log/podenv-audit/audit"
-
-// auditPolicy asks for what was created, with the objects as they were sent.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- {level: Request, verbs: [create]}
-- {level: None}
-`
-
-// auditPatch configures the API server to log by the policy, which kind mounts into the node.
-const auditPatch = `kind: ClusterConfiguration
-apiServer:
-  extraArgs:
-    audit-policy-file: /etc/kubernetes/podenv-audit.yaml
-    audit-log-path: ` + AuditLog + `.log
-    audit-log-maxsize: "100"
-  extraVolumes:
-  - {name: audit-policy, hostPath: /etc/kubernetes/podenv-audit.yaml, mountPath: /etc/kubernetes/podenv-audit.yaml, readOnly: true, pathType: File}
-  - {name: audit-log, hostPath: /var/log/podenv-audit, mountPath: /var/log/podenv-audit, pathType: DirectoryOrCreate}
-`
-
 // kind returns kind's configuration of the cluster.
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{
@@ -127,10 +100,6 @@ func (c *Config) kind() *v1alpha4.Cluster {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: ClusterConfiguration\napiServer:\n  extraArgs:\n"+
 			"    enable-admission-plugins: NodeRestriction,"+strings.Join(switches.AdmissionPlugins, ",")+"\n")
 	}
-	if c.Audit {
-		k.RuntimeConfig["api/all"] = "true"
-		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, auditPatch)
-	}
 	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
 	for i := range k.Nodes {
 		role := v1alpha4.WorkerRole
@@ -144,11 +113,8 @@ func (c *Config) kind() *v1alpha4.Cluster {
 				{HostPath: markerSource, ContainerPath: marker, Readonly: true},
 			},
 		}
-		if c.Audit && i == 0 {
-			k.Nodes[i].ExtraMounts = append(k.Nodes[i].ExtraMounts, v1alpha4.Mount{HostPath: c.auditPolicy, ContainerPath: "/etc/kubernetes/podenv-audit.yaml", Readonly: true})
-		}
 	}
-	return k
+	return c.merge(k)
 }
 
 // singleReplica configures the only controller manager and the only scheduler. With leader

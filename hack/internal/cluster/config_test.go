@@ -149,20 +149,3 @@ func TestClusterServesTheAPIsOfItsGates(t *testing.T) {
 		}
 	}
 }
-
-func TestAnAuditedClusterLogsAndServesAllAPIs(t *testing.T) {
-	cfg := Config{Name: "gate", NodeImage: "i", Workers: 1, Audit: true, auditPolicy: "/somewhere/audit.yaml"}
-	k := cfg.kind()
-	if k.RuntimeConfig["api/all"] != "true" || !strings.Contains(strings.Join(k.KubeadmConfigPatches, ""), AuditLog) {
-		t.Errorf("the configuration has neither all APIs nor the log: %+v", k)
-	}
-	if mounts := k.Nodes[0].ExtraMounts; len(mounts) != 2 || mounts[1].HostPath != "/somewhere/audit.yaml" {
-		t.Errorf("the control plane does not have the policy: %v", mounts)
-	}
-	if len(k.Nodes[1].ExtraMounts) != 1 {
-		t.Errorf("a worker has the policy: %v", k.Nodes[1].ExtraMounts)
-	}
-	if plain := (&Config{Name: "gate", NodeImage: "i"}).kind(); len(plain.RuntimeConfig) != 0 || len(plain.Nodes[0].ExtraMounts) != 1 {
-		t.Errorf("a plain cluster has them too: %+v", plain)
-	}
-}

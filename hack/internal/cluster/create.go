@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,9 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
@@ -100,14 +100,22 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
+	var kind string
+	if cfg.Kind != nil {
+		data, err := json.Marshal(cfg.Kind)
+		if err != nil {
+			return nil, err
+		}
+		kind = digest.Of(string(data))
+	}
 	return &record{
+		KindConfig:    kind,
 		Checkout:      c.layout.Root,
 		NodeImage:     cfg.NodeImage,
 		ImageID:       id,
 		Workers:       cfg.Workers,
 		Gates:         maps.Clone(cfg.Gates),
 		Verbosity:     cfg.Verbosity,
-		Audit:         cfg.Audit,
 		APIServerPort: cfg.APIServerPort,
 	}, nil
 }
@@ -153,15 +161,6 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 
 // create creates the cluster. It saves the record last: a cluster with a record is complete.
 func (c *Cluster) create(ctx context.Context, cfg *Config, step *progress.Step) error {
-	if cfg.Audit {
-		cfg.auditPolicy = filepath.Join(c.dir, "audit.yaml")
-		if err := os.MkdirAll(c.dir, 0o755); err != nil {
-			return err
-		}
-		if err := renameio.WriteFile(cfg.auditPolicy, []byte(auditPolicy), 0o644); err != nil {
-			return err
-		}
-	}
 	if err := c.provision(ctx, cfg, step); err != nil {
 		return err
 	}

@@ -343,6 +343,24 @@ func (f fakeDocker) remove(args []string) error {
 }
 
 func (f fakeDocker) copy(from, to string) error {
+	if node, _, ok := strings.Cut(to, ":"); ok && from == "-" {
+		c, err := f.container(node)
+		if err != nil {
+			return err
+		}
+		c.Files = map[string]string{}
+		for tr := tar.NewReader(os.Stdin); ; {
+			hdr, err := tr.Next()
+			if err == io.EOF {
+				return f.save(c)
+			}
+			data, errRead := io.ReadAll(tr)
+			if err := errors.Join(err, errRead); err != nil {
+				return err
+			}
+			c.Files[fmt.Sprintf("/%s %o", hdr.Name, hdr.Mode)] = string(data)
+		}
+	}
 	if node, path, ok := strings.Cut(to, ":"); ok {
 		data, err := os.ReadFile(from)
 		if err != nil {

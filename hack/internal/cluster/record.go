@@ -31,9 +31,10 @@ type record struct {
 	Workers   int             `json:"workers"`
 	Gates     map[string]bool `json:"gates,omitempty"`
 	Verbosity int             `json:"verbosity,omitempty"`
-	Audit     bool            `json:"audit,omitempty"`
 	// APIServerPort is 0 if no port was requested.
 	APIServerPort int `json:"apiServerPort,omitempty"`
+	// KindConfig is a digest of the user's configuration of kind; empty without.
+	KindConfig string `json:"kindConfig,omitempty"`
 	// PreviousContexts are the contexts that were current before the cluster's, by the absolute
 	// path of the kubeconfig. Every kubeconfig that was given the cluster's context is here.
 	PreviousContexts map[string]string `json:"previousContexts,omitempty"`
@@ -137,8 +138,8 @@ func (r *record) difference(want *record) string {
 		return fmt.Sprintf("its gates are %q, not %q", featuregates.Flag(r.Gates), featuregates.Flag(want.Gates))
 	case r.Verbosity != want.Verbosity:
 		return fmt.Sprintf("it logs at verbosity %d, not %d", r.Verbosity, want.Verbosity)
-	case r.Audit != want.Audit:
-		return "its API server logs other requests"
+	case r.KindConfig != want.KindConfig:
+		return "it was made with another --kind-config, or without"
 	case want.APIServerPort != 0 && r.APIServerPort != want.APIServerPort:
 		return fmt.Sprintf("its API server does not listen on port %d", want.APIServerPort)
 	}

@@ -21,6 +21,7 @@ func TestAClusterDiffersFromWhatIsAskedFor(t *testing.T) {
 		"a port that nobody asks for is any port":          {func(r *record) { r.APIServerPort = 6443 }, ""},
 		"another node image":                               {func(r *record) { r.ImageID = "sha256:2" }, "podenv/node:1 (2), not podenv/node:1 (1)"},
 		"another number of workers":                        {func(r *record) { r.Workers = 2 }, "2 workers, not 1"},
+		"another configuration of kind":                    {func(r *record) { r.KindConfig = "1" }, "another --kind-config"},
 		"a gate that is not set":                           {func(r *record) { r.Gates = nil }, `"EnvFiles=true"`},
 		"a gate that is off":                               {func(r *record) { r.Gates = map[string]bool{"EnvFiles": false} }, `"EnvFiles=false"`},
 		"another verbosity":                                {func(r *record) { r.Verbosity = 4 }, "verbosity 4, not 0"},

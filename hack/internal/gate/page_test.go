@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,5 +59,19 @@ func TestFind(t *testing.T) {
 		if _, err := Find(gates, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
+	}
+}
+
+func TestKindLogsRequestsOfTheControlPlane(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made")
+	k, err := Kind(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.RuntimeConfig["api/all"] != "true" || !strings.Contains(k.KubeadmConfigPatches[0], auditLog) || len(k.Nodes) != 3 {
+		t.Errorf("the configuration has neither all APIs nor the log: %+v", k)
+	}
+	if text, err := os.ReadFile(k.Nodes[0].ExtraMounts[0].HostPath); err != nil || !strings.Contains(string(text), "verbs: [create]") {
+		t.Errorf("the policy is %q (%v)", text, err)
 	}
 }

@@ -195,7 +195,7 @@ func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
 // of each in a dry run; nil for one that it refuses outside of its spec.
 func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, []map[string]any, error) {
 	step.Now("reading the audit log")
-	log, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", "cat "+cluster.AuditLog+"*")
+	log, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", "cat "+auditLog+"*")
 	if err != nil {
 		return nil, nil, err
 	}

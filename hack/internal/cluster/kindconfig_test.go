@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
+	"podenv.dev/hack/internal/testutil"
+)
+
+const kindHead = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
+
+// readKind returns the configuration of a cluster that is merged with text, after kindHead.
+func readKind(t *testing.T, text string) (*Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kind.yaml")
+	testutil.WriteFile(t, file, kindHead+text)
+	c := &Config{Name: "podenv", NodeImage: "podenv/node:1", Workers: 1, Gates: map[string]bool{"EnvFiles": true, "PodPreset": true}}
+	return c, c.ReadKindConfig(file, map[string]bool{"PodPreset": true})
+}
+
+func TestTheUsersConfigurationOfKindIsMerged(t *testing.T) {
+	c, err := readKind(t, `
+nodes:
+- role: control-plane
+  extraPortMappings: [{containerPort: 80, hostPort: 8080}]
+- role: worker
+  extraMounts: [{hostPath: /tmp, containerPath: /data}]
+- role: worker
+networking: {ipFamily: dual, podSubnet: "10.0.0.0/16", apiServerPort: 6443}
+featureGates: {PodLevelResources: true, EnvFiles: false}
+runtimeConfig: {api/alpha: "true"}
+kubeadmConfigPatches: ["kind: KubeletConfiguration"]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := c.kind()
+	if k.Name != "podenv" || c.Workers != 2 || len(k.Nodes) != 3 {
+		t.Errorf("name %s, %d workers, %d nodes", k.Name, c.Workers, len(k.Nodes))
+	}
+	for i, n := range k.Nodes {
+		if n.Image != "podenv/node:1" || !slices.ContainsFunc(n.ExtraMounts, func(m v1alpha4.Mount) bool { return m.ContainerPath == marker }) {
+			t.Errorf("node %d: %+v", i, n)
+		}
+	}
+	if k.Nodes[0].ExtraPortMappings[0].HostPort != 8080 || k.Nodes[1].ExtraMounts[0].ContainerPath != "/data" {
+		t.Errorf("nodes = %+v", k.Nodes)
+	}
+	if n := k.Networking; n.IPFamily != "dual" || n.PodSubnet != "10.0.0.0/16" || n.APIServerPort != 6443 || n.APIServerAddress != apiServerAddress {
+		t.Errorf("networking = %+v", n)
+	}
+	if got := fmt.Sprint(k.FeatureGates, k.RuntimeConfig); got != "map[EnvFiles:false PodLevelResources:true PodPreset:true] map[api/alpha:true settings.k8s.io/v1alpha1:true]" {
+		t.Errorf("gates and APIs: %s", got)
+	}
+	if last := len(k.KubeadmConfigPatches) - 1; last < 2 || k.KubeadmConfigPatches[last] != "kind: KubeletConfiguration" || !strings.Contains(k.KubeadmConfigPatches[0], "leader-elect") {
+		t.Errorf("patches = %q", k.KubeadmConfigPatches)
+	}
+	if again := c.kind(); len(again.Nodes[0].ExtraMounts) != 1 || fmt.Sprint(c.Gates) != "map[EnvFiles:true PodPreset:true]" {
+		t.Errorf("merging changes what it merges: %+v, %v", again.Nodes[0], c.Gates)
+	}
+}
+
+func TestAConfigurationWithoutNodesGetsPodenvsOwn(t *testing.T) {
+	c, err := readKind(t, "networking: {apiServerAddress: 0.0.0.0, apiServerPort: 6443}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.APIServerPort = 7443 // of the command line
+	if k := c.kind(); len(k.Nodes) != 2 || k.Networking.APIServerAddress != "0.0.0.0" || k.Networking.APIServerPort != 7443 {
+		t.Errorf("kind = %+v", k)
+	}
+}
+
+func TestAConfigurationOfKindThatCannotBeMerged(t *testing.T) {
+	for text, want := range map[string]string{
+		"nodes: [{role: control-plane}, {role: control-plane}]": "2 control planes: podenv's clusters have one",
+		"nodes: [{role: worker}]":                               "0 control planes",
+		"nodes: [{role: control-plane, image: x}]":              "leave it out, or name it with --image",
+		"name: other": "its name is other, not podenv",
+		"nodez: []":   "is no configuration of kind",
+		"kubeadmConfigPatches: ['enable-admission-plugins: NodeRestriction']": "add PodPreset to them",
+	} {
+		_, err := readKind(t, text)
+		testutil.CheckError(t, err, want)
+	}
+	file := filepath.Join(t.TempDir(), "kind.yaml")
+	testutil.CheckError(t, new(Config).ReadKindConfig(file, nil), "no such file")
+	testutil.WriteFile(t, file, "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha3\n")
+	testutil.CheckError(t, new(Config).ReadKindConfig(file, nil), "want kind: Cluster and apiVersion: kind.x-k8s.io/v1alpha4")
+	_, err := readKind(t, "kubeadmConfigPatches: ['enable-admission-plugins: NodeRestriction,PodPreset']")
+	testutil.CheckError(t, err, "")
+}
