@@ -19,7 +19,7 @@ import (
 
 func newUp(a *app) *cobra.Command {
 	var want cluster.Config
-	var image, kindConfig string
+	var image, kindConfig, key string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "From a release tag to a running cluster, with the features' examples run on it",
@@ -33,7 +33,8 @@ has only Kubernetes' own pods and objects. Otherwise up says what differs, and o
 --recreate recreates the cluster.
 
 With --image it makes the cluster from a node image that podenv publish has put into a
-registry: nothing is assembled or compiled, and the gates are those of its series.`,
+registry: nothing is assembled or compiled, and the gates are those of its series.
+With --verify-images the nodes refuse to pull any image that is not signed with KEY.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
@@ -56,6 +57,9 @@ registry: nothing is assembled or compiled, and the gates are those of its serie
 					return &usageError{fmt.Errorf("--kind-config: %w", err)}
 				}
 			}
+			if _, err := loadKey(key); err != nil {
+				return &usageError{fmt.Errorf("--verify-images: %w", err)}
+			}
 			if err := checkPort(cmd.Context(), want); err != nil {
 				return err
 			}
@@ -65,6 +69,11 @@ registry: nothing is assembled or compiled, and the gates are those of its serie
 			p, err := a.pipeline()
 			if err != nil {
 				return err
+			}
+			if key != "" {
+				if want.Verifier, err = p.Verifier(cmd.Context(), key); err != nil {
+					return err
+				}
 			}
 			var r *pipeline.Result
 			if image != "" {
@@ -94,6 +103,7 @@ registry: nothing is assembled or compiled, and the gates are those of its serie
 	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
 	cmd.Flags().StringVar(&image, "image", "", "a published node image, instead of building one")
 	cmd.Flags().StringVar(&kindConfig, "kind-config", "", "a file with a configuration of kind to merge with podenv's")
+	cmd.Flags().StringVar(&key, "verify-images", "", "the file of a public key, in PEM, that pulled images must be signed with")
 	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "recreate a cluster that differs or does not serve, even if something runs on it")
 	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any free port)")
 	return cmd

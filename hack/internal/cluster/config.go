@@ -45,6 +45,8 @@ type Config struct {
 	Recreate bool
 	// Kind is the user's configuration of kind, if not nil; see ReadKindConfig.
 	Kind *v1alpha4.Cluster
+	// Verifier checks images on the nodes, unless it is nil.
+	Verifier *Verifier
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)

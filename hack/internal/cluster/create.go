@@ -100,7 +100,7 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	var kind string
+	var kind, key string
 	if cfg.Kind != nil {
 		data, err := json.Marshal(cfg.Kind)
 		if err != nil {
@@ -108,8 +108,14 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 		}
 		kind = digest.Of(string(data))
 	}
+	if cfg.Verifier != nil {
+		if key, err = digest.File(cfg.Verifier.Key); err != nil {
+			return nil, err
+		}
+	}
 	return &record{
 		KindConfig:    kind,
+		VerifyKey:     key,
 		Checkout:      c.layout.Root,
 		NodeImage:     cfg.NodeImage,
 		ImageID:       id,
@@ -162,6 +168,9 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 // create creates the cluster. It saves the record last: a cluster with a record is complete.
 func (c *Cluster) create(ctx context.Context, cfg *Config, step *progress.Step) error {
 	if err := c.provision(ctx, cfg, step); err != nil {
+		return err
+	}
+	if err := c.installVerifier(ctx, cfg.Verifier, step); err != nil {
 		return err
 	}
 	if _, err := c.exportKubeconfig(step); err != nil {

@@ -95,3 +95,27 @@ func TestAConfigurationOfKindThatCannotBeMerged(t *testing.T) {
 	_, err := readKind(t, "kubeadmConfigPatches: ['enable-admission-plugins: NodeRestriction,PodPreset']")
 	testutil.CheckError(t, err, "")
 }
+
+func TestTheImageVerifierIsOnEveryNode(t *testing.T) {
+	f, l, e := newFakeDocker(t)
+	program, key := filepath.Join(t.TempDir(), "program"), filepath.Join(t.TempDir(), "key")
+	testutil.WriteFile(t, program, "program")
+	testutil.WriteFile(t, key, "public key")
+	nodes := []string{"podenv-control-plane", "podenv-worker"}
+	for _, node := range nodes {
+		f.add(t, fakeNode("podenv", node, strings.TrimPrefix(node, "podenv-"), true))
+	}
+	c := open(l, e, "podenv")
+	if err := c.installVerifier(t.Context(), &Verifier{program, key}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		got, err := f.container(node)
+		if err != nil || got.Files["/opt/containerd/image-verifier/bin/podenv 755"] != "program" || got.Files["/opt/containerd/image-verifier/key.pub 644"] != "public key" {
+			t.Errorf("%s has %v, %v", node, got.Files, err)
+		}
+	}
+	if err := c.installVerifier(t.Context(), &Verifier{program, key + ".none"}, nil); err == nil {
+		t.Error("no key, and no error")
+	}
+}

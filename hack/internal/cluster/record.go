@@ -33,8 +33,10 @@ type record struct {
 	Verbosity int             `json:"verbosity,omitempty"`
 	// APIServerPort is 0 if no port was requested.
 	APIServerPort int `json:"apiServerPort,omitempty"`
-	// KindConfig is a digest of the user's configuration of kind; empty without.
+	// KindConfig and VerifyKey are digests of the user's configuration of kind, and of the key
+	// that images need to be signed with; empty without.
 	KindConfig string `json:"kindConfig,omitempty"`
+	VerifyKey  string `json:"verifyKey,omitempty"`
 	// PreviousContexts are the contexts that were current before the cluster's, by the absolute
 	// path of the kubeconfig. Every kubeconfig that was given the cluster's context is here.
 	PreviousContexts map[string]string `json:"previousContexts,omitempty"`
@@ -140,6 +142,8 @@ func (r *record) difference(want *record) string {
 		return fmt.Sprintf("it logs at verbosity %d, not %d", r.Verbosity, want.Verbosity)
 	case r.KindConfig != want.KindConfig:
 		return "it was made with another --kind-config, or without"
+	case r.VerifyKey != want.VerifyKey:
+		return "it was made with another --verify-images, or without"
 	case want.APIServerPort != 0 && r.APIServerPort != want.APIServerPort:
 		return fmt.Sprintf("its API server does not listen on port %d", want.APIServerPort)
 	}

@@ -22,6 +22,7 @@ func TestAClusterDiffersFromWhatIsAskedFor(t *testing.T) {
 		"another node image":                               {func(r *record) { r.ImageID = "sha256:2" }, "podenv/node:1 (2), not podenv/node:1 (1)"},
 		"another number of workers":                        {func(r *record) { r.Workers = 2 }, "2 workers, not 1"},
 		"another configuration of kind":                    {func(r *record) { r.KindConfig = "1" }, "another --kind-config"},
+		"another key for images":                           {func(r *record) { r.VerifyKey = "1" }, "another --verify-images"},
 		"a gate that is not set":                           {func(r *record) { r.Gates = nil }, `"EnvFiles=true"`},
 		"a gate that is off":                               {func(r *record) { r.Gates = map[string]bool{"EnvFiles": false} }, `"EnvFiles=false"`},
 		"another verbosity":                                {func(r *record) { r.Verbosity = 4 }, "verbosity 4, not 0"},

@@ -17,6 +17,7 @@ import (
 
 	"podenv.dev/hack/internal/attest"
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/gobuild"
@@ -215,4 +216,11 @@ func (p *Pipeline) PublishedNode(ctx context.Context, ref string) (*Result, erro
 	}
 	// It has the images that test pods run.
 	return &Result{Engine: e, Image: ref, Parts: nodeimage.Parts{Build: &build.Result{Version: version}}}, nil
+}
+
+// Verifier compiles what checks images on nodes for signatures of the public key in the file key.
+func (p *Pipeline) Verifier(ctx context.Context, key string) (*cluster.Verifier, error) {
+	v := &cluster.Verifier{Program: filepath.Join(p.Layout.Cache("programs"), "image-verifier"), Key: key}
+	s, end := p.step("image verifier")
+	return v, end(gobuild.Static(ctx, p.Layout, gobuild.Program{Package: "./hack/images/image-verifier"}, v.Program, s))
 }
