@@ -58,3 +58,21 @@ func TestErrorsShowNothingOfTheFile(t *testing.T) {
 		})
 	}
 }
+
+func TestErrorsNameTheRule(t *testing.T) {
+	for _, tc := range []struct {
+		syntax     Syntax
+		file, want string
+	}{
+		{DotEnv, "A", "line 1: " + ruleNoEquals},
+		{DotEnv, "A=1\n=1", "line 2: " + ruleNoName},
+		{SingleQuoted, "A", "line 1: " + ruleQuotedNoEquals},
+		{SingleQuoted, "A='1'\n='1'", "line 2: " + ruleNoName},
+		{SingleQuoted, "A ='1'", "line 1: " + ruleQuotedSpace},
+		{SingleQuoted, "A='1'='2'", "line 1: " + ruleAfterQuote},
+	} {
+		if _, err := Parse([]byte(tc.file), []string{"A"}, Options{Syntax: tc.syntax}); err == nil || err.Error() != tc.want {
+			t.Errorf("%q: want %q, got %v", tc.file, tc.want, err)
+		}
+	}
+}
