@@ -15,10 +15,10 @@ func newTree(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tree",
 		Short: "Assemble the patched source of the series as a git repository",
-		Long: `tree puts the release's modules, the new files and the patches together, laid out
-as kubernetes/kubernetes is, and runs the generators. The tree is a git
-repository: one commit for the release, one for the new files, one per patch, one
-for generated code. Its path is printed.
+		Long: `tree puts the release's modules and the patches with their new files together, laid
+out as kubernetes/kubernetes is, and runs the generators. The tree is a git
+repository: one commit for the release, one per patch, one for generated code.
+Its path is printed.
 
 podenv never overwrites a tree that you have edited: if its patches have changed
 too, it says what is edited and how to keep or drop it.`,

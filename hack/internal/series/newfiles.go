@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,14 +24,36 @@ func (s Series) NewFileFolders() (own, common string) {
 	return filepath.Join(s.Dir, "new"), filepath.Join(filepath.Dir(s.Dir), "new")
 }
 
-// NewFileFolder is the one of NewFileFolders that the series takes the new file at path from. If
-// neither has the file, it is the common one.
-func (s Series) NewFileFolder(path string) string {
+// NewFileFolder is the folder that the series takes the new file at path from: the first that has
+// it of NewFileFolders and, for packages in ModuleFolders, the root of this repository. If none
+// has the file, it is the folder that has other files of its package, and else the common one.
+func (s Series) NewFileFolder(file string) string {
 	own, common := s.NewFileFolders()
-	if _, err := os.Lstat(filepath.Join(own, filepath.FromSlash(path))); err == nil {
+	if exists(own, file) {
 		return own
 	}
+	root := filepath.Dir(filepath.Dir(s.Dir))
+	for p := file; p != "." && !s.IsTekton() && !exists(common, p); p = path.Dir(p) {
+		if in, _, _ := strings.Cut(p, "/"); slices.Contains(ModuleFolders, in) && hasFiles(filepath.Join(root, filepath.FromSlash(p))) {
+			return root
+		}
+	}
 	return common
+}
+
+func exists(dir, file string) bool {
+	_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(file)))
+	return err == nil
+}
+
+// hasFiles reports whether path is a file, or a folder with files in itself.
+func hasFiles(path string) bool {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		_, err = os.Lstat(path)
+		return err == nil
+	}
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() })
 }
 
 // SplitMessage removes the trailers that name new files from a patch. It returns the patch
@@ -85,8 +108,8 @@ func messageEnd(patch []byte) int {
 	return end
 }
 
-// ModuleFolders are the folders of this module whose files are copied into every tree of
-// Kubernetes, at the same path.
+// ModuleFolders are the folders of this module with packages of our own: new files of Kubernetes
+// that compile here, at the same path.
 var ModuleFolders = []string{"pkg", "staging"}
 
 // CheckNewFiles finds new files that no patch adds, versions for one series that equal the
@@ -100,14 +123,16 @@ func CheckNewFiles(l layout.Layout) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkNewFiles(l, ofKubernetes, "patches/new"), checkNewFiles(l, ofTekton, "patches/tekton/new"))
+	return errors.Join(
+		checkNewFiles(l, ofKubernetes, append([]string{"patches/new"}, ModuleFolders...)...),
+		checkNewFiles(l, ofTekton, "patches/tekton/new"))
 }
 
-// checkNewFiles is CheckNewFiles for the series of one project; common is their shared folder.
-func checkNewFiles(l layout.Layout, names []string, common string) error {
+// checkNewFiles is CheckNewFiles for the series of one project; common are their shared folders.
+func checkNewFiles(l layout.Layout, names []string, common ...string) error {
 	var found []error
 	var last Boilerplate      // the header that the common files were last checked for
-	used := map[string]bool{} // the common files that a patch adds
+	used := map[string]bool{} // the full paths of the files that a patch adds
 	for _, name := range names {
 		s, err := Load(l, name)
 		if err != nil {
@@ -121,10 +146,7 @@ func checkNewFiles(l layout.Layout, names []string, common string) error {
 		found = append(found, checkHeaders(l, header, own))
 		if !bytes.Equal(header.text, last.text) {
 			last = header
-			found = append(found, checkHeaders(l, header, common))
-			if !s.IsTekton() {
-				found = append(found, checkHeaders(l, header, ModuleFolders...))
-			}
+			found = append(found, checkHeaders(l, header, common...))
 		}
 		added, err := s.NewFiles()
 		if err != nil {
@@ -132,21 +154,21 @@ func checkNewFiles(l layout.Layout, names []string, common string) error {
 		}
 		ownDir, commonDir := s.NewFileFolders()
 		for _, file := range added {
-			if s.NewFileFolder(file) == commonDir {
-				used[file] = true
-			}
+			used[filepath.Join(s.NewFileFolder(file), file)] = true
 		}
 		for _, file := range filesIn(ownDir) {
 			if !slices.Contains(added, file) {
 				found = append(found, fmt.Errorf("no patch of series %s adds %s/%s: delete it, or name it with a line %q in the message of a patch", name, own, file, newFileTrailer+file))
 			} else if sameFile(filepath.Join(ownDir, file), filepath.Join(commonDir, file)) {
-				found = append(found, fmt.Errorf("%s/%s is the same as %s/%s: delete it", own, file, common, file))
+				found = append(found, fmt.Errorf("%s/%s is the same as %s/%s: delete it", own, file, common[0], file))
 			}
 		}
 	}
-	for _, file := range filesIn(filepath.Join(l.Root, common)) {
-		if !used[file] {
-			found = append(found, fmt.Errorf("no patch of any series adds %s/%s: delete it, or name it with a line %q in the message of a patch", common, file, newFileTrailer+file))
+	for _, folder := range common {
+		for _, file := range filesIn(filepath.Join(l.Root, folder)) {
+			if full := path.Join(folder, file); !used[filepath.Join(l.Root, full)] {
+				found = append(found, fmt.Errorf("no patch of any series adds %s: delete it, or name it with a line %q in the message of a patch", full, newFileTrailer+strings.TrimPrefix(full, common[0]+"/")))
+			}
 		}
 	}
 	return errors.Join(found...)

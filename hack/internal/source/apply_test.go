@@ -22,12 +22,12 @@ func breakPatch(w *world) {
 func newWorldWithHunks(t testing.TB) *world {
 	t.Helper()
 	return copyOf(t, "two-hunks", func(w *world) {
-		w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n")
 		w.mustAssemble()
 		w.edit("pkg/kubelet/kubelet.go", "return 10 }", "return 1010 }")
 		w.edit("pkg/kubelet/kubelet.go", "return 30 }", "return 3030 }")
 		w.commit("kubelet: change two steps")
 		w.edit(fakeTypes, "type Pod struct{}", "type Pod struct{ Field int }")
+		w.addEnvfile()
 		w.commit("api: add a field")
 		w.mustWritePatches()
 		w.mustAssemble()
@@ -106,7 +106,7 @@ func TestConflictStaysUntilItIsResolved(t *testing.T) {
 	}
 	// Half-resolved: the same conflict, and the resolution so far stays.
 	w.edit("pkg/kubelet/kubelet.go", "return 10 }", "return 1010 }")
-	w.write("pkg/kubelet/envfile/more.go", "package envfile\n")
+	w.write("pkg/kubelet/envfile/envfile.go", "package envfile // newer\n")
 	_, err := w.assemble(Options{})
 	if conflictOf(t, err); !strings.Contains(w.git("diff"), "1010") {
 		t.Error("a half-resolved conflict was dropped")

@@ -48,7 +48,7 @@ func (a *assembly) run(ctx context.Context) (*Tree, error) {
 		return nil, err
 	}
 	defer unlock()
-	if a.in, err = readInputs(a.layout, a.series, a.options.Stock); err != nil {
+	if a.in, err = readInputs(a.series, a.options.Stock); err != nil {
 		return nil, err
 	}
 	a.key = a.in.key()
@@ -176,7 +176,7 @@ func (a *assembly) update(ctx context.Context) error {
 		return err
 	}
 	if !a.options.Stock {
-		for _, commit := range []func(context.Context) error{a.commitNewFiles, a.applyPatches, a.commitGenerated} {
+		for _, commit := range []func(context.Context) error{a.applyPatches, a.commitGenerated} {
 			if err := commit(ctx); err != nil {
 				return err
 			}
@@ -189,9 +189,6 @@ func (a *assembly) update(ctx context.Context) error {
 // unchanged returns the recorded steps before the first one whose input has changed.
 func (a *assembly) unchanged() []stateStep {
 	want := []stateStep{{Kind: kindRelease, Input: a.in.release}}
-	if len(a.in.newFiles) > 0 {
-		want = append(want, stateStep{Kind: kindNewFiles, Input: a.in.newHash})
-	}
 	for _, p := range a.in.patches {
 		want = append(want, stateStep{Kind: kindPatch, Input: p.hash})
 	}
@@ -218,30 +215,6 @@ func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
 	}
 	// Users run `git diff release`.
 	return commit, a.tree.Run(ctx, "update-ref", releaseBranch, commit)
-}
-
-// commitNewFiles commits the files of this module, unless the tree has that commit.
-func (a *assembly) commitNewFiles(ctx context.Context) error {
-	if len(a.in.newFiles) == 0 || len(a.state.Steps) > 1 {
-		return nil
-	}
-	a.step.Now("committing %d new files", len(a.in.newFiles))
-	var paths []string
-	for _, f := range a.in.newFiles {
-		path := filepath.Join(a.tree.Dir, filepath.FromSlash(f.path))
-		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s is a file of %s already: a change of it is a patch, not a new file", f.path, a.series.Release)
-		}
-		if err := f.write(a.tree.Dir); err != nil {
-			return err
-		}
-		paths = append(paths, f.path)
-	}
-	text := message(kindNewFiles, "Add the new files of podenv", "The same files, at the same paths, go into the tree of every series.")
-	if err := a.tree.stage(ctx, paths); err != nil {
-		return err
-	}
-	return a.commitStaged(ctx, kindNewFiles, a.in.newHash, text)
 }
 
 // commitStaged commits the index as one step.

@@ -99,7 +99,7 @@ func TestEditedTreeIsNeverOverwritten(t *testing.T) {
 }
 
 // changeInputs changes what a tree is assembled from.
-func changeInputs(w *world) { w.write("pkg/kubelet/envfile/more.go", "package envfile\n") }
+func changeInputs(w *world) { w.write("pkg/kubelet/envfile/envfile.go", "package envfile // newer\n") }
 
 func TestAnEditedTreeIsReturnedWhereNothingWouldBeOverwritten(t *testing.T) {
 	eachEdit(t, func(w *world, e edit) {
@@ -155,7 +155,7 @@ func TestDiscardedFilesCanBeRestored(t *testing.T) {
 func TestIgnoredFilesAreNoEdit(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.edit("_output/bin/kubelet", "", "binary")
-	w.write("pkg/kubelet/envfile/more.go", "package envfile\n")
+	w.write("pkg/kubelet/envfile/envfile.go", "package envfile // newer\n")
 	w.mustAssemble()
 	if _, err := os.Stat(filepath.Join(w.dir(), "_output/bin/kubelet")); err != nil {
 		t.Errorf("what a build left in an ignored folder is gone: %v", err)
@@ -174,7 +174,7 @@ func TestOtherBranchesStayWhereTheyAre(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.git("branch", "mine")
 	want := w.git("rev-parse", "mine")
-	w.write("pkg/kubelet/envfile/more.go", "package envfile\n")
+	w.write("pkg/kubelet/envfile/envfile.go", "package envfile // newer\n")
 	w.mustAssemble()
 	if got := w.git("rev-parse", "mine"); got != want {
 		t.Errorf("the branch mine moved from %s to %s", want, got)

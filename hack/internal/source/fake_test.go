@@ -373,13 +373,20 @@ func copyOf(t testing.TB, name string, build func(w *world)) *world {
 	return w
 }
 
+// addEnvfile adds the file of a package of this module to the repository and to the tree.
+func (w *world) addEnvfile() {
+	w.Helper()
+	w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n")
+	w.edit("pkg/kubelet/envfile/envfile.go", "", "package envfile\n")
+}
+
 // newWorldWithPatches has a new file and two patches: one for the kubelet, and one for an API
 // with generated code.
 func newWorldWithPatches(t testing.TB) *world {
 	t.Helper()
 	return copyOf(t, "two-patches", func(w *world) {
-		w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n")
 		w.mustAssemble()
+		w.addEnvfile()
 		w.edit("pkg/kubelet/kubelet.go", "return 10 }", "return 1010 }")
 		w.commit("kubelet: change step 10\n\nFor a test.")
 		w.edit(fakeTypes, "type Pod struct{}", "type Pod struct{ Field int }")

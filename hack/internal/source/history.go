@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -56,51 +55,11 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 	return commits, nil
 }
 
-// ownership says where WritePatches stores a path of the tree: in this module's folders, in
-// patches/new, in a patch, or nowhere (generated code).
+// ownership says where WritePatches stores a path of the tree: as a new file of this repository,
+// in a patch, or nowhere (generated code).
 type ownership struct {
-	gen           generator
-	moduleFiles   map[string]bool   // files that assembly copied from this module
-	moduleFolders map[string]bool   // folders that exist only because of moduleFiles
-	addedBy       map[string]string // new files that patches add: path to commit
-}
-
-// owners reads the ownership from the tree's new-files commit. It does not set addedBy.
-func (r repo) owners(ctx context.Context, gen generator, st *state) (*ownership, error) {
-	o := &ownership{gen: gen, moduleFiles: map[string]bool{}, moduleFolders: map[string]bool{}}
-	if len(st.Steps) < 2 || st.Steps[1].Kind != kindNewFiles {
-		return o, nil
-	}
-	files, err := r.ChangedIn(ctx, st.Steps[1].Commit)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		o.moduleFiles[f] = true
-		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
-			o.moduleFolders[dir] = true
-		}
-	}
-	for dir := range o.moduleFolders {
-		if _, err := r.Quiet(ctx, "cat-file", "-e", st.Steps[0].Commit+":"+dir); err == nil {
-			delete(o.moduleFolders, dir)
-		}
-	}
-	return o, nil
-}
-
-// isModuleFile reports whether the path belongs to this module: it came from there, or the user
-// added it to one of the module's folders.
-func (o *ownership) isModuleFile(p string) bool {
-	if o.moduleFiles[p] {
-		return true
-	}
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if o.moduleFolders[dir] {
-			return true
-		}
-	}
-	return false
+	gen     generator
+	addedBy map[string]string // new files that patches add: path to commit
 }
 
 // isAddedByPatch reports whether the path is a new file that a patch names instead of containing.
@@ -109,7 +68,7 @@ func (o *ownership) isAddedByPatch(p string) bool { return o.addedBy[p] != "" }
 // notInPatches lists those of paths that no patch contains.
 func (o *ownership) notInPatches(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
-		return !o.isModuleFile(p) && !o.gen.isGenerated(p)
+		return !o.gen.isGenerated(p)
 	})
 }
 
@@ -134,7 +93,7 @@ func (r repo) checkCommit(c treeCommit, o *ownership) error {
 	if c.kind != kindPatch {
 		// WritePatches skips this commit, so it must not contain what belongs in a patch.
 		for _, p := range c.paths {
-			if !o.isModuleFile(p) && !o.gen.isGenerated(p) {
+			if !o.gen.isGenerated(p) {
 				return fmt.Errorf("commit %s is podenv's own, but also changes %s: take that out (`git -C %s reset --soft HEAD^` if it is the last) and commit it by itself", c.title(), p, dir)
 			}
 		}

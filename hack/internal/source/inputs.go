@@ -6,20 +6,17 @@ import (
 	"path/filepath"
 
 	"podenv.dev/hack/internal/digest"
-	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
 )
 
 // inputs are the inputs of a tree except the generators, with a hash of each part.
 type inputs struct {
-	release  string    // hash of the pins and of releaseRepoVersion
-	newFiles []newFile // of this module
-	newHash  string
-	patches  []patchFile
+	release string // hash of the pins and of releaseRepoVersion
+	patches []patchFile
 }
 
 // readInputs reads the inputs of a tree. The only input of a stock tree is the release.
-func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
+func readInputs(s series.Series, stock bool) (*inputs, error) {
 	in := &inputs{}
 	parts := []string{"release", releaseRepoVersion, s.Release}
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -34,20 +31,6 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 		return in, nil
 	}
 	var err error
-	if !s.IsTekton() { // the module's files are for trees of Kubernetes
-		header, err := s.Boilerplate()
-		if err != nil {
-			return nil, err
-		}
-		if in.newFiles, err = readNewFiles(l, header); err != nil {
-			return nil, err
-		}
-	}
-	parts = []string{"new files"}
-	for _, f := range in.newFiles {
-		parts = append(parts, f.path, f.mode, string(f.content))
-	}
-	in.newHash = digest.Of(parts...)
 	in.patches, err = readPatches(s)
 	return in, err
 }
@@ -55,9 +38,6 @@ func readInputs(l layout.Layout, s series.Series, stock bool) (*inputs, error) {
 // newFileHashes maps the paths of all new files of the tree to their hashes.
 func (in *inputs) newFileHashes() map[string]string {
 	hashes := map[string]string{}
-	for _, f := range in.newFiles {
-		hashes[f.path] = f.hash()
-	}
 	for _, p := range in.patches {
 		for _, f := range p.newFiles {
 			hashes[f.path] = f.hash()
@@ -77,7 +57,7 @@ func (in *inputs) patchHashes() []string {
 
 // key is the hash of all inputs.
 func (in *inputs) key() string {
-	parts := []string{"tree 2", in.release, in.newHash}
+	parts := []string{"tree 3", in.release}
 	for _, p := range in.patches {
 		parts = append(parts, p.hash)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/digest"
-	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -37,35 +35,6 @@ func (f *newFile) hash() string {
 		return ""
 	}
 	return digest.Of(f.mode, string(f.content))
-}
-
-// readNewFiles reads the files in series.ModuleFolders in the order of their paths, with the
-// license header. It skips files of editors: names with a leading dot or a trailing ~.
-func readNewFiles(l layout.Layout, header series.Boilerplate) ([]newFile, error) {
-	var files []newFile
-	for _, root := range series.ModuleFolders {
-		err := fs.WalkDir(os.DirFS(l.Root), root, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, os.ErrNotExist) && path == root {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if d.IsDir() || strings.HasPrefix(d.Name(), ".") || strings.HasSuffix(d.Name(), "~") {
-				return nil
-			}
-			f, err := readWithHeader(l.Root, path, header)
-			if err != nil || f == nil {
-				return err
-			}
-			files = append(files, *f)
-			return f.checkImports()
-		})
-		if err != nil {
-			return nil, fmt.Errorf("reading the new files: %w", err)
-		}
-	}
-	return files, nil
 }
 
 // readIfExists reads the file at path under root, or returns nil if it does not exist.
@@ -163,24 +132,15 @@ func (e newFileEdit) apply() error {
 	return nil
 }
 
-// newFileEdits lists the edits of new files in commits that this repository does not have. A
+// newFileEdits lists the edits of new files in the tree that this repository does not have. A
 // file that has also changed in the repository since the tree was made is an error.
-func (a *assembly) newFileEdits(commits []treeCommit, owners *ownership) ([]newFileEdit, error) {
+func (a *assembly) newFileEdits(owners *ownership) ([]newFileEdit, error) {
 	roots := map[string]string{}
-	for _, c := range commits[1:] {
-		for _, p := range c.paths {
-			if owners.isModuleFile(p) {
-				roots[p] = a.layout.Root
-			}
-		}
-	}
 	for p := range owners.addedBy {
 		roots[p] = a.series.NewFileFolder(p)
 	}
 	for p := range a.state.NewFiles {
-		if roots[p] == "" && !owners.isModuleFile(p) {
-			roots[p] = a.series.NewFileFolder(p) // no commit adds it any more
-		}
+		roots[p] = a.series.NewFileFolder(p) // perhaps no commit adds it any more
 	}
 	var edits []newFileEdit
 	var conflicts []error
@@ -208,7 +168,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 		return nil, err
 	}
 	var inTree *newFile
-	if owners.isAddedByPatch(path) || root == a.layout.Root {
+	if owners.isAddedByPatch(path) {
 		if inTree, err = readIfExists(a.tree.Dir, path); err != nil {
 			return nil, err
 		}
@@ -232,7 +192,7 @@ func (a *assembly) others(path string) (share, own []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, common := a.series.NewFileFolders()
+	common := a.series.NewFileFolder(path)
 	for _, name := range names {
 		s, err := series.Load(a.layout, name)
 		if err != nil {
@@ -255,10 +215,10 @@ func (a *assembly) others(path string) (share, own []string, err error) {
 // applyEdits makes the edits in this repository. It notes which of them affect other series, and
 // keeps a deleted file that other series use.
 func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
-	_, common := a.series.NewFileFolders()
+	ownFolder, _ := a.series.NewFileFolders()
 	for _, e := range edits {
 		var others, own []string
-		if e.root == common {
+		if e.root != ownFolder {
 			var err error
 			if others, own, err = a.others(e.path); err != nil {
 				return err
@@ -284,8 +244,8 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 	return nil
 }
 
-// findAddedFiles sets owners.addedBy: the files at HEAD that neither the release nor this module
-// has, and that can be stored separately. For each file that lacks only the license header it
+// findAddedFiles sets owners.addedBy: the files at HEAD that the release does not have, and that
+// can be stored separately. For each file that lacks only the license header it
 // adds a note.
 func (a *assembly) findAddedFiles(ctx context.Context, commits []treeCommit, owners *ownership, w *Written) error {
 	header, err := a.series.Boilerplate()
@@ -300,7 +260,7 @@ func (a *assembly) findAddedFiles(ctx context.Context, commits []treeCommit, own
 	unlicensed := map[string]bool{}
 	for _, c := range commits[1:] {
 		for _, p := range c.paths {
-			if c.kind != kindPatch || !slices.Contains(added, p) || owners.isAddedByPatch(p) || owners.isModuleFile(p) || owners.gen.isGenerated(p) {
+			if c.kind != kindPatch || !slices.Contains(added, p) || owners.isAddedByPatch(p) || owners.gen.isGenerated(p) {
 				continue
 			}
 			info, err := os.Lstat(filepath.Join(a.tree.Dir, filepath.FromSlash(p)))

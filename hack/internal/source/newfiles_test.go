@@ -349,6 +349,9 @@ func TestWrongNamesOfNewFilesSayWhatToDo(t *testing.T) {
 			rename("pkg/apis/core/types.go")(w)
 			w.write("patches/new/pkg/apis/core/types.go", "package core\n")
 		}, "adds the new file pkg/apis/core/types.go, which v1.33.13 has"},
+		"an import of ours": {func(w *world) {
+			w.write("patches/new/"+joins, "package kubelet\n\nimport _ \"podenv.dev/pkg/kubelet\"\n")
+		}, "imports podenv.dev/pkg/kubelet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWithNewFile(t)

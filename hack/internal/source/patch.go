@@ -90,6 +90,9 @@ func newPatch(path string, stored []byte, s series.Series, header series.Boilerp
 		if f == nil {
 			return patchFile{}, fmt.Errorf("it adds the new file %s, which neither %s/new nor %s/new has: restore the file, or delete its line from the message", name, pathpkg.Dir(series.Folder(s.Name)), series.Folder(s.Name))
 		}
+		if err := f.checkImports(); err != nil {
+			return patchFile{}, err
+		}
 		p.newFiles = append(p.newFiles, *f)
 	}
 	p.content = expand(stored, p.newFiles)

@@ -177,7 +177,7 @@ func (r *rebase) sourceTree(ctx context.Context) (*Tree, error) {
 
 // start creates the repository of the rebase, unless there is nothing to carry.
 func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err error) {
-	if r.in, err = readInputs(r.layout, r.series, false); err != nil {
+	if r.in, err = readInputs(r.series, false); err != nil {
 		return false, err
 	}
 	if err := r.refuseEdits(ctx); err != nil {
@@ -213,9 +213,6 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 		return false, err
 	}
 	if err := r.create(ctx); err != nil {
-		return false, err
-	}
-	if err := r.commitNewFiles(ctx); err != nil {
 		return false, err
 	}
 	if err := r.tree.addAlternates(source.Dir, r.layout.Tree(r.series.Name)); err != nil {

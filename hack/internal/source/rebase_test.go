@@ -32,8 +32,8 @@ func newRebaseWorld(t *testing.T, conflicting bool) *rebaseWorld {
 		name, step = "rebase-conflict", "20"
 	}
 	w := copyOf(t, name, func(w *world) {
-		w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n")
 		w.mustAssemble()
+		w.addEnvfile()
 		for _, n := range []string{"10", step, "30"} {
 			w.edit("pkg/kubelet/kubelet.go", "return "+n+" }", "return 10"+n+" }")
 			w.commit("kubelet: change step " + n + "\n\nFor a test.")

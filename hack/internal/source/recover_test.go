@@ -147,7 +147,7 @@ func TestFailedGeneratorsLeaveThePatchesToEdit(t *testing.T) {
 
 func TestAssembleIgnoresLeftoversOfAKilledPodenv(t *testing.T) {
 	w := newWorld(t)
-	in, err := readInputs(w.layout, w.series, false)
+	in, err := readInputs(w.series, false)
 	w.ok(err)
 	for _, dir := range []string{
 		filepath.Join(w.layout.Cache("source"), "v1.33.13-"+in.release[:16]+".git.new"),

@@ -140,7 +140,6 @@ type kind string
 
 const (
 	kindRelease   kind = "release"
-	kindNewFiles  kind = "new-files"
 	kindPatch     kind = "patch"
 	kindGenerated kind = "generated"
 )

@@ -11,12 +11,11 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// newTektonWorld has a series of Tekton without patches, and a file of our own that goes into
-// the trees of Kubernetes.
+// newTektonWorld has a series of Tekton without patches, and a package of our own for Kubernetes.
 func newTektonWorld(t *testing.T) (*world, string) {
 	t.Helper()
 	w := newWorld(t)
-	w.write("pkg/kubelet/envfile/envfile.go", "package envfile\n")
+	w.write("pkg/pod/x/ofkubernetes.go", "package x\n")
 	s, err := Pin(t.Context(), w.layout, "tekton-v1.10", "v1.10.0", nil)
 	w.ok(err)
 	tree, err := Assemble(t.Context(), w.layout, s, Options{}, nil)
@@ -64,7 +63,9 @@ func TestASeriesOfTektonMakesTheRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, written.Files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	w.ok(series.CheckNewFiles(w.layout))
+	if err := series.CheckNewFiles(w.layout); err == nil || err.Error() != `no patch of any series adds pkg/pod/x/ofkubernetes.go: delete it, or name it with a line "New-File: pkg/pod/x/ofkubernetes.go" in the message of a patch` {
+		t.Errorf("of a file that no series of Kubernetes adds: %v", err)
+	}
 	w.ok(os.RemoveAll(dir))
 	_, err = Assemble(t.Context(), w.layout, w.series, Options{}, nil)
 	w.ok(err)

@@ -202,7 +202,7 @@ type Status struct {
 type Commit struct {
 	ID      string
 	Subject string
-	// Kind is "new-files", "patch" or "generated".
+	// Kind is "patch" or "generated".
 	Kind string
 	// InSeries is set if assembly made the commit, not the user.
 	InSeries bool
@@ -217,7 +217,7 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	if err := a.readTree(); err != nil {
 		return nil, err
 	}
-	in, err := readInputs(a.layout, a.series, a.options.Stock)
+	in, err := readInputs(a.series, a.options.Stock)
 	if err != nil {
 		return nil, err
 	}

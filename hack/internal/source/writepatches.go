@@ -67,10 +67,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	owners, err := a.tree.owners(ctx, a.gen, a.state)
-	if err != nil {
-		return nil, err
-	}
+	owners := &ownership{gen: a.gen}
 	if err := a.tree.check(commits, a.state, owners); err != nil {
 		return nil, err
 	}
@@ -78,7 +75,7 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err := a.findAddedFiles(ctx, commits, owners, w); err != nil {
 		return nil, err
 	}
-	edits, err := a.newFileEdits(commits, owners)
+	edits, err := a.newFileEdits(owners)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package envfile
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -100,17 +99,6 @@ func whoItMayBe(c *Credentials) []*Credentials {
 		all = append(all, &Credentials{UID: c.UID, GID: id(int64(gid)), Groups: c.Groups})
 	}
 	return all
-}
-
-func describe(c *Credentials) string {
-	text := "UID ?"
-	if c.UID != nil {
-		text = fmt.Sprint("UID ", *c.UID)
-	}
-	if c.GID != nil {
-		text += fmt.Sprint(", GID ", *c.GID)
-	}
-	return text + fmt.Sprint(", groups ", c.Groups)
 }
 
 // packageAllows reports whether this package opens path with the credentials.
@@ -314,24 +302,6 @@ func (v volume) giveRandom(path string, r *rand.Rand) {
 }
 
 func pick(r *rand.Rand, from []int) int { return from[r.Intn(len(from))] }
-
-type aclTestEntry struct {
-	tag, bits uint16
-	id        uint32
-}
-
-const aclNoID = ^uint32(0)
-
-// aclOf lays entries out as the kernel does.
-func aclOf(entries []aclTestEntry) []byte {
-	list := binary.LittleEndian.AppendUint32(nil, 2)
-	for _, e := range entries {
-		list = binary.LittleEndian.AppendUint16(list, e.tag)
-		list = binary.LittleEndian.AppendUint16(list, e.bits)
-		list = binary.LittleEndian.AppendUint32(list, e.id)
-	}
-	return list
-}
 
 func randomACL(r *rand.Rand) []byte {
 	bits := func() uint16 { return uint16(r.Intn(8)) }

@@ -2,7 +2,6 @@ package envfile
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -54,17 +53,6 @@ func (b *buffer) release() {
 	buffers.Put(b)
 }
 
-// descriptor is a file that is open for reading.
-type descriptor int
-
-func (d descriptor) readAt(p []byte, offset int) (n int, err error) {
-	err = retryEINTR(func() (err error) {
-		n, err = unix.Pread(int(d), p, int64(offset))
-		return err
-	})
-	return n, err
-}
-
 func (d descriptor) state() (state, error) {
 	var st unix.Stat_t
 	if err := retryEINTR(func() error { return unix.Fstat(int(d), &st) }); err != nil {
@@ -102,12 +90,4 @@ func leaseProves(fileSystem int64) bool {
 func (d descriptor) endLease() bool {
 	_, err := unix.FcntlInt(uintptr(d), unix.F_SETLEASE, unix.F_UNLCK)
 	return err == nil
-}
-
-func retryEINTR(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }

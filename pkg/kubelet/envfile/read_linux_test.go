@@ -32,43 +32,8 @@ var (
 		"for a user":                   forStranger,
 		"for root in a user namespace": {resolve: walk, reader: &Credentials{UID: id(0), GID: id(0), UserNamespace: true}},
 	}
-
-	// stranger owns none of the files, and has no group of theirs.
-	stranger = &Credentials{UID: id(4242), GID: id(4242)}
 )
 
-// wholePath lets the kernel resolve the path in one call, which the walk must
-// agree with.
-func wholePath(_ context.Context, _ *reader, root int, path string) (node, error) {
-	fd, err := openBeneath(root, path, 0)
-	// A rename somewhere on the node kept the kernel from being sure that a ".."
-	// stayed beneath root.
-	for attempt := 0; attempt < 64 && errors.Is(err, unix.EAGAIN); attempt++ {
-		fd, err = openBeneath(root, path, 0)
-	}
-	if err != nil {
-		return node{}, err
-	}
-	return inspect(fd)
-}
-
-func walkWithoutOpenat2(ctx context.Context, r *reader, root int, path string) (node, error) {
-	mount, err := mountOf(root)
-	if err != nil {
-		return node{}, err
-	}
-	w := walker{reader: r, mount: mount}
-	return w.walk(ctx, root, path)
-}
-
-func id(n int64) *int64 { return &n }
-
-const (
-	inside  = "KEY=inside\n"
-	outside = "KEY=outside the volume\n"
-)
-
-// volume is the root of a volume, with something beside it to break out to.
 type volume struct {
 	testing.TB
 	root string

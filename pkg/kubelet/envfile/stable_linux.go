@@ -9,18 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// attempts bounds how often an unstable file is read again, and pause is the
-	// wait before that. Together they stay far below the time that a container
-	// takes to start; the kubelet's back-off goes on from there.
-	attempts = 6
-	pause    = 10 * time.Millisecond
-)
-
-var (
-	errWriter = ErrUnstable.atLine(0, "a process holds the file open or mapped for writing: close it after writing, or write a new file and rename it into place")
-	errLeased = ErrUnstable.atLine(0, "a process holds a lease on the file: give the lease up")
-)
+var errWriter = ErrUnstable.atLine(0, "a process holds the file open or mapped for writing: close it after writing, or write a new file and rename it into place")
 
 // source is a file that may change while it is read.
 type source interface {
@@ -51,24 +40,6 @@ func (b *buffer) readStable(ctx context.Context, file source) (data []byte, err 
 		return err
 	})
 	return data, err
-}
-
-// retry calls f again while that returns ErrUnstable, a few times, and not after
-// the end of ctx.
-func retry(ctx context.Context, f func() error) error {
-	for attempt := 1; ; attempt++ {
-		err := reasonOf(f())
-		if attempt == attempts || !errors.Is(err, ErrUnstable) {
-			return err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		}
-	}
 }
 
 func (b *buffer) readOnce(file source) ([]byte, error) {

@@ -3,9 +3,7 @@ package inject
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -22,10 +20,7 @@ func (c Conflict) Message() string {
 	return "Conflict on pod preset. " + strings.Join(c.Reasons, ". ") + "."
 }
 
-const (
-	maxReasons = 10
-	maxShown   = 256
-)
+const maxReasons = 10
 
 // reasonList gathers the distinct reasons of a conflict.
 type reasonList struct {
@@ -55,17 +50,6 @@ func (r *reasonList) sentences() []string {
 		return append(r.reasons, fmt.Sprintf("And %d more", r.more))
 	}
 	return r.reasons
-}
-
-// show makes a name or a path fit to be printed.
-func show(name string) string {
-	if len(name) > maxShown {
-		name = name[:maxShown] + "..."
-	}
-	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }) {
-		return strconv.Quote(name)
-	}
-	return name
 }
 
 // checkDevices finds mounts that the raw block devices of c leave no room for.
