@@ -15,7 +15,7 @@ import (
 
 func newSeries(a *app) *cobra.Command {
 	var format *string
-	var verified, trees, newer bool
+	var verified, trees, newer, patches bool
 	cmd := &cobra.Command{
 		Use:   "series",
 		Short: "List the series: release, patches, lines touched, feature gates",
@@ -31,6 +31,10 @@ With --trees it prints instead, for each series with an assembled tree, git's ha
 of the tree's files after the last patch, and with generated code: two series of
 patches that give the same files have the same hashes.
 
+With --patches it prints instead a line for each patch: the lines that it adds without
+tests, those of tests, its title and its fate, which is how long it is carried. With
+--series it prints those of one series.
+
 With --newer it prints instead a line for each series whose minor has a newer release:
 series, its release, the newest one. podenv rebase --to SERIES moves it.
 
@@ -40,6 +44,7 @@ prints how far each got. It does not repeat what has not changed.
 Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
 		Example: `  podenv series
   podenv series --trees             # the same files have the same hash
+  podenv series --patches --series v1.33
   podenv series --newer             # which minors have a newer release?
   podenv series --verify            # all of them: hours on an empty cache
   podenv series --output tsv | awk -F '\t' '$7 == "EnvFiles"'`,
@@ -51,6 +56,9 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			}
 			if trees {
 				return a.printTrees(cmd.Context())
+			}
+			if patches {
+				return a.printPatches(*format, cmd.Flags().Changed("series"))
 			}
 			if newer {
 				return a.printNewer(cmd.Context())
@@ -78,7 +86,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 					return err
 				}
 			}
-			if err := series.CheckNewFiles(a.layout); err != nil {
+			if err := errors.Join(series.CheckNewFiles(a.layout), series.CheckPatches(a.layout)); err != nil {
 				fmt.Fprintln(a.errs, "podenv:", err)
 			}
 			if report.Disagree(reports) {
@@ -89,6 +97,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 	}
 	format = outputFlag(cmd)
 	cmd.Flags().BoolVar(&trees, "trees", false, "only print the hashes of the assembled trees")
+	cmd.Flags().BoolVar(&patches, "patches", false, "only print the patches, with their sizes and fates")
 	cmd.Flags().BoolVar(&newer, "newer", false, "only print the series whose minor has a newer release")
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
 	return cmd
@@ -138,6 +147,30 @@ func (a *app) printTrees(ctx context.Context) error {
 		fmt.Fprintf(a.out, "%s\t%s\t%s\n", s.Name, status.Patched, status.Generated)
 	}
 	return nil
+}
+
+// printPatches prints the patches of every series, or of that of --series.
+func (a *app) printPatches(format string, one bool) error {
+	write, err := rowWriter(format, report.WritePatchesTable, report.WritePatchesTSV)
+	if err != nil {
+		return err
+	}
+	all, err := a.allSeries()
+	if err != nil {
+		return err
+	}
+	var patches []series.Patch
+	for _, s := range all {
+		if one && s.Name != a.series {
+			continue
+		}
+		of, err := s.Describe()
+		if err != nil {
+			return err
+		}
+		patches = append(patches, of...)
+	}
+	return write(a.out, patches)
 }
 
 // printNewer prints a tab-separated line for each series whose minor has a newer release.

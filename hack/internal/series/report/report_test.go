@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -215,6 +216,21 @@ func TestNewFilesAreCountedWithTheFormsOfTheSeries(t *testing.T) {
 	}
 	if diff := cmp.Diff(NewFiles{Files: 2, Lines: 4, Own: []string{"pkg/b.go"}}, r.NewFiles); diff != "" || r.PatchLines != 7 {
 		t.Errorf("%d lines of patches; new files (-want +got):\n%s", r.PatchLines, diff)
+	}
+}
+
+func TestPatchesAreWrittenWithTheirFates(t *testing.T) {
+	patches := []series.Patch{{Series: "v1.33", File: "0001-a.patch", Title: "a: b", Lines: 2, TestLines: 3, Fate: "Drop: when it is there"}}
+	var table, tsv bytes.Buffer
+	if err := errors.Join(WritePatchesTable(&table, patches), WritePatchesTSV(&tsv, patches)); err != nil {
+		t.Fatal(err)
+	}
+	const wantTable = "SERIES  NUMBER  LINES  OF TESTS  PATCH  FATE\nv1.33   0001    2      3         a: b   Drop: when it is there\n"
+	if diff := cmp.Diff(wantTable, table.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	if want := "v1.33\t0001-a.patch\t2\t3\ta: b\tDrop: when it is there\n"; tsv.String() != want {
+		t.Errorf("TSV %q", tsv.String())
 	}
 }
 

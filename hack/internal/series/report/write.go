@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"podenv.dev/hack/internal/series"
 )
 
 // WriteTable writes the reports as a table for people.
@@ -81,6 +83,27 @@ func WriteTSV(w io.Writer, reports []Report) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// WritePatchesTable writes patches as a table for people.
+func WritePatchesTable(w io.Writer, patches []series.Patch) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SERIES\tNUMBER\tLINES\tOF TESTS\tPATCH\tFATE")
+	for _, p := range patches {
+		fmt.Fprintf(t, "%s\t%.4s\t%d\t%d\t%s\t%s\n", p.Series, p.File, p.Lines, p.TestLines, p.Title, p.Fate)
+	}
+	return t.Flush()
+}
+
+// WritePatchesTSV writes one line per patch, without a header: series, file, lines that it adds
+// without tests, lines of tests, title, fate.
+func WritePatchesTSV(w io.Writer, patches []series.Patch) error {
+	for _, p := range patches {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\n", p.Series, p.File, p.Lines, p.TestLines, p.Title, p.Fate); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,170 @@
+package series
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+// MaxPatchLines is how many lines a patch may add, without tests: more is too much for one review.
+const MaxPatchLines = 800
+
+// fate matches the trailer of a message that says how long a patch is carried.
+var fate = regexp.MustCompile(`^(Carry: until|Drop: when) \S|^Upstream: not yet sent`)
+
+// trailer matches the first line of a trailer. Other lines continue it.
+var trailer = regexp.MustCompile(`^[A-Z][A-Za-z0-9-]*: `)
+
+// Patch describes a patch.
+type Patch struct {
+	Series string `json:"series"`
+	File   string `json:"file"` // in the series' folder
+	Title  string `json:"title"`
+	// Lines and TestLines are what it adds, new files with their license header included.
+	Lines     int    `json:"lines"`
+	TestLines int    `json:"testLines"`
+	Fate      string `json:"fate"`
+	// Body is the message without title and trailers; Trailers are the others, one line each.
+	Body     string   `json:"-"`
+	Trailers []string `json:"-"`
+	// Added are the lines that it adds to each file.
+	Added map[string]string `json:"-"`
+}
+
+// Describe describes the patches of s, in the order of application.
+func (s Series) Describe() ([]Patch, error) {
+	paths, err := s.Patches()
+	if err != nil {
+		return nil, err
+	}
+	header, err := s.Boilerplate()
+	if err != nil {
+		return nil, err
+	}
+	var patches []Patch
+	for _, path := range paths {
+		p, err := s.describe(path, header)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		patches = append(patches, p)
+	}
+	return patches, nil
+}
+
+func (s Series) describe(path string, header Boilerplate) (Patch, error) {
+	p := Patch{Series: s.Name, File: filepath.Base(path), Added: map[string]string{}}
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		return p, err
+	}
+	rest, newFiles := SplitMessage(stored)
+	files, _, err := gitdiff.Parse(bytes.NewReader(rest))
+	if err != nil {
+		return p, err
+	}
+	message, err := gitdiff.ParsePatchHeader(string(rest[:messageEnd(rest)]))
+	if err != nil {
+		return p, err
+	}
+	p.Title, p.Body = message.Title, strings.TrimSpace(message.Body)
+	p.cutTrailers()
+	for _, f := range files {
+		for _, fragment := range f.TextFragments {
+			for _, line := range fragment.Lines {
+				if line.Op == gitdiff.OpAdd {
+					p.Added[f.NewName] += line.Line
+				}
+			}
+		}
+	}
+	for _, name := range newFiles {
+		content, err := os.ReadFile(filepath.Join(s.NewFileFolder(name), filepath.FromSlash(name)))
+		if err != nil {
+			return p, err
+		}
+		p.Added[name] = string(header.Add(name, content))
+	}
+	for name, text := range p.Added {
+		if IsTest(name) {
+			p.TestLines += strings.Count(text, "\n")
+		} else {
+			p.Lines += strings.Count(text, "\n")
+		}
+	}
+	return p, nil
+}
+
+// cutTrailers moves the trailers, the last paragraph, from the body to the other fields.
+func (p *Patch) cutTrailers() {
+	at := strings.LastIndex("\n\n"+p.Body, "\n\n")
+	if !trailer.MatchString(p.Body[at:]) {
+		return
+	}
+	for line := range strings.Lines(p.Body[at:]) {
+		if line = strings.TrimSpace(line); trailer.MatchString(line) {
+			p.Trailers = append(p.Trailers, line)
+		} else {
+			p.Trailers[len(p.Trailers)-1] += " " + line
+		}
+	}
+	p.Body = strings.TrimSpace(p.Body[:at])
+	if i := slices.IndexFunc(p.Trailers, fate.MatchString); i >= 0 {
+		p.Fate = p.Trailers[i]
+		p.Trailers = slices.Delete(p.Trailers, i, i+1)
+	}
+}
+
+// Trailer is the value of the trailer called name; empty if there is none.
+func (p Patch) Trailer(name string) string {
+	for _, t := range p.Trailers {
+		if value, ok := strings.CutPrefix(t, name+": "); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+var testFolder = regexp.MustCompile(`(^|/)(testdata|testing|featurestest)/|^test/`)
+
+// IsTest reports whether the file at path in a tree is for tests only.
+func IsTest(path string) bool {
+	return strings.HasSuffix(path, "_test.go") || testFolder.MatchString(path)
+}
+
+// CheckPatches finds patches without a fate, and those that add more than MaxPatchLines.
+func CheckPatches(l layout.Layout) error {
+	all, err := All(l)
+	if err != nil {
+		return err
+	}
+	var found []error
+	for _, name := range all {
+		s, err := Load(l, name)
+		if err != nil {
+			return err
+		}
+		patches, err := s.Describe()
+		if err != nil {
+			return err
+		}
+		for _, p := range patches {
+			if p.Fate == "" {
+				found = append(found, fmt.Errorf("%s/%s has no fate: end its message with a line \"Carry: until ...\", \"Upstream: not yet sent\" or \"Drop: when ...\"", Folder(name), p.File))
+			}
+			if p.Lines > MaxPatchLines {
+				found = append(found, fmt.Errorf("%s/%s adds %d lines without tests, more than %d: split it, which can be by its new files alone", Folder(name), p.File, p.Lines, MaxPatchLines))
+			}
+		}
+	}
+	return errors.Join(found...)
+}

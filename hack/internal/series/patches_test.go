@@ -1,0 +1,65 @@
+package series
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/layout"
+)
+
+func TestPatchesAreDescribedByTheirMessageAndFiles(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":        pin133,
+		"patches/boilerplate.go.txt":  "// one\n// two\n",
+		"patches/new/pkg/a_test.go":   "package a\n",
+		"pkg/kubelet/envfile/keys.go": "package envfile\n",
+		"patches/v1.33/0001-a.patch": "From: Ada <ada@example.com>\nDate: Sat, 21 Nov 2026 04:17:24 +0000\nSubject: [PATCH] EnvFiles: a\n\nWhy.\n\nMore: of it.\n\n" +
+			"KEP-3721: https://kep.k8s.io/3721\nUpstream: not yet sent. Drop it when\nit is there.\n\nNew-File: pkg/a_test.go\nNew-File: pkg/kubelet/envfile/keys.go\n\n" +
+			"diff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1,2 @@\n-old\n+new\n+newer\n",
+	})
+	s, err := Load(l, "v1.33")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patches, err := s.Describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := patches[0]
+	if p.Title != "EnvFiles: a" || p.Body != "Why.\n\nMore: of it." || p.Fate != "Upstream: not yet sent. Drop it when it is there." || p.Trailer("KEP-3721") != "https://kep.k8s.io/3721" {
+		t.Errorf("the message is %+v", p)
+	}
+	if p.Lines != 2+4 || p.TestLines != 4 || p.Added["b.go"] != "new\nnewer\n" {
+		t.Errorf("it adds %d lines and %d of tests: %q", p.Lines, p.TestLines, p.Added)
+	}
+	if err := CheckPatches(l); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPatchesWithoutFateAndLargeOnesAreFound(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":       pin133,
+		"patches/new/large.go":       strings.Repeat("//\n", MaxPatchLines+1),
+		"patches/new/large_test.go":  strings.Repeat("//\n", MaxPatchLines+1),
+		"patches/v1.33/0001-a.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] a\n\nDrop when: it is there.\n\nNew-File: large_test.go\n\n",
+		"patches/v1.33/0002-b.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] b\n\nDrop: when it is there.\n\nNew-File: large.go\n\n",
+		"patches/v1.33/0003-c.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] c\n\n\ndiff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1 @@\n-old\n+new\n",
+	})
+	err := CheckPatches(l)
+	if err == nil {
+		t.Fatal("nothing is found")
+	}
+	got := strings.Split(err.Error(), "\n")
+	want := []string{"patches/v1.33/0001-a.patch has no fate", "patches/v1.33/0002-b.patch adds 801 lines without tests", "patches/v1.33/0003-c.patch has no fate"}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("found %q", got)
+	}
+}
+
+func TestPatchesOfThisRepositoryHaveAFateAndASizeForReview(t *testing.T) {
+	if err := CheckPatches(layout.MustFind()); err != nil {
+		t.Error(err)
+	}
+}
