@@ -50,13 +50,23 @@ func (a *app) printWritten(w *source.Written, prefix string) {
 
 func newExport(a *app) *cobra.Command {
 	var dir string
+	var fold bool
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the whole series for git am upstream: new files, patches, generated code",
+		Short: "Write the series for git am upstream, with the body of a pull request for each patch",
 		Long: `export writes the series as git format-patch does, new files and generated code
 included. In a kubernetes/kubernetes checkout at the release's tag, git am takes
-them, and the result builds without podenv.`,
+them, and the result builds without podenv.
+
+Generated code is the last patch. With --fold-generated each patch has the generated
+code that it causes, as upstream expects it. This runs the generators once for each
+patch that changes their inputs: minutes, the first time.
+
+Beside each patch is a .md file: the body of its pull request in the form of the
+template of Kubernetes, made from the message of the patch. 0000-cover-letter.md
+has the order of the patches and which of them each needs.`,
 		Example: `  podenv export
+  podenv export --fold-generated --to /tmp/export
   cd kubernetes && git checkout v1.33.13 && git am …/_output/export/v1.33/*.patch`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,7 +78,7 @@ them, and the result builds without podenv.`,
 				dir = a.layout.Export(p.Series.Name)
 			}
 			step := p.Reporter.Step("export")
-			files, err := source.Export(cmd.Context(), a.layout, p.Series, dir, step)
+			files, err := source.Export(cmd.Context(), a.layout, p.Series, dir, fold, step)
 			if err := step.End(err); err != nil {
 				return err
 			}
@@ -78,6 +88,7 @@ them, and the result builds without podenv.`,
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&fold, "fold-generated", false, "put generated code into the patch that causes it")
 	cmd.Flags().StringVar(&dir, "to", "", "the folder to write to (default _output/export/<series>)")
 	return cmd
 }

@@ -107,7 +107,7 @@ func exportOntoTag(c *check) error {
 // applyExport applies the exported series of t to a pristine tree of the tag. The result must be
 // the tree that the tests run on, file for file.
 func (c *check) applyExport(t *source.Tree) (*checkout, error) {
-	files, err := source.Export(c.ctx, repo, t.Series, filepath.Join(repo.Output(), "proof", "export"), nil)
+	files, err := source.Export(c.ctx, repo, t.Series, filepath.Join(repo.Output(), "proof", "export"), false, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -5,23 +5,29 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 )
 
 // Export brings the tree up to date and writes all of its commits as patch files to outDir,
-// which it creates if needed: the new files, the patches and the generated code. `git am` of
-// the files, in the order of their names, in a kubernetes/kubernetes checkout at the release's
-// tag gives the content of the tree. It returns the paths of the files.
+// which it creates if needed: the patches with their new files, and the generated code. `git am`
+// of the files, in the order of their names, in a kubernetes/kubernetes checkout at the release's
+// tag gives the content of the tree. Beside each patch it writes the body of a pull request, and
+// for all of them coverPage. It returns the paths of the patch files.
+//
+// With fold each patch has the generated code that it causes, which is else a patch of its own.
 //
 // An outDir that contains anything but an earlier export is an error.
-func Export(ctx context.Context, l layout.Layout, s series.Series, outDir string, step *progress.Step) (files []string, err error) {
-	return newAssembly(l, s, Options{}, step).exportTree(ctx, outDir)
+func Export(ctx context.Context, l layout.Layout, s series.Series, outDir string, fold bool, step *progress.Step) (files []string, err error) {
+	return newAssembly(l, s, Options{}, step).exportTree(ctx, outDir, fold)
 }
 
-func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, error) {
+func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]string, error) {
 	if _, err := a.run(ctx); err != nil {
 		return nil, err
 	}
@@ -47,10 +53,29 @@ func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, err
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return nil, err
 	}
+	patches, err := a.series.Describe()
+	if err != nil {
+		return nil, err
+	}
+	from, commits := a.tree, []string{}
+	for _, s := range a.state.Steps[1:] {
+		commits = append(commits, s.Commit)
+	}
+	if fold {
+		from, commits, err = a.fold(ctx)
+		defer os.RemoveAll(from.Dir)
+		if err != nil {
+			return nil, err
+		}
+	}
+	needs := dependencies(patches)
+	if err := os.WriteFile(filepath.Join(tmp, coverPage), []byte(cover(a.series, patches, needs)), 0o644); err != nil {
+		return nil, err
+	}
 	var files []string
-	for i, s := range a.state.Steps[1:] {
-		a.step.Now("writing patch %d of %d", i+1, len(a.state.Steps)-1)
-		name, patch, err := a.tree.formatPatch(ctx, s.Commit, i+1, nil)
+	for i, commit := range commits {
+		a.step.Now("writing patch %d of %d", i+1, len(commits))
+		name, patch, err := from.formatPatch(ctx, commit, i+1, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -58,6 +83,17 @@ func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, err
 			return nil, err
 		}
 		files = append(files, filepath.Join(outDir, name))
+		if i == len(patches) {
+			break // generated code
+		}
+		var first []string
+		for _, n := range needs[i] {
+			first = append(first, patches[n].File)
+		}
+		body := strings.TrimSuffix(name, ".patch") + ".md"
+		if err := os.WriteFile(filepath.Join(tmp, body), []byte(pullRequest(patches[i], first)), 0o644); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.RemoveAll(outDir); err != nil {
 		return nil, err
@@ -65,16 +101,62 @@ func (a *assembly) exportTree(ctx context.Context, outDir string) ([]string, err
 	return files, os.Rename(tmp, outDir)
 }
 
-// refuseForeign returns an error if dir contains anything but patches of an earlier export.
+// fold makes commits of the patches that have the generated code which each causes, in a
+// repository of its own. It returns that and the ids of the commits.
+func (a *assembly) fold(ctx context.Context) (r repo, folded []string, err error) {
+	tree := a.tree
+	defer func() { a.tree = tree }()
+	r = repo{gitrepo.Repo{Dir: filepath.Join(filepath.Dir(tree.Dir), ".fold-"+filepath.Base(tree.Dir)), Log: a.step.Log()}}
+	if err := os.RemoveAll(r.Dir); err != nil { // of an interrupted export
+		return r, nil, err
+	}
+	if _, err := r.cloneRelease(ctx, tree); err != nil {
+		return r, nil, err
+	}
+	a.tree = r
+	parent := a.state.Steps[0].Commit
+	for _, s := range a.state.Steps[1:] {
+		if s.Kind != kindPatch {
+			break
+		}
+		a.step.Now("patch %d of %d: generated code", len(folded)+1, a.state.applied())
+		if err := r.Run(ctx, "checkout", "--quiet", "--force", "--detach", s.Commit); err != nil {
+			return r, nil, err
+		}
+		if _, err := a.stageGenerated(ctx); err != nil {
+			return r, nil, err
+		}
+		if err := r.Run(ctx, "reset", "--quiet", "--soft", parent); err != nil {
+			return r, nil, err
+		}
+		if err := r.Run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--reuse-message="+s.Commit); err != nil {
+			return r, nil, err
+		}
+		if parent, err = r.head(ctx); err != nil {
+			return r, nil, err
+		}
+		folded = append(folded, parent)
+	}
+	diff, err := r.Quiet(ctx, "diff", "--stat", parent, a.state.last())
+	if err == nil && diff != "" {
+		err = fmt.Errorf("the last patch with its generated code is not the tree of series %s:\n%s", a.series.Name, diff)
+	}
+	return r, folded, err
+}
+
+// refuseForeign returns an error if dir contains anything but the files of an earlier export.
 func refuseForeign(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	for _, e := range entries {
-		if ok, _ := filepath.Match("[0-9][0-9][0-9][0-9]-*.patch", e.Name()); !ok || e.IsDir() {
+		if e.IsDir() || !exported.MatchString(e.Name()) {
 			return fmt.Errorf("%s has %s in it, which no export has written: choose an empty folder", dir, e.Name())
 		}
 	}
 	return nil
 }
+
+// exported matches the names of the files of an export.
+var exported = regexp.MustCompile(`^\d{4}-.*\.(patch|md)$`)

@@ -51,23 +51,29 @@ func (a *assembly) generatedKey(ctx context.Context) (string, error) {
 // an earlier run with the same inputs, since most patches change no API type.
 func (a *assembly) commitGenerated(ctx context.Context) error {
 	a.step.Now("looking for what has to be generated")
-	key, err := a.generatedKey(ctx)
+	key, err := a.stageGenerated(ctx)
 	if err != nil {
-		return fmt.Errorf("generating code: %w", err)
+		return err
 	}
 	a.state.Generated = key
-	cached := filepath.Join(a.layout.Cache("source"), "generated", key[:32]+".diff")
-	if a.reuseGenerated(ctx, cached) != nil {
-		if err := a.generate(ctx, cached); err != nil {
-			return err
-		}
-	}
 	paths, err := a.generatedPaths(ctx)
 	if err != nil || len(paths) == 0 {
 		return err
 	}
 	text := message(kindGenerated, "Update generated code", "Written by the tree's own generators; no patch has it.")
 	return a.commitStaged(ctx, kindGenerated, key, text)
+}
+
+// stageGenerated stages the output of the generators, and returns the key of their inputs.
+func (a *assembly) stageGenerated(ctx context.Context) (key string, err error) {
+	if key, err = a.generatedKey(ctx); err != nil {
+		return "", fmt.Errorf("generating code: %w", err)
+	}
+	cached := filepath.Join(a.layout.Cache("source"), "generated", key[:32]+".diff")
+	if a.reuseGenerated(ctx, cached) != nil {
+		err = a.generate(ctx, cached)
+	}
+	return key, err
 }
 
 // reuseGenerated applies and stages the cached diff. On error the tree is unchanged.

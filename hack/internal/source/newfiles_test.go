@@ -73,7 +73,7 @@ func TestPatchesNameTheirNewFiles(t *testing.T) {
 
 func TestExportedPatchesAreWhole(t *testing.T) {
 	w := newWorldWithNewFile(t)
-	files, err := w.assembly(Options{}).exportTree(context.Background(), filepath.Join(t.TempDir(), "export"))
+	files, err := w.assembly(Options{}).exportTree(context.Background(), filepath.Join(t.TempDir(), "export"), false)
 	w.ok(err)
 	var text string
 	for _, file := range files {

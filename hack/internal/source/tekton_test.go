@@ -79,7 +79,7 @@ func TestASeriesOfTektonMakesTheRoundTrip(t *testing.T) {
 	if diff := cmp.Diff([]Rebased{{Title: "pod: merge env by name", How: RebasedApplied}}, done); diff != "" {
 		t.Errorf("rebase (-want +got):\n%s", diff)
 	}
-	exported, err := Export(t.Context(), w.layout, to, filepath.Join(t.TempDir(), "export"), nil)
+	exported, err := Export(t.Context(), w.layout, to, filepath.Join(t.TempDir(), "export"), false, nil)
 	w.ok(err)
 	if len(exported) != 1 {
 		t.Errorf("exported %q", exported)

@@ -338,7 +338,7 @@ func TestExportAppliesToAPristineTree(t *testing.T) {
 	w := newWorldWithPatches(t)
 	out := filepath.Join(t.TempDir(), "made", "export")
 	for range 2 { // a second export replaces the first
-		files, err := w.assembly(Options{}).exportTree(context.Background(), out)
+		files, err := w.assembly(Options{}).exportTree(context.Background(), out, false)
 		w.ok(err)
 		var names []string
 		for _, f := range files {
@@ -365,11 +365,42 @@ func TestExportAppliesToAPristineTree(t *testing.T) {
 	}
 }
 
+func TestExportFoldsGeneratedCodeIntoItsPatch(t *testing.T) {
+	w := newWorldWithPatches(t)
+	w.edit("pkg/apis/core/types.go", "type Pod struct{}", "type Pod struct{ Mine int }")
+	w.commit("core: mine")
+	w.mustWritePatches()
+	w.mustAssemble()
+	out := filepath.Join(t.TempDir(), "export")
+	files, err := w.assembly(Options{}).exportTree(context.Background(), out, true)
+	w.ok(err)
+	var has []string // the patches with generated code
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		w.ok(err)
+		if strings.Contains(string(data), "b/"+fakeGenerated) {
+			has = append(has, filepath.Base(file))
+		}
+	}
+	if len(files) != 3 || !slices.Equal(has, []string{"0002-api-add-a-field.patch"}) {
+		t.Errorf("of %v these have generated code: %v", files, has)
+	}
+	stock, err := w.assemble(Options{Stock: true})
+	w.ok(err)
+	w.inTree(stock.Dir, append([]string{"am", "-q"}, files...)...)
+	if got := w.inTree(stock.Dir, "rev-parse", "HEAD^{tree}"); got[0] != w.git("rev-parse", "HEAD^{tree}") {
+		t.Errorf("the export gives the tree %s", got)
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(w.dir()), ".fold-*")); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+}
+
 func TestExportRefusesAForeignFolder(t *testing.T) {
 	w := newWorldWithPatches(t)
 	out := t.TempDir()
 	w.ok(os.WriteFile(filepath.Join(out, "thesis.txt"), nil, 0o644))
-	if _, err := w.assembly(Options{}).exportTree(context.Background(), out); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
+	if _, err := w.assembly(Options{}).exportTree(context.Background(), out, false); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(out, "thesis.txt")); err != nil {
