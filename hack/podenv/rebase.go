@@ -42,7 +42,10 @@ A patch that has not changed since it was carried is not carried again, and keep
 its adaptations. So after you change one series, the same command updates the next
 one. rebase prints what it does with each patch. "applied again" is a patch that was
 adapted before, has changed since and applies without a conflict: check whether it
-needs to be adapted again.`,
+needs to be adapted again.
+
+The last line is the effort: the sum of a score for each patch, 1 if its context has
+moved, 3 if git merged it or applied it again, 10 if you resolved it by hand.`,
 		Example: `  podenv rebase --from v1.33 --to v1.32 --release v1.32.13
   podenv rebase --from tekton-v1.10 --to tekton-v1.11
   podenv rebase --to v1.37 --release v1.37.2
@@ -105,6 +108,9 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	}
 	for _, d := range done {
 		fmt.Fprintf(a.out, "%s\t%s\n", d.How, d.Title)
+	}
+	if len(done) > 0 {
+		fmt.Fprintf(a.out, "effort\t%s\n", source.Effort(done))
 	}
 	if written != nil {
 		a.printWritten(written, "wrote\t")

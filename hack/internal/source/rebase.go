@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/google/renameio/v2"
 
@@ -31,12 +32,33 @@ type Rebased struct {
 // The values of Rebased.How.
 const (
 	RebasedKept     = "kept"          // carried before and unchanged since, or the series' own
-	RebasedApplied  = "applied"       // by git am, with a 3-way merge if needed
-	RebasedAgain    = "applied again" // like applied, but adaptations of the earlier carry may be lost
-	RebasedResolved = "resolved"      // the user resolved conflicts
+	RebasedApplied  = "applied"       // by git am, each hunk at its line
+	RebasedMoved    = "context moved" // by git am, hunks at other lines
+	RebasedMerged   = "merged"        // by a 3-way merge
+	RebasedAgain    = "applied again" // in one of these ways, but adaptations of the earlier carry may be lost
+	RebasedResolved = "by hand"       // the user resolved conflicts
 	RebasedSkipped  = "skipped"       // dropped with RebaseOptions.Skip
 	RebasedThere    = "already there" // the release contains all of it
 )
+
+// score is the effort that a result takes: to look at what git did, or to do it by hand.
+var score = map[string]int{RebasedMoved: 1, RebasedMerged: 3, RebasedAgain: 3, RebasedResolved: 10}
+
+// Effort is the sum of the scores of all patches, and how many have which result.
+func Effort(done []Rebased) string {
+	sum, count := 0, map[string]int{}
+	for _, d := range done {
+		sum += score[d.How]
+		count[d.How]++
+	}
+	text := strconv.Itoa(sum)
+	for _, how := range []string{RebasedKept, RebasedApplied, RebasedThere, RebasedMoved, RebasedMerged, RebasedAgain, RebasedResolved, RebasedSkipped} {
+		if count[how] > 0 {
+			text += fmt.Sprintf("\t%d %s", count[how], how)
+		}
+	}
+	return text
+}
 
 // Rebase carries the patches of one series to the release of another, and writes them to the
 // other's patch files; or those of a series to another release of its minor, if to is from with

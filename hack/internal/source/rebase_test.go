@@ -395,6 +395,32 @@ func (w *rebaseWorld) mustMove(release string) (how, changed []string) {
 	return how, changed
 }
 
+func TestFitOfAPatchIsWhatGitDoes(t *testing.T) {
+	w := newRebaseWorld(t, false)
+	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+	r.tree.Dir = w.dir()
+	step := rebaseStep{File: filepath.Join(w.series.Dir, "0002-kubelet-change-step-11.patch")}
+	w.git("reset", "--quiet", "--hard", "HEAD~2")
+	for _, c := range []struct{ old, new, want string }{
+		{"package kubelet\n", "package kubelet // here\n", RebasedApplied},
+		{"package kubelet // here\n", "package kubelet\n\n// Above.\n", RebasedMoved},
+		{"// Step11 is a step.\n", "// Step11 is another step.\n", RebasedMerged},
+	} {
+		w.edit("pkg/kubelet/kubelet.go", c.old, c.new)
+		w.commit("theirs")
+		if got := r.fit(t.Context(), step); got != c.want {
+			t.Errorf("after %q git am: %s, want %s", c.new, got, c.want)
+		}
+	}
+}
+
+func TestEffortIsTheSumOfScores(t *testing.T) {
+	done := []Rebased{{How: RebasedApplied}, {How: RebasedMoved}, {How: RebasedResolved}, {How: RebasedApplied}, {How: RebasedMerged}}
+	if got, want := Effort(done), "14\t2 applied\t1 context moved\t1 merged\t1 by hand"; got != want {
+		t.Errorf("the effort is %q, want %q", got, want)
+	}
+}
+
 func TestRebaseMovesASeriesToTheNextRelease(t *testing.T) {
 	w := newRebaseWorld(t, false)
 	was, carried := w.patches(), filepath.Join(w.series.Dir, carriedName)

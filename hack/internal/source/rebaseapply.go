@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +161,21 @@ func mergeFlags() []string {
 	return append([]string{"-c", "merge.conflictStyle=diff3"}, flags...)
 }
 
+// fit is how git am will apply the patch, if it does.
+func (r *rebase) fit(ctx context.Context, p rebaseStep) string {
+	var output bytes.Buffer
+	err := r.tree.Cmd(ctx, "apply", "--check", "--verbose", "--index", "--whitespace=nowarn", p.File).Log(&output).Run()
+	switch {
+	case err != nil:
+		return RebasedMerged
+	case bytes.Contains(output.Bytes(), []byte(" succeeded at ")):
+		return RebasedMoved
+	}
+	return RebasedApplied
+}
+
 func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
+	how := r.fit(ctx, p)
 	amErr := r.tree.Run(ctx, append(mergeFlags(), "--", p.File)...)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -186,7 +201,6 @@ func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 	if err != nil {
 		return err
 	}
-	how := RebasedApplied
 	switch {
 	case head == r.rebased.Head:
 		how = RebasedThere

@@ -76,7 +76,7 @@ func TestASeriesOfTektonMakesTheRoundTrip(t *testing.T) {
 	w.ok(err)
 	done, _, err := Rebase(t.Context(), w.layout, w.series, to, RebaseOptions{}, nil)
 	w.ok(err)
-	if diff := cmp.Diff([]Rebased{{Title: "pod: merge env by name", How: RebasedApplied}}, done); diff != "" {
+	if diff := cmp.Diff([]Rebased{{Title: "pod: merge env by name", How: RebasedMerged}}, done); diff != "" {
 		t.Errorf("rebase (-want +got):\n%s", diff)
 	}
 	exported, err := Export(t.Context(), w.layout, to, filepath.Join(t.TempDir(), "export"), false, nil)
