@@ -34,7 +34,7 @@ func TestCheckRefusesAClusterThatCannotShowConformance(t *testing.T) {
 	}{
 		"two workers":               {"v1.33.13+podenv.24", false, []runtime.Object{node("control-plane", ready, taint), node("a", ready), node("b", ready)}, ""},
 		"a taint that only prefers": {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", ready, corev1.Taint{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule})}, ""},
-		"another minor":             {"v1.3.1", false, nil, "the cluster runs v1.3.1"},
+		"another minor":             {"v1.330.1", false, nil, "the cluster runs v1.330.1"},
 		"no right to create":        {"v1.33.1", true, nil, "bound to the ClusterRole cluster-admin"},
 		"one node":                  {"v1.33.1", false, []runtime.Object{node("a", ready)}, "can run on 1 of the"},
 		"a taint":                   {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", ready, taint)}, "b has the taint a=b:NoSchedule"},

@@ -18,6 +18,7 @@ import (
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/suite"
@@ -53,6 +54,11 @@ func Run(ctx context.Context, o Options, r *progress.Reporter) ([]Row, error) {
 }
 
 func execute(ctx context.Context, client kubernetes.Interface, o Options, r *progress.Reporter) ([]Row, error) {
+	unlock, err := lockfile.TryLock(filepath.Join(o.Dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	results, last, err := o.load()
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/suite"
 	"podenv.dev/hack/internal/testutil"
 )
@@ -170,6 +171,18 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	}
 	if entries, _ := filepath.Glob(filepath.Join(o.Dir, "run-*")); len(entries) > 0 {
 		t.Errorf("%v is left", entries)
+	}
+}
+
+func TestTwoRunsDoNotShareResults(t *testing.T) {
+	o, _ := fakeSuite(t)
+	unlock, err := lockfile.TryLock(filepath.Join(o.Dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := runFake(t, t.Context(), o); !errors.Is(err, lockfile.ErrHeld) {
+		t.Errorf("error %v", err)
 	}
 }
 

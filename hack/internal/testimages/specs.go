@@ -2,12 +2,14 @@ package testimages
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -23,13 +25,15 @@ import (
 )
 
 // specFormat is part of the key of the specs' images. Increment it when the packing changes.
-const specFormat = "1"
+const specFormat = "2"
+
+const specBusybox = "registry.k8s.io/e2e-test-images/busybox"
 
 // specConfigs are the configurations, as in the Dockerfiles of a release's test/images, of images that
 // have the files of specFiles and Debian's packages.
 var specConfigs = map[string]v1.Config{
-	"registry.k8s.io/e2e-test-images/agnhost":                {Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
-	"registry.k8s.io/e2e-test-images/busybox":                {Cmd: []string{"sh"}},
+	"registry.k8s.io/e2e-test-images/agnhost": {Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
+	specBusybox:                                              {Cmd: []string{"sh"}, Env: []string{"PATH=/shell:/busybox:/usr/sbin:/usr/bin"}},
 	"registry.k8s.io/e2e-test-images/httpd":                  {Cmd: []string{"apache2", "-f", "/usr/local/apache2/conf/httpd.conf", "-DFOREGROUND"}},
 	"registry.k8s.io/e2e-test-images/jessie-dnsutils":        {Cmd: []string{"bash"}},
 	"registry.k8s.io/e2e-test-images/kitten":                 {Entrypoint: []string{"/agnhost"}, Cmd: []string{"test-webserver"}},
@@ -49,8 +53,8 @@ var specConfigs = map[string]v1.Config{
 // a release, and programs has what build.BuildSpecs compiled.
 func specFiles(sources, programs string, etcd []string) []image.File {
 	files := []image.File{
-		// The shells of Debian's dash and busybox keep variables from their children whose names are not theirs.
-		{Path: "/usr/bin/sh", Link: "bash"}, {Path: "/busybox/sh", Link: "/usr/bin/bash"},
+		// Debian's busybox has no shell that leaves its children variables such as data-1.
+		{Path: "/shell/sh", Link: "/usr/bin/bash"}, {Path: "/usr/bin/sysctl", Link: "busybox"},
 		{Path: "/agnhost-2", Link: "agnhost"}, {Path: "/uploads", Mode: fs.ModeDir | 0o755}, {Path: "/data", Mode: fs.ModeDir | 0o777},
 		{Path: "/usr/local/bin/nnp", Mode: fs.ModeSetuid | fs.ModeSetgid | 0o755, Source: filepath.Join(programs, "nonewprivs")},
 	}
@@ -101,14 +105,19 @@ func ForSpecs(ctx context.Context, l layout.Layout, tree, programs, key string, 
 		return "", err
 	}
 	key = digest.Of(specFormat, rootfs, key, strings.Join(etcd, ","), strings.Join(refs, ","))
-	archive = filepath.Join(l.Cache("testimages"), "specs-"+key[:16]+".tar")
-	if _, err := os.Stat(archive); err == nil {
+	archive = filepath.Join(l.Cache("testimages"), filepath.Base(tree)+"-specs-"+key[:16]+".tar")
+	old, err := filepath.Glob(filepath.Join(l.Cache("testimages"), filepath.Base(tree)+"-specs-*.tar"))
+	if err != nil || slices.Contains(old, archive) {
 		step.Cached("as packed before")
-		return archive, nil
+		return archive, err
 	}
 	sources := filepath.Join(tree, "test/images")
 	step.Now("packing the images")
-	return archive, packSpecs(archive, rootfs, sources, specFiles(sources, programs, etcd), refs)
+	err = packSpecs(archive, rootfs, sources, specFiles(sources, programs, etcd), refs)
+	for _, file := range old {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return archive, err
 }
 
 // packSpecs writes those of the images refs that can be made to the docker-archive out.
@@ -144,6 +153,9 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 		for _, file := range html {
 			own = append(own, image.File{Path: "/" + filepath.Base(file), Mode: 0o644, Source: file})
 		}
+		if repository == specBusybox {
+			own = append(own, image.File{Path: "/usr/bin/sh", Link: "busybox"}) // a spec looks for its message
+		}
 		more, err := image.FilesLayer(own)
 		if err != nil {
 			return err
@@ -152,7 +164,9 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 		if err != nil {
 			return err
 		}
-		config.Env = []string{image.SearchPath + ":/busybox"} // which has what Alpine has and Debian lacks
+		if config.Env == nil {
+			config.Env = []string{image.SearchPath + ":/busybox"} // which has what Alpine has and Debian lacks
+		}
 		if images[tag], err = image.New(runtime.GOARCH, config, base, layer, more); err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func TestImagesOfSpecsHaveWhatTheirDockerfilesAdd(t *testing.T) {
 	wants := []struct{ ref, command, user, files string }{
 		{folder + "agnhost:2.53", "/agnhost pause", "", "agnhost agnhost-2 localhost.crt localhost.key uploads/ usr/bin/dig etc/passwd"},
 		{folder + "agnhost:2.55", "/agnhost pause", "", "agnhost agnhost-2"}, // a spec names it by itself
-		{folder + "busybox:1.36.1-1", "sh", "", "usr/bin/sh usr/bin/dig"},
+		{folder + "busybox:1.36.1-1", "sh", "", "shell/sh usr/bin/sh usr/bin/sysctl usr/bin/dig"},
 		{folder + "kitten:1.7", "/agnhost test-webserver", "", "agnhost kitten.jpg data.json"},
 		{folder + "nautilus:1.7", "/agnhost test-webserver", "", "agnhost nautilus.jpg data.json"},
 		{folder + "nonroot:1.4", "bash", "1234", "usr/bin/dig"},
@@ -83,6 +83,10 @@ func TestImagesOfSpecsHaveWhatTheirDockerfilesAdd(t *testing.T) {
 				t.Errorf("%s lacks %s", want.ref, name)
 			}
 		}
+	}
+	shells, config := imageIn(t, archive, folder+"busybox:1.36.1-1")
+	if shells["shell/sh"].Linkname != "/usr/bin/bash" || shells["usr/bin/sh"].Linkname != "busybox" || !strings.HasPrefix(config.Env[0], "PATH=/shell:") {
+		t.Errorf("sh is %s in PATH %s, and /bin/sh is %s", shells["shell/sh"].Linkname, config.Env, shells["usr/bin/sh"].Linkname)
 	}
 	kitten, _ := imageIn(t, archive, folder+"kitten:1.7")
 	if got := string(kitten["data.json"].Data); got != "kitten/html/data.json" {
