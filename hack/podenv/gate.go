@@ -25,8 +25,12 @@ func newGate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gate",
 		Short: "Show the feature gates of a release, and what one of them does",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `gate works for every gate of a release, of this branch or not, patched or stock. list needs
+no cluster. walk makes one of its own.`,
+		Example: `  podenv gate list --series v1.37
+  podenv gate walk InPlacePodVerticalScaling --stock`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newGateList(a), newGateWalk(a))
 	return cmd
