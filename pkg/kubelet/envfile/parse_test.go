@@ -28,6 +28,9 @@ func testParse(t *testing.T, syntax Syntax, testCases []parseCase) {
 			if err != nil {
 				t.Fatalf("unexpected error: %v", err)
 			}
+			if _, err := values.Lookup("X"); !errors.Is(err, ErrKeyNotFound) {
+				t.Errorf("a key that nobody asked for: %v", err)
+			}
 			var defined []string
 			for _, key := range keys {
 				if value, err := values.Lookup(key); err == nil {
@@ -81,6 +84,7 @@ func TestParse(t *testing.T) {
 		{name: "white space around = is ignored", file: "A \t=\v\f b\n", want: "A=b"},
 		{name: "white space at the end of a line is ignored", file: "A=b \t\v\f\n", want: "A=b"},
 		{name: "white space at the end of the file is ignored", file: "A=b  ", want: "A=b"},
+		{name: "quotes are literal, and the lines after them as any other", file: "A='b'\nB=c\n", want: "A='b';B=c"},
 		{name: "white space after the last line is ignored", file: "A=b\n \t", want: "A=b"},
 		{name: "white space in a value is literal", file: "A=b  \t c\n", want: "A=b  \t c"},
 		{name: "only the first = divides", file: "A=b=c = d\n", want: "A=b=c = d"},
