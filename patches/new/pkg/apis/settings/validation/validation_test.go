@@ -34,9 +34,13 @@ func TestValidatePodPreset(t *testing.T) {
 		{"every field", func(*settings.PodPreset) {}, nil},
 		{"env only", func(p *settings.PodPreset) { p.Spec.EnvFrom, p.Spec.Volumes, p.Spec.VolumeMounts = nil, nil, nil }, nil},
 		{"envFrom only", func(p *settings.PodPreset) { p.Spec.Env, p.Spec.Volumes, p.Spec.VolumeMounts = nil, nil, nil }, nil},
+		{"env and envFrom only", func(p *settings.PodPreset) { p.Spec.Volumes, p.Spec.VolumeMounts = nil, nil }, nil},
 		{"volumes with mounts only", func(p *settings.PodPreset) { p.Spec.Env, p.Spec.EnvFrom = nil, nil }, nil},
 		{"an expression only", func(p *settings.PodPreset) {
 			p.Spec.Selector = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: metav1.LabelSelectorOpExists}}}
+		}, nil},
+		{"a label and an expression", func(p *settings.PodPreset) {
+			p.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "role", Operator: metav1.LabelSelectorOpExists}}
 		}, nil},
 		{"a mount for privileged containers", func(p *settings.PodPreset) { p.Spec.VolumeMounts[0].MountPropagation = &bidirectional }, nil},
 		{"a name of 53 bytes", func(p *settings.PodPreset) { p.Name = strings.Repeat("a", 53) }, nil},
