@@ -46,7 +46,7 @@ func TestBOMHasTheModulesOfProgramsAndTheDebianPackages(t *testing.T) {
 		"a program in an image": {{Path: "/kind/images/x.tar", Mode: 0o644, Source: archive}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files = append(files, image.File{Path: "/usr/share/x.tar.gz", Mode: 0o644, Data: bytes.Repeat([]byte("no tar"), 1000)},
+			files = append(files, image.File{Path: "/usr/share/x.tar", Mode: 0o644, Data: bytes.Repeat([]byte("no tar"), 1000)},
 				image.File{Path: "/bin/c", Mode: 0o755, Data: []byte("\x7fELF, and not of Go")}, image.File{Path: "/x", Mode: 0o644, Data: []byte("x")})
 			img := testImage(t, files...)
 			data, err := BOM(img, "x", "v1.33.13+podenv.2", []string{"kmod=30+20221128-1", "libc6=2.36-9"})
@@ -99,5 +99,27 @@ func TestLoadKeySaysWhatIsWrong(t *testing.T) {
 	} {
 		_, err := LoadKey(file)
 		testutil.CheckError(t, err, want)
+	}
+}
+
+// TestBOMHasStagingModules: Kubernetes replaces its staging modules by folders, which have no version.
+func TestBOMHasStagingModules(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module example.com/x\n\ngo 1.24.0\n\nrequire example.com/y v0.0.0\n\nreplace example.com/y => ./y\n",
+		"main.go":   "package main\n\nimport _ \"example.com/y\"\n\nfunc main() {}\n",
+		"y/go.mod":  "module example.com/y\n\ngo 1.24.0\n",
+		"y/main.go": "package y\n",
+	} {
+		testutil.WriteFile(t, filepath.Join(dir, name), text)
+	}
+	cmd := exec.Command("go", "build", "-o", "program", ".")
+	cmd.Dir, cmd.Env = dir, append(cmd.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	data, err := BOM(testImage(t, image.File{Path: "/x", Mode: 0o755, Source: filepath.Join(dir, "program")}), "x", "v1.33.13", nil)
+	if err != nil || !strings.Contains(string(data), `"pkg:golang/example.com/y@v1.33.13"`) {
+		t.Errorf("the bill is %s, %v", data, err)
 	}
 }

@@ -69,7 +69,7 @@ func goModules(r io.Reader, version string, found map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(hdr.Name, ".tar") || strings.HasSuffix(hdr.Name, ".tar.gz") { // an archive of an image, or a layer in it
+		if strings.HasSuffix(hdr.Name, ".tar") { // an archive of an image, or a layer in it
 			if err := goModules(tr, version, found); err != nil && !errors.Is(err, tar.ErrHeader) {
 				return fmt.Errorf("%s: %w", hdr.Name, err)
 			}

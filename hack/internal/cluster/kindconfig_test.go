@@ -119,3 +119,33 @@ func TestTheImageVerifierIsOnEveryNode(t *testing.T) {
 		t.Error("no key, and no error")
 	}
 }
+
+func TestTheRecordTellsConfigurationsAndKeysApart(t *testing.T) {
+	_, l, e := newFakeDocker(t)
+	c := open(l, e, "podenv")
+	key := filepath.Join(t.TempDir(), "key")
+	testutil.WriteFile(t, key, "public key")
+	records := map[string]*record{}
+	for name, change := range map[string]func(*Config){
+		"none":      func(*Config) {},
+		"a key":     func(cfg *Config) { cfg.Verifier = &Verifier{Key: key} },
+		"one node":  func(cfg *Config) { cfg.Kind = &v1alpha4.Cluster{Nodes: make([]v1alpha4.Node, 1)} },
+		"two nodes": func(cfg *Config) { cfg.Kind = &v1alpha4.Cluster{Nodes: make([]v1alpha4.Node, 2)} },
+	} {
+		cfg := podenvConfig()
+		change(&cfg)
+		r, err := c.newRecord(t.Context(), &cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for other, o := range records {
+			if r.difference(o) == "" {
+				t.Errorf("%s is as %s", name, other)
+			}
+		}
+		if again, err := c.newRecord(t.Context(), &cfg); err != nil || r.difference(again) != "" {
+			t.Errorf("%s is not as itself: %v", name, err)
+		}
+		records[name] = r
+	}
+}
