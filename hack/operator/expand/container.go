@@ -51,6 +51,7 @@ func (s *containerStart) run(ctx context.Context) error {
 			return err
 		}
 	}
+	s.checkEnv()
 	for _, name := range slices.Sorted(maps.Keys(s.services.values)) {
 		if _, ok := s.variables[name]; !ok {
 			s.result.Env = append(s.result.Env, Variable{
@@ -61,6 +62,23 @@ func (s *containerStart) run(ctx context.Context) error {
 	s.result.Command = s.expandAll("command", s.container.Command)
 	s.result.Args = s.expandAll("args", s.container.Args)
 	return nil
+}
+
+// checkEnv shows the variables that a process cannot be given. The kubelet names the first.
+func (s *containerStart) checkEnv() {
+	named := false
+	for i := range s.result.Env {
+		v := &s.result.Env[i]
+		err := s.ofEnv.CheckEnv(map[string]string{v.Name: v.Value})
+		if err == nil {
+			continue
+		}
+		v.Value = tooLong
+		if !named {
+			v.Findings = append(v.Findings, Finding{Type: Fails, Text: notStarted + err.Error()})
+		}
+		named = true
+	}
 }
 
 // set gives a variable its value, in place of the one that it may have had.

@@ -114,6 +114,13 @@ func TestWhatAProcessCannotBeGiven(t *testing.T) {
 	if diff := cmp.Diff(want, c.Env[2].Text); diff != "" {
 		t.Errorf("env: want -, got +:\n%s", diff)
 	}
+	if diff := cmp.Diff(Text{Value: "<too long>"}, c.Env[3].Text); diff != "" {
+		t.Errorf("what refers to it: want -, got +:\n%s", diff)
+	}
+	c = container(t, nil, env+`, {name: C, value: short}]`)
+	if diff := cmp.Diff(Text{Value: "short"}, c.Env[2].Text); diff != "" || len(c.Findings) != 0 {
+		t.Errorf("one that is defined again: want -, got +:\n%s\n%v", diff, c.Findings)
+	}
 }
 
 func TestAnEnvFromThatIsNotKnownMaySetAnyNameWithItsPrefix(t *testing.T) {
