@@ -130,8 +130,8 @@ func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 func services() []image.File {
 	const system = "/etc/systemd/system/"
 	files := []image.File{
-		// instead of this machine's mirrors
-		{Path: "/etc/apt/sources.list", Mode: 0o644, Data: []byte("deb http://deb.debian.org/debian bookworm main\n")},
+		// instead of this machine's mirrors, which another one may not reach
+		{Path: "/etc/apt/sources.list", Mode: 0o644, Data: []byte("# Name mirrors of Debian here to use apt on this node.\n")},
 		{Path: "/usr/sbin/init", Link: "/usr/lib/systemd/systemd"},
 		{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
 		{Path: "/" + cniBin, Mode: fs.ModeDir | 0o755},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,8 +160,8 @@ func TestTheBaseImageSaysNothingOfThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := imagetest.Tar(t, &out)
-	if got := string(files["etc/apt/sources.list"].Data); got != "deb http://deb.debian.org/debian bookworm main\n" {
-		t.Errorf("the mirrors are %q", got)
+	if got := string(files["etc/apt/sources.list"].Data); !strings.HasPrefix(got, "#") || strings.Count(got, "\n") != 1 {
+		t.Errorf("the mirrors are %q, want none", got)
 	}
 	for _, name := range []string{"etc/machine-id", "root/.ssh/"} {
 		if _, ok := files[name]; ok {
