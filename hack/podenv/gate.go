@@ -88,12 +88,11 @@ func listGates(ctx context.Context, p *pipeline.Pipeline) ([]gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	step := p.Reporter.Step("specs")
-	specs, err := build.BuildSpecs(ctx, r, step)
-	if err := step.End(err); err != nil {
+	specs, err := p.BuildSpecs(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	step = p.Reporter.Step("gates")
+	step := p.Reporter.Step("gates")
 	gates, err := gate.List(ctx, r, specs, step)
 	return gates, step.End(err)
 }
@@ -115,8 +114,7 @@ lost, and which containers restarted. Then the specs run again.
 
 The page has the order of the questionnaire in the template of KEPs. A question that
 the walk cannot answer says so. The page, the JSON and the JUnit file of the specs go to
-_output/gates/SERIES/GATE, also what was found by the time of an error or Ctrl-C. What
-has passed on the same build is not run again for the first part.
+_output/gates/SERIES/GATE, also what was found by the time of an error or Ctrl-C.
 
 Exit status: 0, also if specs failed, which the page says.`,
 		Example: `  podenv gate walk InPlacePodVerticalScaling
@@ -166,8 +164,17 @@ func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Dur
 	if err != nil {
 		return nil, err
 	}
-	gates, err := listGates(ctx, p)
+	r, err := p.NodeImage(ctx)
 	if err != nil {
+		return nil, err
+	}
+	specs, images, err := p.Specs(ctx, r.Build)
+	if err != nil {
+		return nil, err
+	}
+	step := p.Reporter.Step("gates")
+	gates, err := gate.List(ctx, r.Build, specs, step)
+	if err := step.End(err); err != nil {
 		return nil, err
 	}
 	g, err := gate.Find(gates, name)
@@ -189,24 +196,20 @@ func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Dur
 	if !keep {
 		defer func() { err = errors.Join(err, a.down(context.WithoutCancel(ctx), p.Reporter)) }()
 	}
-	built, c, err := a.up(ctx, p, want)
+	c, err := a.upFrom(ctx, p, r, want)
 	if err != nil {
 		return nil, err
 	}
 	o := conformance.Options{
-		Dir: dir, Cluster: built.Image + " " + g.Name, Kubeconfig: c.Kubeconfig(),
-		Kubectl: built.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
-		Procs: e2eProcs, Timeout: timeout, Again: true, // the audit log has what this cluster's specs create
+		Dir: dir, Cluster: r.Image + " " + g.Name, Kubeconfig: c.Kubeconfig(),
+		Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
+		Procs: e2eProcs, Timeout: timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 	}
-	var images string
-	if o.Specs, images, err = p.Specs(ctx, built.Build); err != nil {
-		return nil, err
-	}
-	step := p.Reporter.Step("loading the images of the specs")
+	step = p.Reporter.Step("loading the images of the specs")
 	if err := step.End(c.LoadImages(ctx, []string{images}, step)); err != nil {
 		return nil, err
 	}
-	w = &gate.Walk{Gate: g, Release: built.Build.Version}
+	w = &gate.Walk{Gate: g, Release: r.Build.Version}
 	save := func() error {
 		data, err := json.MarshalIndent(w, "", "  ")
 		if err != nil {

@@ -30,8 +30,9 @@ type app struct {
 
 const defaultSeries = "v1.33"
 
-func newRoot(out, errs io.Writer) *cobra.Command {
-	a := &app{out: out, errs: errs}
+func newRoot(out, errs io.Writer) *cobra.Command { return newRootOf(&app{out: out, errs: errs}) }
+
+func newRootOf(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "podenv",
 		Short: "Build, run and test a Kubernetes with this branch's pod-environment features",
@@ -48,7 +49,7 @@ safe to delete. A step whose inputs have not changed costs nothing.`,
   podenv down                       # and leave nothing behind`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -57,8 +58,8 @@ safe to delete. A step whose inputs have not changed costs nothing.`,
 			return nil
 		},
 	}
-	root.SetOut(out)
-	root.SetErr(errs)
+	root.SetOut(a.out)
+	root.SetErr(a.errs)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
@@ -76,7 +77,11 @@ safe to delete. A step whose inputs have not changed costs nothing.`,
 }
 
 // prepare checks --name and finds the checkout.
-func (a *app) prepare() (err error) {
+func (a *app) prepare(cmd *cobra.Command) (err error) {
+	// Verbs share the variable, which has the default of the verb that was added last.
+	if name := cmd.Flags().Lookup("name"); name != nil && !name.Changed {
+		a.name = name.DefValue
+	}
 	if a.name != "" {
 		if err := cluster.ValidateName(a.name); err != nil {
 			return &usageError{fmt.Errorf("--name: %w", err)}

@@ -22,6 +22,7 @@ import (
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/node"
+	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/suite"
 )
@@ -223,14 +224,10 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, []
 
 // awaitAccount waits for the service account of pods in a new namespace.
 func (w *Walker) awaitAccount(ctx context.Context) error {
-	for ctx.Err() == nil {
+	return poll.Until(ctx, settle, func(ctx context.Context) error {
 		_, err := w.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return err
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	return context.Cause(ctx)
+		return err
+	})
 }
 
 // replayOff compares, by dry runs, what an API server with the gate off stores with what one with
@@ -287,20 +284,25 @@ func (w *Walker) store(ctx context.Context, probes []probe, on []map[string]any,
 	}
 	w.Walk.Stored.Objects = len(all)
 	step.Now("waiting for the pods")
-	deadline := time.Now().Add(time.Minute)
-	for {
-		restarts, waiting, err := w.restarts(ctx)
-		if err != nil || waiting == 0 || time.Now().After(deadline) {
-			w.Walk.Stored.Pods = len(restarts)
-			return all, restarts, err
+	var restarts map[string]int32
+	err := poll.Until(ctx, settle, func(ctx context.Context) (err error) {
+		var waiting int
+		if restarts, waiting, err = w.restarts(ctx); err == nil && waiting > 0 {
+			err = errPending
 		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		case <-time.After(time.Second):
-		}
+		return err
+	})
+	if errors.Is(err, errPending) { // a pod of a spec may wait for what the spec would have done
+		err = nil
 	}
+	w.Walk.Stored.Pods = len(restarts)
+	return all, restarts, err
 }
+
+// settle is how long pods may take until they run or have ended.
+const settle = time.Minute
+
+var errPending = errors.New("pods are pending")
 
 // restarts returns the restart count of each running container, and how many pods neither run nor
 // have ended.

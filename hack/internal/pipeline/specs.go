@@ -12,15 +12,20 @@ import (
 	"podenv.dev/hack/internal/testimages"
 )
 
-// Specs builds the release's own end-to-end specs from the tree of r, and returns them with a
-// docker-archive of their images.
-func (p *Pipeline) Specs(ctx context.Context, r *build.Result) (*build.Specs, string, error) {
+// BuildSpecs builds the release's own end-to-end specs from the tree of r.
+func (p *Pipeline) BuildSpecs(ctx context.Context, r *build.Result) (*build.Specs, error) {
 	s, end := p.step("specs of the release")
 	specs, err := build.BuildSpecs(ctx, r, s)
-	if err := end(err); err != nil {
+	return specs, end(err)
+}
+
+// Specs is BuildSpecs, and also returns a docker-archive of the images that the specs run.
+func (p *Pipeline) Specs(ctx context.Context, r *build.Result) (*build.Specs, string, error) {
+	specs, err := p.BuildSpecs(ctx, r)
+	if err != nil {
 		return nil, "", err
 	}
-	s, end = p.step("images of the specs")
+	s, end := p.step("images of the specs")
 	listed, err := run.Command(ctx, filepath.Join(specs.Dir, "e2e.test"), "--list-images").Output()
 	if err != nil {
 		return nil, "", end(err)
