@@ -20,7 +20,7 @@ func init() {
 			},
 			Upstream: version.MustParse("1.34"),
 			Suites:   []string{"envfiles", "expansion", "standalone", "tekton", "upgrade"},
-			Probe:    &Probe{Manifest: "envfiles.yaml", Env: []string{"FROM_FILE"}, Saw: sawFile, Want: wantEnvFile},
+			Probe:    &Probe{Pod: "probe-envfiles.yaml", Env: []string{"FROM_FILE"}, Saw: sawFile, Want: wantEnvFile},
 			Examples: userStories,
 		},
 		RelaxedEnvironmentVariableValidation: {
@@ -33,7 +33,7 @@ func init() {
 			},
 			Upstream: version.MustParse("1.30"),
 			Suites:   []string{"relaxed", "upgrade"},
-			Probe:    &Probe{Manifest: "relaxed.yaml", Env: []string{specialName}, Saw: sawNames, Want: wantRelaxed},
+			Probe:    &Probe{Objects: []string{"probe-relaxed-config.yaml"}, Pod: "probe-relaxed.yaml", Env: []string{specialName}, Saw: sawNames, Want: wantRelaxed},
 		},
 		PodPreset: {
 			Components: []string{"kube-apiserver"},

@@ -1,82 +1,25 @@
 package featuregates
 
 import (
-	"bytes"
-	"embed"
-	"errors"
 	"fmt"
-	"io"
-	"path"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/component-base/featuregate"
-	sigsyaml "sigs.k8s.io/yaml"
 )
-
-//go:embed probes/*.yaml
-var probes embed.FS
 
 // Probe is a pod that uses a feature, and what becomes of it on every pair of an API server and a
 // kubelet.
 type Probe struct {
-	// Manifest is a YAML file in probes/: ConfigMaps that the pod needs, and the pod, whose only
-	// container prints its environment.
-	Manifest string
+	// Objects are files of test/manifests with what the pod needs.
+	Objects []string
+	// Pod is the file of test/manifests with the pod, whose only container prints its environment.
+	Pod string
 	// Env are the variables of that container that only an API server with the gate on accepts.
 	Env []string
 	// Saw says what the container saw of the feature in the environment that it printed.
 	Saw func(env map[string]string) string
 	// Want is what the pair c should make of the pod.
 	Want func(c Cell) Outcome
-}
-
-// Objects returns the objects of the probe's manifest. It returns an error for a manifest without
-// a pod, or with what is neither a pod nor a ConfigMap.
-func (p *Probe) Objects() (*v1.Pod, []*v1.ConfigMap, error) {
-	data, err := probes.ReadFile(path.Join("probes", p.Manifest))
-	if err != nil {
-		return nil, nil, err
-	}
-	return decodeProbe(data)
-}
-
-func decodeProbe(data []byte) (pod *v1.Pod, maps []*v1.ConfigMap, err error) {
-	documents := yaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(data)))
-	defer documents.Close()
-	for {
-		document := make([]byte, len(data))
-		n, err := documents.Read(document)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		var of struct{ Kind string }
-		if err := sigsyaml.Unmarshal(document[:n], &of); err != nil {
-			return nil, nil, err
-		}
-		var object any
-		switch of.Kind {
-		case "Pod":
-			pod = &v1.Pod{}
-			object = pod
-		case "ConfigMap":
-			maps = append(maps, &v1.ConfigMap{})
-			object = maps[len(maps)-1]
-		default:
-			return nil, nil, fmt.Errorf("a probe has a Pod and ConfigMaps, not a %q", of.Kind)
-		}
-		if err := sigsyaml.UnmarshalStrict(document[:n], object); err != nil {
-			return nil, nil, err
-		}
-	}
-	if pod == nil || len(pod.Spec.Containers) != 1 {
-		return nil, nil, errors.New("a probe has a pod of one container")
-	}
-	return pod, maps, nil
 }
 
 // Build is the origin of a component.

@@ -35,7 +35,7 @@ func TestClusters(t *testing.T) {
 	l.check("e2e of the release", "e2e", needCluster, releaseSpecs)
 	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))
 	l.check("e2e variable expansion", "e2e", needCluster, suiteOf("expansion"))
-	l.check("e2e pod presets", "e2e", needCluster, podPresets)
+	l.check("e2e pod presets", "e2e", needCluster, suiteOf("podpreset"))
 	l.check("client-go of v1.19", "e2e", needCluster, oldClient)
 	if *full {
 		l.check("e2e Tekton", "e2e", needCluster, tektonSuite)

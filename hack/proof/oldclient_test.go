@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 )
 
@@ -17,22 +16,9 @@ var oldClientEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}
 
 func oldClientDir() string { return filepath.Join(repo.Root, "test", "oldclient") }
 
-// requirePodPreset reports whether the series has PodPreset. If not, it adds a skipped part.
-func requirePodPreset(c *check) (bool, error) {
-	gates, err := steps.Gates()
-	if err != nil || gates[string(featuregates.PodPreset)] {
-		return err == nil, err
-	}
-	c.part("PodPreset", func() error { return skipped("the series does not carry it yet") })
-	return false, nil
-}
-
 // oldClient uses presets of the test cluster with client-go of v1.19, in JSON and in protobuf, and
 // reads and writes them in etcd with its types.
 func oldClient(c *check) error {
-	if ok, err := requirePodPreset(c); !ok {
-		return err
-	}
 	url, pki, err := etcdOf(c.ctx, gatesOn.value, c.TempDir())
 	if err != nil {
 		return err
@@ -60,9 +46,6 @@ func etcdOf(ctx context.Context, c *cluster.Cluster, dir string) (url, pki strin
 // JSON, YAML and protobuf. An overlay adds the test to the package in the tree, which does not
 // change.
 func oldFixtures(c *check) error {
-	if ok, err := requirePodPreset(c); !ok {
-		return err
-	}
 	fixtures := c.TempDir()
 	if err := c.countGoTest(oldClientDir(), oldClientEnv, "-run=^TestFixtures$", ".", "-args", "-out="+fixtures); err != nil {
 		return err

@@ -52,14 +52,6 @@ func suiteOf(name string) func(*check) error {
 	}
 }
 
-// podPresets runs the suite for series that have the feature.
-func podPresets(c *check) error {
-	if ok, err := requirePodPreset(c); !ok {
-		return err
-	}
-	return suiteOf("podpreset")(c)
-}
-
 // tektonSuite deploys the newest series of Tekton, runs its suite, and deletes it.
 func tektonSuite(c *check) error {
 	c.step.Now("putting Tekton on the cluster")

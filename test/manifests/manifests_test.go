@@ -84,6 +84,13 @@ func TestManifestsPullNothing(t *testing.T) {
 		if err != nil || len(examples) == 0 {
 			t.Fatal("no examples", err)
 		}
+		probed, err := featuregates.Probed(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range probed {
+			examples = append(examples, featuregates.Example{Pod: s.Probe.Pod, Objects: s.Probe.Objects})
+		}
 		for _, e := range examples {
 			files = append(files, e.Pod)
 			for _, name := range e.Objects {

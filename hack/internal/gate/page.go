@@ -129,7 +129,7 @@ func (w *Walk) metrics() string {
 	if !w.Measured {
 		return unknown
 	}
-	return list("", "None that the API server or a kubelet served by then.", w.Metrics)
+	return list("These:", "None that the API server or a kubelet served by then.", w.Metrics)
 }
 
 func (w *Walk) failures() string {

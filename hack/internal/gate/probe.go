@@ -20,6 +20,9 @@ type probe struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
 	object     unstructured.Unstructured
+
+	on     map[string]any // what an API server with the gate on stores of it; nil if it refuses it
+	varies []string       // fields of on that differ from one request to the next
 }
 
 // maxProbes limits the objects of one gate. Specs create many that differ in their names only.
@@ -45,8 +48,10 @@ func fromAudit(log string) ([]probe, error) {
 			!strings.HasPrefix(event.UserAgent, "e2e.test/") || slices.Contains(scaffolding, ref.Resource) {
 			continue
 		}
-		p := probe{schema.GroupVersionResource{Group: ref.APIGroup, Version: ref.APIVersion, Resource: ref.Resource}, ref.Namespace != "",
-			unstructured.Unstructured{Object: event.RequestObject}}
+		p := probe{
+			resource:   schema.GroupVersionResource{Group: ref.APIGroup, Version: ref.APIVersion, Resource: ref.Resource},
+			namespaced: ref.Namespace != "", object: unstructured.Unstructured{Object: event.RequestObject},
+		}
 		delete(p.object.Object, "status")
 		shape := p.object.DeepCopy().Object
 		delete(shape, "metadata")

@@ -57,3 +57,10 @@ func TestMissingNamesFields(t *testing.T) {
 		t.Errorf("equal objects differ: %q", got)
 	}
 }
+
+func TestOnlyOnLeavesOutWhatComesWithUse(t *testing.T) {
+	got := onlyOn([]string{"a: always", "a: gate", "a: used"}, []string{"a: always", "a: later"}, []string{"a: always", "a: gate", "a: new"})
+	if !slices.Equal(got, []string{"a: gate"}) {
+		t.Errorf("got %q", got)
+	}
+}

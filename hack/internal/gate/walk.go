@@ -91,16 +91,16 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		return err
 	}
 	step := r.Step("objects of the specs")
-	probes, on, err := w.replayOn(ctx, step)
+	probes, err := w.replayOn(ctx, step)
 	if err := step.End(err); err != nil {
 		return err
 	}
 	step = r.Step("storing objects")
-	before, restarts, err := w.store(ctx, probes, on, step)
+	before, restarts, err := w.store(ctx, probes, step)
 	if err := step.End(err); err != nil {
 		return err
 	}
-	metrics, err := w.metrics(ctx)
+	first, err := w.metrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		return err
 	}
 	step = r.Step("objects with the gate off")
-	err = w.replayOff(ctx, probes, on, step)
+	err = w.replayOff(ctx, probes, step)
 	if err == nil {
 		err = w.compareStored(ctx, before, false)
 	}
@@ -120,13 +120,17 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 	if err != nil {
 		return err
 	}
-	w.Walk.Metrics, w.Walk.Measured = slices.DeleteFunc(metrics, func(m string) bool { return slices.Contains(off, m) }), true
 	if err := w.set(ctx, true, r); err != nil {
 		return err
 	}
 	step = r.Step("objects with the gate on again")
 	if err = w.compareStored(ctx, before, true); err == nil {
 		err = w.compareRestarts(ctx, restarts)
+	}
+	if again, metricsErr := w.metrics(ctx); metricsErr != nil {
+		err = errors.Join(err, metricsErr)
+	} else {
+		w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, again), true
 	}
 	if err := step.End(errors.Join(err, w.Save())); err != nil {
 		return err
@@ -192,34 +196,40 @@ func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
 	return errors.Join(all...)
 }
 
-// replayOn returns the objects that the specs created, and what an API server with the gate on stores
-// of each in a dry run; nil for one that it refuses outside of its spec.
-func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, []map[string]any, error) {
+// replayOn returns the objects that the specs created, with what an API server with the gate on stores
+// of each in a dry run.
+func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, error) {
 	step.Now("reading the audit log")
 	log, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", "cat "+auditLog+"*")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	probes, err := fromAudit(log)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if _, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := w.awaitAccount(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	w.Walk.Objects = map[string]int{}
-	on := make([]map[string]any, len(probes))
-	for i, p := range probes {
+	for i := range probes {
+		p := &probes[i]
 		w.Walk.Objects[p.String()]++
-		if on[i], _, err = p.dryRun(ctx, w.objects, namespace); err != nil {
-			return nil, nil, err
+		if p.on, _, err = p.dryRun(ctx, w.objects, namespace); err != nil {
+			return nil, err
 		}
+		// What differs between two equal requests, such as the name of a token's volume, is not the gate's.
+		another, _, err := p.dryRun(ctx, w.objects, namespace)
+		if err != nil {
+			return nil, err
+		}
+		p.varies = missing(p.on, another)
 	}
-	return probes, on, nil
+	return probes, nil
 }
 
 // awaitAccount waits for the service account of pods in a new namespace.
@@ -232,9 +242,9 @@ func (w *Walker) awaitAccount(ctx context.Context) error {
 
 // replayOff compares, by dry runs, what an API server with the gate off stores with what one with
 // the gate on does.
-func (w *Walker) replayOff(ctx context.Context, probes []probe, on []map[string]any, step *progress.Step) error {
+func (w *Walker) replayOff(ctx context.Context, probes []probe, step *progress.Step) error {
 	for i, p := range probes {
-		if on[i] == nil {
+		if p.on == nil {
 			continue
 		}
 		step.Now("%s %d of %d", p, i+1, len(probes))
@@ -246,8 +256,10 @@ func (w *Walker) replayOff(ctx context.Context, probes []probe, on []map[string]
 			w.Walk.Refused = add(w.Walk.Refused, p.String()+": "+refused)
 			continue
 		}
-		for _, path := range missing(on[i], off) {
-			w.Walk.Dropped = add(w.Walk.Dropped, p.String()+": "+path)
+		for _, path := range missing(p.on, off) {
+			if !slices.Contains(p.varies, path) {
+				w.Walk.Dropped = add(w.Walk.Dropped, p.String()+": "+path)
+			}
 		}
 	}
 	return nil
@@ -263,12 +275,12 @@ type stored struct {
 
 // store stores those objects that the API server took in a dry run, and waits until the pods among
 // them run or have ended, for a minute. It also returns how often each container has started.
-func (w *Walker) store(ctx context.Context, probes []probe, on []map[string]any, step *progress.Step) ([]stored, map[string]int32, error) {
+func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step) ([]stored, map[string]int32, error) {
 	w.Walk.Stored = &Stored{}
 	var all []stored
 	for i, p := range probes {
 		for _, kind := range []string{"untouched", "written"} {
-			if on[i] == nil || !p.namespaced {
+			if p.on == nil || !p.namespaced {
 				continue
 			}
 			name := fmt.Sprintf("%s-%d", kind, i)
@@ -371,6 +383,12 @@ func (w *Walker) compareStored(ctx context.Context, before []stored, again bool)
 		}
 	}
 	return nil
+}
+
+// onlyOn returns the metrics that were there whenever the gate was on, and not while it was off. Some
+// come with a component's first request of a kind, so that those of one time prove nothing.
+func onlyOn(first, off, again []string) []string {
+	return slices.DeleteFunc(slices.Clone(first), func(m string) bool { return slices.Contains(off, m) || !slices.Contains(again, m) })
 }
 
 // metrics returns the names of the metrics of the API server and of a kubelet, as COMPONENT: NAME.

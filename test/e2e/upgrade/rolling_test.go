@@ -27,6 +27,7 @@ import (
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/workloads"
+	"podenv.dev/test/manifests"
 )
 
 const (
@@ -106,7 +107,7 @@ func rollingPod(container v1.Container) v1.PodTemplateSpec {
 		Spec:       v1.PodSpec{Containers: []v1.Container{container}},
 	}
 	for _, feature := range probed() {
-		pod, _, err := feature.Probe.Objects()
+		pod, err := manifests.Pod(feature.Probe.Pod)
 		framework.ExpectNoError(err)
 		template.Spec.InitContainers = append(template.Spec.InitContainers, pod.Spec.InitContainers...)
 		template.Spec.Volumes = append(template.Spec.Volumes, pod.Spec.Volumes...)
@@ -119,7 +120,7 @@ func rollingPod(container v1.Container) v1.PodTemplateSpec {
 func rollingEnv() (env []v1.EnvVar) {
 	ginkgo.GinkgoHelper()
 	for _, feature := range probed() {
-		pod, _, err := feature.Probe.Objects()
+		pod, err := manifests.Pod(feature.Probe.Pod)
 		framework.ExpectNoError(err)
 		for _, v := range pod.Spec.Containers[0].Env {
 			if slices.Contains(feature.Probe.Env, v.Name) {

@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
@@ -19,6 +20,7 @@ import (
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/manifests"
 )
 
 const dumps = "app"
@@ -99,7 +101,7 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 	}}, metav1.CreateOptions{})
 	framework.ExpectNoError(err)
 	ginkgo.DeferCleanup(f.ClientSet.CoreV1().Namespaces().Delete, namespace.Name, metav1.DeleteOptions{})
-	s.stored = &framework.Framework{BaseName: f.BaseName, ClientSet: f.ClientSet, Namespace: namespace, Timeouts: f.Timeouts}
+	s.stored = &framework.Framework{BaseName: f.BaseName, ClientSet: f.ClientSet, DynamicClient: f.DynamicClient, Namespace: namespace, Timeouts: f.Timeouts}
 	gomega.Eventually(ctx, framework.RetryNotFound(framework.GetObject(f.ClientSet.CoreV1().ServiceAccounts(namespace.Name).Get, "default", metav1.GetOptions{}))).
 		WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.BeNil())
 	for _, feature := range s.features {
@@ -117,13 +119,16 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 // prepare returns the probe of a feature as a pod called name, and makes what it needs.
 func prepare(ctx context.Context, f *framework.Framework, feature featuregates.State, name string) *v1.Pod {
 	ginkgo.GinkgoHelper()
-	pod, maps, err := feature.Probe.Objects()
-	framework.ExpectNoError(err)
-	for _, m := range maps {
-		if _, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, m, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+	for _, file := range feature.Probe.Objects {
+		object, err := manifests.Object(file)
+		framework.ExpectNoError(err)
+		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+		if _, err := f.DynamicClient.Resource(resource).Namespace(f.Namespace.Name).Create(ctx, object, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 			framework.ExpectNoError(err)
 		}
 	}
+	pod, err := manifests.Pod(feature.Probe.Pod)
+	framework.ExpectNoError(err)
 	pod.Name = name
 	return pod
 }
