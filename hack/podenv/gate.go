@@ -186,7 +186,7 @@ func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Dur
 		series += "-stock"
 	}
 	dir := filepath.Join(a.layout.Output(), "gates", series, g.Name)
-	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{g.Name: true}, Recreate: true}
+	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{g.Name: true}}
 	if want.Kind, err = gate.Kind(dir); err != nil {
 		return nil, err
 	}
