@@ -142,15 +142,11 @@ func (a *app) upFrom(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Resu
 // runExamples runs pods that use the features, and prints the environment of their containers.
 func (a *app) runExamples(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster) error {
 	step := p.Reporter.Step("examples")
-	gates, err := p.Gates()
-	if err != nil {
-		return step.End(err)
-	}
 	config, err := c.RESTConfig()
 	if err != nil {
 		return step.End(err)
 	}
-	results, err := examples.Run(ctx, config, gates, step)
+	results, err := examples.Run(ctx, config, c.Gates(), step)
 	if err := step.End(err); err != nil {
 		return err
 	}

@@ -105,6 +105,9 @@ func (c *Cluster) command(verb string) string {
 // Name returns kind's name of the cluster.
 func (c *Cluster) Name() string { return c.name }
 
+// Gates returns the gates of a cluster that Create returned.
+func (c *Cluster) Gates() map[string]bool { return c.record.Gates }
+
 // Context returns the name of the cluster's kubeconfig context, and of its docker network.
 func (c *Cluster) Context() string { return "kind-" + c.name }
 

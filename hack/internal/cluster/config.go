@@ -82,7 +82,7 @@ func ValidateName(name string) error {
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{
 		Name:                 c.Name,
-		FeatureGates:         c.Gates,
+		FeatureGates:         c.gates(),
 		RuntimeConfig:        make(map[string]string), // versions of APIs that are off by default
 		KubeadmConfigPatches: []string{singleReplica},
 	}
@@ -93,7 +93,7 @@ func (c *Config) kind() *v1alpha4.Cluster {
 			fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(c.Verbosity)),
 			fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", c.Verbosity))
 	}
-	switches := featuregates.SwitchesOf(c.Gates)
+	switches := featuregates.SwitchesOf(k.FeatureGates)
 	for _, version := range switches.RuntimeConfig {
 		k.RuntimeConfig[version] = "true"
 	}

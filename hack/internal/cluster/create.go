@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -120,7 +119,7 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 		NodeImage:     cfg.NodeImage,
 		ImageID:       id,
 		Workers:       cfg.Workers,
-		Gates:         maps.Clone(cfg.Gates),
+		Gates:         cfg.gates(),
 		Verbosity:     cfg.Verbosity,
 		APIServerPort: cfg.APIServerPort,
 	}, nil
@@ -214,11 +213,11 @@ func (c *Cluster) abort(ctx context.Context, err error, step *progress.Step) err
 // would crash until kubeadm gives up, minutes later. Without a configuration the kubelet fails
 // in any case, so that only a message about a gate counts.
 func (c *Cluster) checkGates(ctx context.Context, cfg *Config, step *progress.Step) error {
-	if len(cfg.Gates) == 0 {
+	flag := featuregates.Flag(cfg.gates())
+	if flag == "" {
 		return nil
 	}
 	step.Now("checking that the release knows the gates")
-	flag := featuregates.Flag(cfg.Gates)
 	err := c.docker(ctx, "run", "--rm", "--network=none", "--entrypoint=kubelet", cfg.NodeImage,
 		"--feature-gates="+flag, "--config=/nonexistent").Run()
 	if ctx.Err() != nil {

@@ -43,7 +43,7 @@ func (c *Config) ReadKindConfig(file string, gates map[string]bool) error {
 		err = errors.Join(err, fmt.Errorf("it has %d control planes: podenv's clusters have one", controlPlanes))
 	}
 	patches := strings.Join(k.KubeadmConfigPatches, "\n")
-	for _, plugin := range featuregates.SwitchesOf(gates).AdmissionPlugins {
+	for _, plugin := range featuregates.SwitchesOf((&Config{Gates: gates, Kind: k}).gates()).AdmissionPlugins {
 		if strings.Contains(patches, "enable-admission-plugins") && !strings.Contains(patches, plugin) {
 			err = errors.Join(err, fmt.Errorf("its enable-admission-plugins replace podenv's: add %s to them", plugin))
 		}
@@ -57,21 +57,25 @@ func (c *Config) ReadKindConfig(file string, gates map[string]bool) error {
 	return nil
 }
 
-// merge adds the user's configuration to k, podenv's own. The user's gates and switches win, and
-// kubeadm applies the user's patches last.
+// gates returns the gates of the cluster: c.Gates, and the user's, which win.
+func (c *Config) gates() map[string]bool {
+	gates := map[string]bool{}
+	maps.Copy(gates, c.Gates)
+	if c.Kind != nil {
+		maps.Copy(gates, c.Kind.FeatureGates)
+	}
+	return gates
+}
+
+// merge adds the user's configuration to k, podenv's own with all gates. The user's switches win,
+// and kubeadm applies the user's patches last.
 func (c *Config) merge(k *v1alpha4.Cluster) *v1alpha4.Cluster {
 	if c.Kind == nil {
 		return k
 	}
 	out := c.Kind.DeepCopy()
-	out.Name = k.Name
-	gates, apis := maps.Clone(k.FeatureGates), k.RuntimeConfig
-	if gates == nil {
-		gates = map[string]bool{}
-	}
-	maps.Copy(gates, out.FeatureGates)
-	maps.Copy(apis, out.RuntimeConfig)
-	out.FeatureGates, out.RuntimeConfig = gates, apis
+	maps.Copy(k.RuntimeConfig, out.RuntimeConfig)
+	out.Name, out.FeatureGates, out.RuntimeConfig = k.Name, k.FeatureGates, k.RuntimeConfig
 	out.KubeadmConfigPatches = append(k.KubeadmConfigPatches, out.KubeadmConfigPatches...)
 	if out.Networking.APIServerAddress == "" {
 		out.Networking.APIServerAddress = k.Networking.APIServerAddress

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ func readKind(t *testing.T, text string) (*Config, error) {
 }
 
 func TestTheUsersConfigurationOfKindIsMerged(t *testing.T) {
+	_, l, e := newFakeDocker(t)
 	c, err := readKind(t, `
 nodes:
 - role: control-plane
@@ -57,6 +59,12 @@ kubeadmConfigPatches: ["kind: KubeletConfiguration"]
 	if got := fmt.Sprint(k.FeatureGates, k.RuntimeConfig); got != "map[EnvFiles:false PodLevelResources:true PodPreset:true] map[api/alpha:true settings.k8s.io/v1alpha1:true]" {
 		t.Errorf("gates and APIs: %s", got)
 	}
+	// What is checked on the running cluster is what it was asked for.
+	c.NodeImage = podenvConfig().NodeImage
+	r, err := open(l, e, "podenv").newRecord(t.Context(), c)
+	if err != nil || !maps.Equal(r.Gates, k.FeatureGates) {
+		t.Errorf("the record has the gates %v, %v", r, err)
+	}
 	if last := len(k.KubeadmConfigPatches) - 1; last < 2 || k.KubeadmConfigPatches[last] != "kind: KubeletConfiguration" || !strings.Contains(k.KubeadmConfigPatches[0], "leader-elect") {
 		t.Errorf("patches = %q", k.KubeadmConfigPatches)
 	}
@@ -73,6 +81,17 @@ func TestAConfigurationWithoutNodesGetsPodenvsOwn(t *testing.T) {
 	c.APIServerPort = 7443 // of the command line
 	if k := c.kind(); len(k.Nodes) != 2 || k.Networking.APIServerAddress != "0.0.0.0" || k.Networking.APIServerPort != 7443 {
 		t.Errorf("kind = %+v", k)
+	}
+}
+
+// An API server does not start with an admission plugin whose gate is off.
+func TestAGateThatTheUserTurnsOffHasNoSwitches(t *testing.T) {
+	c, err := readKind(t, "featureGates: {PodPreset: false}\nkubeadmConfigPatches: ['enable-admission-plugins: NodeRestriction']")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := c.kind(); strings.Contains(strings.Join(k.KubeadmConfigPatches, ""), "PodPreset") || len(k.RuntimeConfig) > 0 {
+		t.Errorf("the switches are on: %q, %v", k.KubeadmConfigPatches, k.RuntimeConfig)
 	}
 }
 
