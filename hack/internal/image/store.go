@@ -30,7 +30,7 @@ type Stored struct {
 }
 
 // FromArchive returns the image in a docker-archive that Cached wrote.
-func FromArchive(archive string, annotations map[string]string) (Stored, error) {
+func FromArchive(archive string) (Stored, error) {
 	img, err := tarball.ImageFromPath(archive, nil)
 	if err != nil {
 		return Stored{}, fmt.Errorf("reading %s: %w", archive, err)
@@ -39,7 +39,7 @@ func FromArchive(archive string, annotations map[string]string) (Stored, error) 
 	if err != nil {
 		return Stored{}, fmt.Errorf("reading %s: %w", archive, err)
 	}
-	s := Stored{Architecture: config.Architecture, Config: config.Config, Annotations: annotations, Key: filepath.Base(archive)}
+	s := Stored{Architecture: config.Architecture, Config: config.Config, Key: filepath.Base(archive)}
 	layers, err := img.Layers()
 	for _, layer := range layers {
 		s.Layers = append(s.Layers, func(w io.Writer) error {

@@ -131,7 +131,7 @@ func TestAnArchiveBecomesAStoredImage(t *testing.T) {
 	if err := spec.Write(archive); err != nil {
 		t.Fatal(err)
 	}
-	s, err := FromArchive(archive, nil)
+	s, err := FromArchive(archive)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ const archiveDir = "/kind/images/"
 // It is the same each time, which Build's is not: containerd's store, which Build keeps so that a
 // cluster starts sooner, has times. A node of this image imports the images at its first start.
 // p.Base is not used, and no container engine is needed.
-func Stored(ctx context.Context, l layout.Layout, p Parts, testArchives []string, annotations map[string]string, step *progress.Step) (image.Stored, error) {
+func Stored(ctx context.Context, l layout.Layout, p Parts, testArchives []string, step *progress.Step) (image.Stored, error) {
 	key, base, err := baseLayer(ctx, l, step)
 	if err != nil {
 		return image.Stored{}, err
@@ -38,7 +38,7 @@ func Stored(ctx context.Context, l layout.Layout, p Parts, testArchives []string
 	config := nodeConfig
 	config.Labels = map[string]string{VersionLabel: p.Build.Version}
 	s := image.Stored{
-		Architecture: runtime.GOARCH, Config: config, Annotations: annotations,
+		Architecture: runtime.GOARCH, Config: config,
 		Layers: []func(io.Writer) error{base, image.WriteTar(files)},
 	}
 	parts := []string{key, content}

@@ -45,7 +45,7 @@ done`,
 			return file
 		}
 		s, err := Stored(t.Context(), l, Parts{Build: r, Support: []string{archive("registry.k8s.io/pause:3.9")}},
-			[]string{archive("podenv.dev/busybox:1")}, map[string]string{"podenv.dev/release": "v1.33.13"}, nil)
+			[]string{archive("podenv.dev/busybox:1")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,6 +44,10 @@ var (
 // those that kubeadm asks for, and the node image if this machine's platform is among them. It
 // returns and builds only those called names, unless names is empty.
 func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]publish.Image, error) {
+	host := "linux/" + runtime.GOARCH
+	if slices.Contains(names, nodeName) && !slices.Contains(platforms, host) {
+		return nil, fmt.Errorf("this machine builds the node image for %s alone: run this on a machine of %s", host, strings.Join(platforms, ", "))
+	}
 	if err := p.Packages(ctx); err != nil {
 		return nil, err
 	}
@@ -57,7 +61,8 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 	images := map[string]publish.Image{}
 	for _, platform := range platforms {
 		arch := strings.TrimPrefix(platform, "linux/")
-		node := arch == runtime.GOARCH && slices.Contains(names, nodeName)
+		names := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == nodeName && platform != host })
+		node := slices.Contains(names, nodeName)
 		components := slices.DeleteFunc(slices.Clone(build.ImageComponents), func(c string) bool { return !slices.Contains(names, c) })
 		support := node || len(components) < len(names)
 		if node {
@@ -82,7 +87,7 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 			}
 		}
 		s, end := p.step("images for " + platform)
-		if err := end(p.store(ctx, images, platform, names, parts, node, s)); err != nil {
+		if err := end(p.store(ctx, images, platform, names, parts, s)); err != nil {
 			return nil, err
 		}
 	}
@@ -94,26 +99,25 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 }
 
 // store adds the images of parts that are called names to images.
-func (p *Pipeline) store(ctx context.Context, images map[string]publish.Image, platform string, names []string, parts nodeimage.Parts, node bool, step *progress.Step) error {
+func (p *Pipeline) store(ctx context.Context, images map[string]publish.Image, platform string, names []string, parts nodeimage.Parts, step *progress.Step) error {
 	dir := p.Layout.Cache("published")
 	unlock, err := lockfile.Lock(ctx, filepath.Join(dir, "lock"), "that works in "+dir, step)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	add := func(name, tag string, packages []string, stored func(annotations map[string]string) (image.Stored, error)) error {
-		step.Now("packing %s", name)
-		annotations := map[string]string{
-			"org.opencontainers.image.title": name, "org.opencontainers.image.version": tag, "org.opencontainers.image.licenses": "Apache-2.0",
-			"podenv.dev/series": p.Series.Name, "podenv.dev/release": p.Series.Release,
-		}
-		s, err := stored(annotations)
+	add := func(name, tag string, packages []string, s image.Stored, err error) error {
 		if err != nil {
 			return err
 		}
+		step.Now("packing %s", name)
+		s.Annotations = map[string]string{
+			"org.opencontainers.image.title": name, "org.opencontainers.image.version": tag, "org.opencontainers.image.licenses": "Apache-2.0",
+			"podenv.dev/series": p.Series.Name, "podenv.dev/release": p.Series.Release,
+		}
 		img, err := s.Write(ctx, dir, gobuild.Name(name, s.Architecture))
 		if images[name].Name == "" {
-			images[name] = publish.Image{Name: name, Tag: tag, Platforms: map[string]v1.Image{}, Annotations: annotations, Debian: packages}
+			images[name] = publish.Image{Name: name, Tag: tag, Platforms: map[string]v1.Image{}, Annotations: s.Annotations, Debian: packages}
 		}
 		images[name].Platforms[platform] = img
 		return err
@@ -135,13 +139,12 @@ func (p *Pipeline) store(ctx context.Context, images map[string]publish.Image, p
 				return err
 			}
 		}
-		if err := add(name, tag, packages, func(annotations map[string]string) (image.Stored, error) {
-			return image.FromArchive(archive, annotations)
-		}); err != nil {
+		s, err := image.FromArchive(archive)
+		if err := add(name, tag, packages, s, err); err != nil {
 			return err
 		}
 	}
-	if !node {
+	if !slices.Contains(names, nodeName) {
 		return nil
 	}
 	tests, err := testimages.Build(ctx, p.Layout, step)
@@ -152,9 +155,8 @@ func (p *Pipeline) store(ctx context.Context, images map[string]publish.Image, p
 	if err != nil {
 		return err
 	}
-	return add(nodeName, build.ImageTag(parts.Build.Version), packages, func(annotations map[string]string) (image.Stored, error) {
-		return nodeimage.Stored(ctx, p.Layout, parts, tests, annotations, step)
-	})
+	s, err := nodeimage.Stored(ctx, p.Layout, parts, tests, step)
+	return add(nodeName, build.ImageTag(parts.Build.Version), packages, s, err)
 }
 
 // Provenance says what the images of Published are built from.

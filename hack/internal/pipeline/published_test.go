@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -65,6 +66,14 @@ func TestARebuildNeedsTheSameInputs(t *testing.T) {
 	git("add", "--all")
 	git("commit", "--quiet", "-m", "two")
 	testutil.CheckError(t, p.SameInputs(t.Context(), built), "run `git checkout "+commit+"` first")
+}
+
+// A rebuild on a machine of another architecture has nothing to compare with.
+func TestTheNodeImageIsForThisMachineAlone(t *testing.T) {
+	for _, names := range [][]string{{"node"}, {"pause", "node"}} {
+		_, err := new(Pipeline).Published(t.Context(), []string{"linux/riscv64"}, names)
+		testutil.CheckError(t, err, "for linux/"+runtime.GOARCH+" alone: run this on a machine of linux/riscv64")
+	}
 }
 
 func TestElsewhereHasTheRepositoryAndNothingThatWasMade(t *testing.T) {
