@@ -93,8 +93,8 @@ func (s support) build(ctx context.Context, l layout.Layout, arch string, step *
 		}
 	}
 	s.program.Arch = arch
-	name := gobuild.Name(strings.NewReplacer("/", "-", ":", "-").Replace(s.ref), arch)
-	bin := filepath.Join(l.Cache("support"), "bin", name)
+	name := strings.NewReplacer("/", "-", ":", "-").Replace(s.ref)
+	bin := filepath.Join(l.Cache("support"), gobuild.Name("bin", arch), name) // testimages.ForSpecs takes etcd from there
 	step.Now("compiling %s", s.ref)
 	if err := gobuild.Static(ctx, l, s.program, bin, step); err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func (s support) build(ctx context.Context, l layout.Layout, arch string, step *
 		return "", err
 	}
 	key := digest.Of(s.ref, s.binary, arch, fmt.Sprint(s.config), sum)
-	archive, _, err := image.Cached(l.Cache("support"), name, key, func() (image.Spec, error) {
+	archive, _, err := image.Cached(l.Cache("support"), gobuild.Name(name, arch), key, func() (image.Spec, error) {
 		return image.Spec{Name: s.ref, Architecture: arch, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config}, nil
 	})
 	return archive, err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,25 @@ const PauseVersion = "9.9"
 	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, nil)
 	testutil.CheckError(t, err, "no file pins this version: make hack/images/")
 	testutil.CheckError(t, err, "for v9.9.9")
+}
+
+// The images of a release's specs take any etcd from the folder of programs, which must run here.
+func TestProgramsOfAnotherArchitectureHaveAFolderOfTheirOwn(t *testing.T) {
+	fakeCommands(t, map[string]string{"go": goBuilds(t)})
+	l := fakeRepository(t)
+	foreign := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	archives := map[string]bool{}
+	for _, arch := range []string{foreign, runtime.GOARCH} {
+		archive, err := support{ref: "registry.k8s.io/etcd:3.5.24-0", binary: "/etcd"}.build(t.Context(), l, arch, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives[archive] = true
+	}
+	programs, err := filepath.Glob(filepath.Join(l.Cache("support"), "bin", "*-etcd-*"))
+	if err != nil || len(programs) != 1 || len(archives) != 2 {
+		t.Errorf("programs %q of archives %v, %v", programs, archives, err)
+	}
 }
 
 // The file that pins what a support image is made of is called after the version.
