@@ -30,14 +30,10 @@ type Result struct {
 }
 
 // Binaries compiles components of the tree t as it is, edits included, or all Components if
-// components is empty. It keeps binaries that are up to date, and does not run `go build` if
-// nothing changed. The error for code that does not compile is a *CompileError.
-func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, components []string, step *progress.Step) (*Result, error) {
-	return BinariesFor(ctx, l, t, runtime.GOARCH, components, step)
-}
-
-// BinariesFor is Binaries for an architecture, in a folder of its own if it is not this machine's.
-func BinariesFor(ctx context.Context, l layout.Layout, t *source.Tree, arch string, components []string, step *progress.Step) (*Result, error) {
+// components is empty, for an architecture: in a folder of its own if it is not this machine's.
+// It keeps binaries that are up to date, and does not run `go build` if nothing changed. The error
+// for code that does not compile is a *CompileError.
+func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, arch string, components []string, step *progress.Step) (*Result, error) {
 	components, err := selected(components)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func TestBinariesAreStampedWithReleaseAndNumberOfPatches(t *testing.T) {
 		{"stock", true, "v1.33.13 1 33 clean 2026-01-02T03:04:05Z 40\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r, err := Binaries(t.Context(), l, &source.Tree{Dir: tree.Dir, Series: tree.Series, Stock: tc.stock}, nil, nil)
+			r, err := Binaries(t.Context(), l, &source.Tree{Dir: tree.Dir, Series: tree.Series, Stock: tc.stock}, runtime.GOARCH, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestTheVersionSaysThatTheTreeWasEdited(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.change()
-			r, err := Binaries(t.Context(), l, &source.Tree{Dir: tree.Dir, Series: tree.Series, Stock: tc.stock}, []string{"kubelet"}, nil)
+			r, err := Binaries(t.Context(), l, &source.Tree{Dir: tree.Dir, Series: tree.Series, Stock: tc.stock}, runtime.GOARCH, []string{"kubelet"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestBinariesAreBuiltAgainOnlyIfSomethingChanged(t *testing.T) {
 	count := countBuilds(t)
 	build := func(components ...string) *Result {
 		t.Helper()
-		r, err := Binaries(t.Context(), l, tree, components, nil)
+		r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, components, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestBinariesAreBuiltAgainOnlyIfSomethingChanged(t *testing.T) {
 
 func TestBinariesOfOneComponentLeavesTheOthersAlone(t *testing.T) {
 	l, tree := newTree(t)
-	all, err := Binaries(t.Context(), l, tree, nil, nil)
+	all, err := Binaries(t.Context(), l, tree, runtime.GOARCH, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestBinariesOfOneComponentLeavesTheOthersAlone(t *testing.T) {
 	if err := editWord(tree.Dir, "word", "edited"); err != nil {
 		t.Fatal(err)
 	}
-	one, err := Binaries(t.Context(), l, tree, []string{"kubectl"}, nil)
+	one, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubectl"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestBinariesOfOneComponentLeavesTheOthersAlone(t *testing.T) {
 func TestFailedBuildKeepsOtherBinaries(t *testing.T) {
 	l, tree := newTree(t)
 	edit(t, tree) // the first edit changes the stamp
-	all, err := Binaries(t.Context(), l, tree, nil, nil)
+	all, err := Binaries(t.Context(), l, tree, runtime.GOARCH, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,13 +232,13 @@ func TestFailedBuildKeepsOtherBinaries(t *testing.T) {
 	}
 	before := linked("kube-proxy")
 	write(t, filepath.Join(tree.Dir, "pkg/node/node.go"), "package node\n\nconst Word = wrong\n")
-	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil {
+	if _, err := Binaries(t.Context(), l, tree, runtime.GOARCH, nil, nil); err == nil {
 		t.Fatal("it compiled")
 	}
 	if err := editWord(tree.Dir, "node", "fixed"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Binaries(t.Context(), l, tree, nil, nil); err != nil {
+	if _, err := Binaries(t.Context(), l, tree, runtime.GOARCH, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !os.SameFile(before, linked("kube-proxy")) {
@@ -249,7 +249,7 @@ func TestFailedBuildKeepsOtherBinaries(t *testing.T) {
 func TestBinariesRefusesWhatItCannotBuild(t *testing.T) {
 	l, tree := newTree(t)
 
-	if _, err := Binaries(t.Context(), l, tree, []string{"kubelett"}, nil); err == nil || !strings.Contains(err.Error(), "choose from kubelet,") {
+	if _, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubelett"}, nil); err == nil || !strings.Contains(err.Error(), "choose from kubelet,") {
 		t.Errorf("unknown component: %v", err)
 	}
 
@@ -259,7 +259,7 @@ func TestBinariesRefusesWhatItCannotBuild(t *testing.T) {
 	// The tree is inside another repository: that of the checkout.
 	gitIn(t, l.Root, "init", "--quiet")
 	commit(t, l.Root, "podenv")
-	if _, err := Binaries(t.Context(), l, tree, nil, nil); err == nil || !strings.Contains(err.Error(), "run `podenv tree") {
+	if _, err := Binaries(t.Context(), l, tree, runtime.GOARCH, nil, nil); err == nil || !strings.Contains(err.Error(), "run `podenv tree") {
 		t.Errorf("a tree without a repository: %v", err)
 	}
 }
@@ -272,7 +272,7 @@ func TestInterruptedBuildGoesOn(t *testing.T) {
 	defer cancel()
 	ended := make(chan error)
 	go func() {
-		_, err := Binaries(ctx, l, tree, nil, nil)
+		_, err := Binaries(ctx, l, tree, runtime.GOARCH, nil, nil)
 		ended <- err
 	}()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -297,7 +297,7 @@ func TestInterruptedBuildGoesOn(t *testing.T) {
 	}
 
 	t.Setenv("PATH", path)
-	r, err := Binaries(t.Context(), l, tree, []string{"kubelet"}, nil)
+	r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubelet"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestTwoBuildsAtOnceDoTheWorkOnce(t *testing.T) {
 	var both errgroup.Group
 	for range 2 {
 		both.Go(func() error {
-			_, err := Binaries(t.Context(), l, tree, []string{"kubectl"}, nil)
+			_, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubectl"}, nil)
 			return err
 		})
 	}
@@ -356,11 +356,11 @@ func TestTreeContentLeavesNoTrace(t *testing.T) {
 func TestBinariesForAnotherArchitectureLeaveThoseOfThisMachineAlone(t *testing.T) {
 	l, tree := newTree(t)
 	foreign := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
-	host, err := Binaries(t.Context(), l, tree, []string{"kubectl"}, nil)
+	host, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubectl"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := BinariesFor(t.Context(), l, tree, foreign, []string{"kubectl"}, nil)
+	r, err := Binaries(t.Context(), l, tree, foreign, []string{"kubectl"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestBinariesForAnotherArchitectureLeaveThoseOfThisMachineAlone(t *testing.T
 		}
 	}
 	builds := countBuilds(t)
-	if _, err := BinariesFor(t.Context(), l, tree, foreign, []string{"kubectl"}, nil); err != nil || builds() > 0 {
+	if _, err := Binaries(t.Context(), l, tree, foreign, []string{"kubectl"}, nil); err != nil || builds() > 0 {
 		t.Errorf("an unchanged tree was built again: %v", err)
 	}
 }

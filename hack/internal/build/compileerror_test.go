@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestCompileErrorNamesThePatch(t *testing.T) {
 	harmless := func(dir string) { editWord(dir, "word", "other") }
 	l, tree := newTree(t, harmless, broken)
 
-	_, err := Binaries(t.Context(), l, tree, []string{"kubelet"}, nil)
+	_, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubelet"}, nil)
 	var compile *CompileError
 	if !errors.As(err, &compile) {
 		t.Fatalf("err = %v, want a CompileError", err)
@@ -40,7 +41,7 @@ func TestCompileErrorNamesThePatch(t *testing.T) {
 	if err := editWord(tree.Dir, "node", "changed"); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Binaries(t.Context(), l, tree, []string{"kubelet"}, nil)
+	r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubelet"}, nil)
 	if err != nil {
 		t.Fatalf("after the fix: %v", err)
 	}
@@ -57,7 +58,7 @@ func TestCompileErrorNamesEditsAndOtherCommits(t *testing.T) {
 	commit(t, tree.Dir, "try something")
 	write(t, filepath.Join(tree.Dir, "pkg/node/node.go"), "package node\n\nconst Word = 1 +\n")
 
-	_, err := Binaries(t.Context(), l, tree, []string{"kubelet"}, nil)
+	_, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kubelet"}, nil)
 	if err == nil {
 		t.Fatal("it compiled")
 	}

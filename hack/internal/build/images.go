@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -46,7 +45,7 @@ func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step
 			continue
 		}
 		g.Go(func() error {
-			file, written, err := packComponent(ctx, l, filepath.Join(r.Dir, "images"), cmp.Or(r.Arch, runtime.GOARCH), c, r.Version, r.Binaries[c], step)
+			file, written, err := packComponent(ctx, l, filepath.Join(r.Dir, "images"), r.Arch, c, r.Version, r.Binaries[c], step)
 			mu.Lock()
 			defer mu.Unlock()
 			r.Images[c], packed = file, packed || written

@@ -26,7 +26,7 @@ var withoutProxy = []string{"kube-apiserver", "kube-controller-manager", "kube-s
 
 func TestImagesHoldTheBinaryThatKubeadmStarts(t *testing.T) {
 	l, tree := newTree(t, func(dir string) { editWord(dir, "word", "patched") })
-	r, err := Binaries(t.Context(), l, tree, append([]string{"kubelet"}, withoutProxy...), nil)
+	r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, append([]string{"kubelet"}, withoutProxy...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestImagesArePackedAgainOnlyIfTheBinaryChanged(t *testing.T) {
 	l, tree := newTree(t)
 	pack := func() map[string]os.FileInfo {
 		t.Helper()
-		r, err := Binaries(t.Context(), l, tree, withoutProxy, nil)
+		r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, withoutProxy, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestImagesAreTheSameFromTwoBuilds(t *testing.T) {
 	var archives [2]string
 	for i := range archives {
 		l, tree := newTree(t)
-		r, err := Binaries(t.Context(), l, tree, []string{"kube-apiserver"}, nil)
+		r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, []string{"kube-apiserver"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestImagesAreTheSameFromTwoBuilds(t *testing.T) {
 func TestImagesOfAnotherArchitectureSaySo(t *testing.T) {
 	l, tree := newTree(t)
 	foreign := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
-	r, err := BinariesFor(t.Context(), l, tree, foreign, []string{"kube-apiserver"}, nil)
+	r, err := Binaries(t.Context(), l, tree, foreign, []string{"kube-apiserver"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func readServer(t *testing.T, file string) map[string]imagetest.File {
 
 func TestServerTarballIsWhatKindReads(t *testing.T) {
 	l, tree := newTree(t, func(dir string) { editWord(dir, "word", "patched") })
-	r, err := Binaries(t.Context(), l, tree, nil, nil)
+	r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

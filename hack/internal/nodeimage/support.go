@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -35,12 +34,7 @@ type support struct {
 // runs besides Kubernetes' own: etcd, CoreDNS and pause, at the versions that its kubeadm
 // asks for, and podnet. They are compiled from Go modules and cached. SupportImages needs
 // the source in the tree, not its binaries.
-func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDir string, step *progress.Step) ([]string, error) {
-	return SupportImagesFor(ctx, l, s, treeDir, runtime.GOARCH, step)
-}
-
-// SupportImagesFor is SupportImages for an architecture.
-func SupportImagesFor(ctx context.Context, l layout.Layout, s series.Series, treeDir, arch string, step *progress.Step) ([]string, error) {
+func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDir, arch string, step *progress.Step) ([]string, error) {
 	v, err := readVersions(treeDir)
 	if err != nil {
 		return nil, err

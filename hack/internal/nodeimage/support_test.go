@@ -68,7 +68,7 @@ const DefaultEtcdVersion = "9.9.9-0"
 const CoreDNSVersion = "v9.9.9"
 const PauseVersion = "9.9"
 `)
-	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, nil)
+	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, runtime.GOARCH, nil)
 	testutil.CheckError(t, err, "no file pins this version: make hack/images/")
 	testutil.CheckError(t, err, "for v9.9.9")
 }

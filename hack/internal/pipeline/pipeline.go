@@ -5,6 +5,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -85,7 +86,7 @@ func (p *Pipeline) Tree(ctx context.Context, o source.Options) (*source.Tree, er
 // Binaries compiles components of the tree t.
 func (p *Pipeline) Binaries(ctx context.Context, t *source.Tree, components []string) (*build.Result, error) {
 	s, end := p.step("go build")
-	r, err := build.Binaries(ctx, p.Layout, t, components, s)
+	r, err := build.Binaries(ctx, p.Layout, t, runtime.GOARCH, components, s)
 	return r, end(err)
 }
 
@@ -113,7 +114,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 		}
 		g.Go(func() (err error) {
 			s, end := p.step("support images")
-			r.Support, err = nodeimage.SupportImages(gctx, p.Layout, p.Series, r.Tree.Dir, s)
+			r.Support, err = nodeimage.SupportImages(gctx, p.Layout, p.Series, r.Tree.Dir, runtime.GOARCH, s)
 			return end(err)
 		})
 		if r.Build, err = p.Binaries(gctx, r.Tree, build.Components); err != nil {

@@ -71,7 +71,7 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 		parts := nodeimage.Parts{Build: &build.Result{}}
 		if len(components) > 0 {
 			s, end := p.step("go build for " + platform)
-			parts.Build, err = build.BinariesFor(ctx, p.Layout, t, arch, components, s)
+			parts.Build, err = build.Binaries(ctx, p.Layout, t, arch, components, s)
 			if err := end(err); err != nil {
 				return nil, err
 			}
@@ -81,7 +81,7 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 		}
 		if support {
 			s, end := p.step("support images for " + platform)
-			parts.Support, err = nodeimage.SupportImagesFor(ctx, p.Layout, p.Series, t.Dir, arch, s)
+			parts.Support, err = nodeimage.SupportImages(ctx, p.Layout, p.Series, t.Dir, arch, s)
 			if err := end(err); err != nil {
 				return nil, err
 			}
