@@ -23,36 +23,33 @@ import (
 // package that is not installed. On another architecture than this machine's, packages need to
 // list their dependencies.
 func Files(ctx context.Context, l layout.Layout, arch string, step *progress.Step, packages ...string) ([]image.File, error) {
-	foreign := arch != runtime.GOARCH
 	var root string
 	var err error
-	if foreign {
-		root, err = extracted(ctx, l, arch, packages, step)
-	} else {
+	if arch == runtime.GOARCH {
 		root, err = Nodes.RootFS(ctx, l, step)
+	} else {
+		root, err = extracted(ctx, l, arch, packages, step)
+		packages = nil // it has no others
 	}
 	if err != nil {
 		return nil, err
 	}
-	var listed map[string]bool // nil: all
-	if !foreign {
-		listed, err = dpkgPaths(root, packages)
-	}
-	var files []image.File
-	if err == nil {
-		files, err = filesOf(root, listed)
-	}
+	files, err := filesOf(root, packages)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", root, err)
 	}
 	return files, nil
 }
 
-// filesOf returns the files in the tar root that are listed, or all if listed is nil.
-func filesOf(root string, listed map[string]bool) ([]image.File, error) {
+// filesOf returns the files of packages in the tar root, or all if packages is nil.
+func filesOf(root string, packages []string) ([]image.File, error) {
+	listed, err := dpkgPaths(root, packages)
+	if err != nil {
+		return nil, err
+	}
 	var files []image.File
-	err := eachEntry(root, func(name string, hdr *tar.Header, r io.Reader) (err error) {
-		if listed == nil { // files of packages, where a root file system has merged paths
+	err = eachEntry(root, func(name string, hdr *tar.Header, r io.Reader) (err error) {
+		if packages == nil { // as in packages, where a root file system has merged paths
 			name = mergedPath(name)
 		} else if !listed[name] {
 			return nil

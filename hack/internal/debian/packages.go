@@ -68,8 +68,6 @@ func (s Set) lockFile(l layout.Layout) string {
 	return filepath.Join(l.Root, "hack/internal/debian", s.lock+"-"+runtime.GOARCH+".lock")
 }
 
-func lockFile(l layout.Layout) string { return Nodes.lockFile(l) }
-
 // readPins reads the lock file, which must pin at least the packages called names.
 func readPins(file string, names []string) (pins, error) {
 	data, err := os.ReadFile(file)
@@ -120,17 +118,14 @@ func (p pins) String() string {
 	return lines
 }
 
-// Pinned returns packages as name=version, with their versions in the root file system. A
-// package that the lock file lacks is an error.
+// Pinned returns packages, or all if none are named, as name=version, with their versions in the
+// root file system. A package that the lock file lacks is an error.
 func Pinned(l layout.Layout, packages ...string) ([]string, error) {
-	p, err := readPins(lockFile(l), packages)
+	p, err := readPins(Nodes.lockFile(l), packages)
+	if len(packages) == 0 {
+		packages = slices.Sorted(maps.Keys(p))
+	}
 	return p.versioned(packages), err
-}
-
-// AllPinned returns all packages of the root file system as name=version.
-func AllPinned(l layout.Layout) ([]string, error) {
-	p, err := readPins(lockFile(l), nil)
-	return p.versioned(slices.Sorted(maps.Keys(p))), err
 }
 
 // versioned returns names as name=version, which is how apt takes them.

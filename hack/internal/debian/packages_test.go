@@ -100,10 +100,13 @@ func TestRepositoryPinsPackagesForAmd64(t *testing.T) {
 
 func TestPinnedKnowsOnlyThePackagesAskedFor(t *testing.T) {
 	l := layout.Layout{Root: t.TempDir()}
-	testutil.WriteFile(t, lockFile(l), "libc6=1\nipset=2\nzlib1g=3\n")
+	testutil.WriteFile(t, Nodes.lockFile(l), "libc6=1\nipset=2\nzlib1g=3\n")
 	got, err := Pinned(l, "ipset", "libc6")
 	if want := []string{"ipset=2", "libc6=1"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("Pinned = %v, %v; want %v", got, err, want)
+	}
+	if got, err = Pinned(l); err != nil || !slices.Equal(got, []string{"ipset=2", "libc6=1", "zlib1g=3"}) {
+		t.Errorf("all packages: %v, %v", got, err)
 	}
 	_, err = Pinned(l, "ipset", "kmod")
 	testutil.CheckError(t, err, "package kmod is not pinned: run `"+refreshCommand)

@@ -42,22 +42,31 @@ func (s Set) RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (
 	if err != nil {
 		return "", err
 	}
+	key := digest.Of(suite, runtime.GOARCH, p.String(), strings.Join(s.packages, ","), strings.Join(slices.Concat(dpkgOptions, s.options), ","), sourceDate)
+	return cached(ctx, l, key, step, func(scratch string) (string, error) {
+		step.Now("installing %d Debian packages", len(p))
+		tar, installed, err := debootstrap(ctx, p.versioned(s.packages), s.options, scratch, step)
+		if err == nil {
+			err = p.compare(installed)
+		}
+		return tar, err
+	})
+}
+
+// cached returns the tar called key in the cache. If there is none, write writes it in the empty
+// directory scratch.
+func cached(ctx context.Context, l layout.Layout, key string, step *progress.Step, write func(scratch string) (tar string, err error)) (string, error) {
 	scratch, done, err := lockScratch(ctx, l, step)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	key := digest.Of(suite, runtime.GOARCH, p.String(), strings.Join(s.packages, ","), strings.Join(slices.Concat(dpkgOptions, s.options), ","), sourceDate)
 	file := filepath.Join(l.Cache("rootfs"), key[:12]+".tar")
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	step.Now("installing %d Debian packages", len(p))
-	tar, installed, err := debootstrap(ctx, p.versioned(s.packages), s.options, scratch, step)
+	tar, err := write(scratch)
 	if err != nil {
-		return "", err
-	}
-	if err := p.compare(installed); err != nil {
 		return "", err
 	}
 	return file, os.Rename(tar, file)
@@ -125,21 +134,10 @@ func extracted(ctx context.Context, l layout.Layout, arch string, packages []str
 	if err != nil {
 		return "", err
 	}
-	scratch, done, err := lockScratch(ctx, l, step)
-	if err != nil {
-		return "", err
-	}
-	defer done()
-	file := filepath.Join(l.Cache("rootfs"), digest.Of(append(pinned, suite, arch, sourceDate)...)[:12]+".tar")
-	if _, err := os.Stat(file); err == nil {
-		return file, nil
-	}
-	step.Now("downloading %d Debian packages for %s", len(pinned), arch)
-	tar, err := mmdebstrap(ctx, pinned, scratch, step, "--variant=extract", "--architectures="+arch)
-	if err != nil {
-		return "", err
-	}
-	return file, os.Rename(tar, file)
+	return cached(ctx, l, digest.Of(append(pinned, suite, arch, sourceDate)...), step, func(scratch string) (string, error) {
+		step.Now("downloading %d Debian packages for %s", len(pinned), arch)
+		return mmdebstrap(ctx, pinned, scratch, step, "--variant=extract", "--architectures="+arch)
+	})
 }
 
 // debootstrap builds the tar of a root file system with packages in the directory scratch, and

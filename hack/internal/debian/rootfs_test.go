@@ -55,7 +55,7 @@ if [ -e $F/says ]; then cat $F/says >&2; exit 25; fi`)
 	f.Write("status", dpkgStatus(version))
 	f.Write("rootfs.tar", "a root file system")
 	l := layout.Layout{Root: t.TempDir()}
-	testutil.WriteFile(t, lockFile(l), lockText())
+	testutil.WriteFile(t, Nodes.lockFile(l), lockText())
 	return f, l
 }
 

@@ -151,7 +151,7 @@ func (p *Pipeline) store(ctx context.Context, images map[string]publish.Image, p
 	if err != nil {
 		return err
 	}
-	packages, err := debian.AllPinned(p.Layout)
+	packages, err := debian.Pinned(p.Layout)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (p *Pipeline) Provenance(ctx context.Context) (attest.Provenance, error) {
 		out.Dependencies = append(out.Dependencies, attest.Resource{URI: "git+https://podenv.dev", Digest: map[string]string{"gitCommit": commit}})
 	}
 	out.Dependencies = append(out.Dependencies, attest.Resource{URI: "pkg:golang/k8s.io/kubernetes@" + p.Series.Release})
-	pinned, err := debian.AllPinned(p.Layout)
+	pinned, err := debian.Pinned(p.Layout)
 	for _, name := range pinned {
 		out.Dependencies = append(out.Dependencies, attest.Resource{URI: "pkg:deb/debian/" + strings.Replace(name, "=", "@", 1)})
 	}
