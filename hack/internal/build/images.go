@@ -89,11 +89,11 @@ func packComponent(ctx context.Context, l layout.Layout, dir, arch, component, v
 	if err != nil {
 		return "", false, err
 	}
-	return image.Cached(dir, component, digest.Of(imageFormat, ref, arch, sum, baseKey), func() (image.Spec, error) {
+	return image.Cached(dir, component, digest.Of(imageFormat, ref, arch, sum, baseKey), func(archive string) error {
 		step.Now("packing %s", ref)
 		files, err := base()
 		if err != nil {
-			return image.Spec{}, fmt.Errorf("image %s: %w", ref, err)
+			return fmt.Errorf("image %s: %w", ref, err)
 		}
 		path := "/usr/local/bin/" + component
 		return image.Spec{
@@ -102,6 +102,6 @@ func packComponent(ctx context.Context, l layout.Layout, dir, arch, component, v
 			Files: []image.File{{Path: path, Mode: 0o755, Source: binary}},
 			// kubeadm's manifests set the command. The entrypoint is for running the image directly.
 			Config: v1.Config{Entrypoint: []string{path}},
-		}, nil
+		}.Write(archive)
 	})
 }

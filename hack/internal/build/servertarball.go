@@ -91,7 +91,8 @@ func serverFiles(r *Result, scratch string) ([]image.File, error) {
 		}
 		// A release's archives have the architecture in the repository name; kind removes it.
 		archive := filepath.Join(scratch, c+".tar")
-		if err := image.WriteFile(archive, ImageName(c+"-"+runtime.GOARCH, r.Version), img); err != nil {
+		write := func(w io.Writer) error { return image.Write(w, ImageName(c+"-"+runtime.GOARCH, r.Version), img) }
+		if err := image.WriteFile(archive, write); err != nil {
 			return nil, err
 		}
 		files = append(files,

@@ -57,7 +57,7 @@ func (s Spec) Write(out string) error {
 	if err != nil {
 		return fmt.Errorf("image %s: %w", s.Name, err)
 	}
-	return WriteFile(out, s.Name, img)
+	return WriteFile(out, func(w io.Writer) error { return Write(w, s.Name, img) })
 }
 
 // New returns an image of layers for an architecture.
@@ -90,8 +90,8 @@ func Write(w io.Writer, ref string, img v1.Image) error {
 	return nil
 }
 
-// WriteFile is Write to the file out, which it replaces atomically.
-func WriteFile(out, ref string, img v1.Image) error {
+// WriteFile replaces the file out atomically by what write writes.
+func WriteFile(out string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func WriteFile(out, ref string, img v1.Image) error {
 		return err
 	}
 	defer pending.Cleanup() //nolint:errcheck // a no-op once the file has its name
-	if err := Write(pending, ref, img); err != nil {
+	if err := write(pending); err != nil {
 		return err
 	}
 	return pending.CloseAtomicallyReplace()
@@ -109,10 +109,10 @@ func WriteFile(out, ref string, img v1.Image) error {
 // keyLength is how many digits of a key are in a file name.
 const keyLength = 16
 
-// Cached writes the image of spec to dir/<name>-<key>.tar, unless that file exists, and then
-// removes the files of other keys of that name. key is a digest of all inputs of the image.
+// Cached lets write write the archive dir/<name>-<key>.tar, unless that file exists, and then
+// removes the files of other keys of that name. key is a digest of all inputs of the images.
 // Cached returns the file, and whether it was written.
-func Cached(dir, name, key string, spec func() (Spec, error)) (archive string, written bool, err error) {
+func Cached(dir, name, key string, write func(archive string) error) (archive string, written bool, err error) {
 	archive = filepath.Join(dir, name+"-"+key[:keyLength]+".tar")
 	if _, err := os.Stat(archive); err == nil {
 		return archive, false, nil
@@ -122,11 +122,7 @@ func Cached(dir, name, key string, spec func() (Spec, error)) (archive string, w
 	if err != nil {
 		return "", false, err
 	}
-	s, err := spec()
-	if err != nil {
-		return "", false, err
-	}
-	if err := s.Write(archive); err != nil {
+	if err := write(archive); err != nil {
 		return "", false, err
 	}
 	for _, file := range old {

@@ -135,9 +135,7 @@ func TestCachedWritesAnImageOncePerKey(t *testing.T) {
 	write(t, other, "an image whose name starts alike")
 	keep := func(content string) (archive string, written bool) {
 		t.Helper()
-		archive, written, err := Cached(dir, "thing", digest.Of(content), func() (Spec, error) {
-			return Spec{Name: "podenv.dev/thing:1", Files: []File{{Path: "/x", Data: []byte(content)}}}, nil
-		})
+		archive, written, err := Cached(dir, "thing", digest.Of(content), Spec{Name: "podenv.dev/thing:1", Files: []File{{Path: "/x", Data: []byte(content)}}}.Write)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,9 +36,7 @@ done`,
 		testutil.WriteFile(t, kubeadm, "#!/bin/sh\necho registry.k8s.io/pause:3.9\n")
 		r := builtRelease(t, map[string]string{"kubeadm": kubeadm, "kubectl": kubeadm, "kubelet": kubeadm})
 		archive := func(ref string) string {
-			file, _, err := image.Cached(t.TempDir(), "x", digest.Of(ref), func() (image.Spec, error) {
-				return image.Spec{Name: ref, Files: image.MinimalFiles()}, nil
-			})
+			file, _, err := image.Cached(t.TempDir(), "x", digest.Of(ref), image.Spec{Name: ref, Files: image.MinimalFiles()}.Write)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -98,8 +98,8 @@ func (s support) build(ctx context.Context, l layout.Layout, arch string, step *
 		return "", err
 	}
 	key := digest.Of(s.ref, s.binary, arch, fmt.Sprint(s.config), sum)
-	archive, _, err := image.Cached(l.Cache("support"), gobuild.Name(name, arch), key, func() (image.Spec, error) {
-		return image.Spec{Name: s.ref, Architecture: arch, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config}, nil
-	})
+	archive, _, err := image.Cached(l.Cache("support"), gobuild.Name(name, arch), key, image.Spec{
+		Name: s.ref, Architecture: arch, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config,
+	}.Write)
 	return archive, err
 }

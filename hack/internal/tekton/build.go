@@ -54,15 +54,15 @@ func Build(ctx context.Context, l layout.Layout, t *source.Tree, step *progress.
 	compiled := false
 	for _, program := range Programs {
 		ref := fmt.Sprintf("podenv.dev/tekton-%s:%s-%s", program, build.ImageTag(r.Version), content[:12])
-		archive, _, err := image.Cached(filepath.Join(dir, "images"), program, digest.Of(imageFormat, ref), func() (image.Spec, error) {
+		archive, _, err := image.Cached(filepath.Join(dir, "images"), program, digest.Of(imageFormat, ref), func(archive string) error {
 			if !compiled {
 				if err := compile(ctx, t.Dir, r.Version, filepath.Join(dir, "bin"), step); err != nil {
-					return image.Spec{}, err
+					return err
 				}
 				compiled = true
 			}
 			step.Now("packing %s", ref)
-			return spec(ref, program, filepath.Join(dir, "bin", program)), nil
+			return spec(ref, program, filepath.Join(dir, "bin", program)).Write(archive)
 		})
 		if err != nil {
 			return nil, err

@@ -2,20 +2,17 @@ package testimages
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/digest"
@@ -95,7 +92,7 @@ CustomLog /proc/self/fd/1 "%h %t \"%r\" %>s %b"
 // ForSpecs returns a docker-archive with those of the images refs, which a release's specs run, that can be
 // made from tree, its source, and programs, the folder with what build.BuildSpecs compiled from inputs with
 // the digest key. They have the same files, which nodes get once.
-func ForSpecs(ctx context.Context, l layout.Layout, tree, programs, key string, refs []string, step *progress.Step) (archive string, err error) {
+func ForSpecs(ctx context.Context, l layout.Layout, tree, programs, key string, refs []string, step *progress.Step) (string, error) {
 	rootfs, err := debian.Specs.RootFS(ctx, l, step)
 	if err != nil {
 		return "", err
@@ -105,17 +102,13 @@ func ForSpecs(ctx context.Context, l layout.Layout, tree, programs, key string, 
 		return "", err
 	}
 	key = digest.Of(specFormat, rootfs, key, strings.Join(etcd, ","), strings.Join(refs, ","))
-	archive = filepath.Join(l.Cache("testimages"), filepath.Base(tree)+"-specs-"+key[:16]+".tar")
-	old, err := filepath.Glob(filepath.Join(l.Cache("testimages"), filepath.Base(tree)+"-specs-*.tar"))
-	if err != nil || slices.Contains(old, archive) {
+	archive, packed, err := image.Cached(l.Cache("testimages"), filepath.Base(tree)+"-specs", key, func(archive string) error {
+		step.Now("packing the images")
+		sources := filepath.Join(tree, "test/images")
+		return packSpecs(archive, rootfs, sources, specFiles(sources, programs, etcd), refs)
+	})
+	if err == nil && !packed {
 		step.Cached("as packed before")
-		return archive, err
-	}
-	sources := filepath.Join(tree, "test/images")
-	step.Now("packing the images")
-	err = packSpecs(archive, rootfs, sources, specFiles(sources, programs, etcd), refs)
-	for _, file := range old {
-		err = errors.Join(err, os.Remove(file))
 	}
 	return archive, err
 }
@@ -171,16 +164,5 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
-	pending, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
-	if err != nil {
-		return err
-	}
-	defer pending.Cleanup() //nolint:errcheck // a no-op once the file has its name
-	if err := tarball.MultiRefWrite(images, pending); err != nil {
-		return err
-	}
-	return pending.CloseAtomicallyReplace()
+	return image.WriteFile(out, func(w io.Writer) error { return tarball.MultiRefWrite(images, w) })
 }

@@ -77,7 +77,7 @@ func pack(ctx context.Context, l layout.Layout, packaged []image.File, step *pro
 		if err != nil {
 			return nil, fmt.Errorf("test image %s: %w", name, err)
 		}
-		out, packed, err := image.Cached(l.Cache("testimages"), name, key, func() (image.Spec, error) { return spec, nil })
+		out, packed, err := image.Cached(l.Cache("testimages"), name, key, spec.Write)
 		if err != nil {
 			return nil, fmt.Errorf("test image %s: %w", name, err)
 		}
