@@ -8,7 +8,10 @@ import (
 	"io"
 	"log"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -19,6 +22,14 @@ import (
 	"podenv.dev/hack/internal/publish"
 	"podenv.dev/hack/internal/testutil"
 )
+
+func TestMain(m *testing.M) {
+	if os.Getenv("IMAGE_VERIFIER") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
 
 // newKey writes a key pair, and returns the private key and the file of the public one.
 func newKey(t *testing.T) (attest.Key, string) {
@@ -67,7 +78,7 @@ func TestAnImageOfWhichOneByteWasChangedIsRefused(t *testing.T) {
 	}
 	ref := server.Listener.Addr().String() + "/k8s/x:one"
 	for name, tc := range map[string]struct{ ref, digest, key, want string }{
-		"signed":                    {ref, digests["one"], public, ""},
+		"signed":                    {ref, digests["one"], public, "signed"},
 		"one byte was changed":      {ref, digests["onf"], public, "not signed with this key"},
 		"signed by somebody else":   {ref, digests["one"], foreign, "not signed with this key"},
 		"never published":           {ref, "sha256:" + digests["one"][8:] + "0", public, "nothing says how it was built"},
@@ -75,6 +86,13 @@ func TestAnImageOfWhichOneByteWasChangedIsRefused(t *testing.T) {
 		"a name that is none":       {"UPPER:x", digests["one"], public, "could not parse reference"},
 		"a registry that is not up": {"127.0.0.1:1/x:1", digests["one"], public, "refused"},
 	} {
-		t.Run(name, func(t *testing.T) { testutil.CheckError(t, verify(t.Context(), tc.ref, tc.digest, tc.key), tc.want) })
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-key", tc.key, "-name", tc.ref, "-digest", tc.digest, "-stdin-media-type", "application/json")
+			cmd.Env = append(os.Environ(), "IMAGE_VERIFIER=1")
+			said, err := cmd.Output()
+			if allowed := err == nil; allowed != (tc.want == "signed") || !strings.Contains(string(said), tc.want) {
+				t.Errorf("allowed: %t, because it says %q, not %q (%v)", allowed, said, tc.want, err)
+			}
+		})
 	}
 }
