@@ -179,7 +179,7 @@ func (p *Pipeline) Provenance(ctx context.Context) (attest.Provenance, error) {
 	out.Dependencies = append(out.Dependencies, attest.Resource{URI: "pkg:golang/k8s.io/kubernetes@" + p.Series.Release})
 	pinned, err := debian.Pinned(p.Layout)
 	for _, name := range pinned {
-		out.Dependencies = append(out.Dependencies, attest.Resource{URI: "pkg:deb/debian/" + strings.Replace(name, "=", "@", 1)})
+		out.Dependencies = append(out.Dependencies, attest.Resource{URI: "pkg:deb/debian/" + strings.NewReplacer("=", "@", "+", "%2B").Replace(name)})
 	}
 	return out, err
 }

@@ -56,6 +56,11 @@ func TestARebuildNeedsTheSameInputs(t *testing.T) {
 	if built.Commit != commit || built.Version != "v1.33.13+podenv.1" || built.Dependencies[0].Digest["gitCommit"] != commit {
 		t.Errorf("provenance = %+v", built)
 	}
+	for _, d := range built.Dependencies[1:] { // a package URL has no bare plus sign
+		if !strings.HasPrefix(d.URI, "pkg:") || strings.ContainsAny(d.URI, "=+") {
+			t.Errorf("dependency %s", d.URI)
+		}
+	}
 	testutil.CheckError(t, p.SameInputs(t.Context(), built), "")
 	older := built
 	older.Go = "go1.0"
