@@ -34,11 +34,8 @@ const (
 // maxSize limits what is read of an attachment, in bytes: anybody may attach to an image.
 const maxSize = 8 << 20
 
-// What the error of Check wraps: there is no statement, or none that is signed with the key.
-var (
-	ErrNone      = errors.New("nothing says how it was built")
-	ErrSignature = errors.New("not signed with this key")
-)
+// ErrSignature is wrapped by the error of Check if no statement is signed with the key.
+var ErrSignature = errors.New("not signed with this key")
 
 // Provenance says what an image was built from.
 type Provenance struct {
@@ -207,7 +204,7 @@ func Check(ctx context.Context, ref name.Digest, key Key, options ...remote.Opti
 	if err != nil {
 		return nil, err
 	}
-	err = fmt.Errorf("%s: %w: it has no statement attached", ref, ErrNone)
+	err = fmt.Errorf("%s: nothing says how it was built: it has no statement attached; `podenv publish` attaches one", ref)
 	for _, data := range all {
 		p, wrong := open(ctx, data, key, hash)
 		if wrong == nil {

@@ -64,8 +64,8 @@ func options(ctx context.Context) []remote.Option {
 	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
 }
 
-// Index returns the index of i.
-func (i Image) Index() (v1.ImageIndex, error) {
+// index returns the index of i.
+func (i Image) index() (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, platform := range slices.Sorted(maps.Keys(i.Platforms)) {
 		p, err := v1.ParsePlatform(platform)
@@ -98,7 +98,7 @@ func (r Registry) entry(i Image) (e entry, row Row, err error) {
 	if e.tag, err = r.Tag(i.Name, i.Tag); err != nil {
 		return e, row, err
 	}
-	if e.index, err = i.Index(); err != nil {
+	if e.index, err = i.index(); err != nil {
 		return e, row, err
 	}
 	hash, err := e.index.Digest()
@@ -135,7 +135,7 @@ func (r Registry) Push(ctx context.Context, images []Image, step *progress.Step)
 		switch {
 		case errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound: // it is new
 		case err != nil:
-			return nil, Explain(ctx, tag, err)
+			return nil, explain(ctx, tag, err)
 		case head.Digest.String() == rows[i].Digest:
 			rows[i].State = "exists"
 		case !r.Force:
@@ -152,12 +152,12 @@ func (r Registry) Push(ctx context.Context, images []Image, step *progress.Step)
 	for _, e := range entries {
 		step.Now("uploading %s", e.tag)
 		for _, img := range e.Platforms {
-			if err := r.upload(ctx, pusher, e, img, img); err != nil {
-				return nil, Explain(ctx, e.tag, err)
+			if err := r.upload(ctx, pusher, e, img); err != nil {
+				return nil, explain(ctx, e.tag, err)
 			}
 		}
-		if err := r.upload(ctx, pusher, e, e.index, nil); err != nil {
-			return nil, Explain(ctx, e.tag, err)
+		if err := r.upload(ctx, pusher, e, e.index); err != nil {
+			return nil, explain(ctx, e.tag, err)
 		}
 	}
 	for i, e := range entries {
@@ -165,7 +165,7 @@ func (r Registry) Push(ctx context.Context, images []Image, step *progress.Step)
 			continue
 		}
 		if err := pusher.Push(ctx, e.tag, e.index); err != nil {
-			return nil, Explain(ctx, e.tag, err)
+			return nil, explain(ctx, e.tag, err)
 		}
 		rows[i].State = "pushed"
 	}
@@ -174,7 +174,7 @@ func (r Registry) Push(ctx context.Context, images []Image, step *progress.Step)
 
 // upload uploads an image or an index by its digest, with a statement of its provenance, and for
 // an image with a bill of materials, unless the registry has it with a statement of this key.
-func (r Registry) upload(ctx context.Context, pusher *remote.Pusher, e entry, what partial.Describable, img v1.Image) error {
+func (r Registry) upload(ctx context.Context, pusher *remote.Pusher, e entry, what partial.Describable) error {
 	d, err := partial.Descriptor(what)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (r Registry) upload(ctx context.Context, pusher *remote.Pusher, e entry, wh
 		}
 		return pusher.Push(ctx, e.tag.Digest(hash.String()), a)
 	}
-	if img != nil {
+	if img, ok := what.(v1.Image); ok {
 		bom, err := attest.BOM(img, e.Name, e.Tag, e.Debian)
 		if err := attach(bom, attest.SPDXType, err); err != nil {
 			return err
@@ -221,8 +221,8 @@ var answers = map[int]string{
 	http.StatusTooManyRequests: "the registry limits requests: wait, and run the same command again; what it has is not sent again",
 }
 
-// Explain adds what to do to an error about ref's registry.
-func Explain(ctx context.Context, ref name.Reference, err error) error {
+// explain adds what to do to an error about ref's registry.
+func explain(ctx context.Context, ref name.Reference, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

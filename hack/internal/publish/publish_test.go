@@ -393,7 +393,7 @@ func TestAChangedByteIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Somebody moves the tag to another image, and attaches the statement of the first one.
-	other, err := testImage(t, "x", "onf").Index()
+	other, err := testImage(t, "x", "onf").index()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type Published struct {
 }
 
 // Find returns the image ref, a tag or a digest. Its provenance must be signed with key, unless
-// that is nil. The error wraps attest.ErrNone or attest.ErrSignature if it is not.
+// that is nil. The error wraps attest.ErrSignature if it is not.
 func Find(ctx context.Context, ref string, key attest.Key) (*Published, error) {
 	parsed, err := name.ParseReference(ref, name.StrictValidation)
 	if err != nil {
@@ -33,11 +33,11 @@ func Find(ctx context.Context, ref string, key attest.Key) (*Published, error) {
 	}
 	desc, err := remote.Get(parsed, options(ctx)...)
 	if err != nil {
-		return nil, Explain(ctx, parsed, err)
+		return nil, explain(ctx, parsed, err)
 	}
 	p := &Published{Ref: parsed.Context().Digest(desc.Digest.String()), Platforms: map[string]v1.Image{}}
 	if p.Provenance, err = attest.Check(ctx, p.Ref, key, options(ctx)...); err != nil {
-		return nil, Explain(ctx, parsed, err)
+		return nil, explain(ctx, parsed, err)
 	}
 	images, err := desc.ImageIndex()
 	if err != nil {
@@ -52,7 +52,7 @@ func Find(ctx context.Context, ref string, key attest.Key) (*Published, error) {
 			return nil, fmt.Errorf("%s was not published by podenv: its index has an image without a platform", ref)
 		}
 		if p.Platforms[child.Platform.String()], err = images.Image(child.Digest); err != nil {
-			return nil, Explain(ctx, parsed, err)
+			return nil, explain(ctx, parsed, err)
 		}
 	}
 	return p, nil
@@ -63,7 +63,7 @@ func (p *Published) Read(ctx context.Context, step *progress.Step) error {
 	for platform, img := range p.Platforms {
 		layers, err := img.Layers()
 		if err != nil {
-			return Explain(ctx, p.Ref, err)
+			return explain(ctx, p.Ref, err)
 		}
 		for i, layer := range layers {
 			step.Now("%s: reading layer %d of %d", platform, i+1, len(layers))
@@ -73,7 +73,7 @@ func (p *Published) Read(ctx context.Context, step *progress.Step) error {
 				err = errors.Join(err, r.Close())
 			}
 			if err != nil {
-				return Explain(ctx, p.Ref, fmt.Errorf("%s, layer %d: %w", platform, i+1, err))
+				return explain(ctx, p.Ref, fmt.Errorf("%s, layer %d: %w", platform, i+1, err))
 			}
 		}
 	}
