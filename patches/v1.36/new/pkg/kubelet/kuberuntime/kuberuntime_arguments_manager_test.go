@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"k8s.io/kubernetes/test/utils/ktesting"
 )
 
 // newTestManager returns a runtime manager with a runtime and images for tests.
