@@ -34,6 +34,7 @@ var (
 	}
 )
 
+// volume is the root of a volume, with something beside it to break out to.
 type volume struct {
 	testing.TB
 	root string

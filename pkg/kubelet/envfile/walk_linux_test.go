@@ -12,7 +12,6 @@ const (
 	outside = "KEY=outside the volume\n"
 )
 
-// volume is the root of a volume, with something beside it to break out to.
 // wholePath lets the kernel resolve the path in one call, which the walk must
 // agree with.
 func wholePath(_ context.Context, _ *reader, root int, path string) (node, error) {
