@@ -53,7 +53,9 @@ func TestMain(m *testing.M) {
 		})
 	}
 	code := m.Run()
-	exec.Command("go", "clean", "-modcache").Run() //nolint:errcheck // the folder goes with it
+	clean := exec.Command("go", "clean", "-modcache")
+	clean.Env = append(os.Environ(), "GOMODCACHE="+filepath.Join(dir, "mod")) // never that of the user
+	clean.Run()                                                               //nolint:errcheck // the folder goes with it
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
