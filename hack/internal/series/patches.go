@@ -68,11 +68,11 @@ func (s Series) describe(path string, header Boilerplate) (Patch, error) {
 		return p, err
 	}
 	rest, newFiles := SplitMessage(stored)
-	files, _, err := gitdiff.Parse(bytes.NewReader(rest))
+	files, preamble, err := gitdiff.Parse(bytes.NewReader(rest))
 	if err != nil {
 		return p, err
 	}
-	message, err := gitdiff.ParsePatchHeader(string(rest[:messageEnd(rest)]))
+	message, err := gitdiff.ParsePatchHeader(preamble)
 	if err != nil {
 		return p, err
 	}

@@ -104,16 +104,15 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 // fold makes commits of the patches that have the generated code which each causes, in a
 // repository of its own. It returns that and the ids of the commits.
 func (a *assembly) fold(ctx context.Context) (r repo, folded []string, err error) {
-	tree := a.tree
-	defer func() { a.tree = tree }()
-	r = repo{gitrepo.Repo{Dir: filepath.Join(filepath.Dir(tree.Dir), ".fold-"+filepath.Base(tree.Dir)), Log: a.step.Log()}}
+	r = repo{gitrepo.Repo{Dir: filepath.Join(filepath.Dir(a.tree.Dir), ".fold-"+filepath.Base(a.tree.Dir)), Log: a.step.Log()}}
 	if err := os.RemoveAll(r.Dir); err != nil { // of an interrupted export
 		return r, nil, err
 	}
-	if _, err := r.cloneRelease(ctx, tree); err != nil {
+	if _, err := r.cloneRelease(ctx, a.tree); err != nil {
 		return r, nil, err
 	}
-	a.tree = r
+	inFold := *a
+	inFold.tree = r
 	parent := a.state.Steps[0].Commit
 	for _, s := range a.state.Steps[1:] {
 		if s.Kind != kindPatch {
@@ -123,7 +122,7 @@ func (a *assembly) fold(ctx context.Context) (r repo, folded []string, err error
 		if err := r.Run(ctx, "checkout", "--quiet", "--force", "--detach", s.Commit); err != nil {
 			return r, nil, err
 		}
-		if _, err := a.stageGenerated(ctx); err != nil {
+		if _, err := inFold.stageGenerated(ctx); err != nil {
 			return r, nil, err
 		}
 		if err := r.Run(ctx, "reset", "--quiet", "--soft", parent); err != nil {
@@ -139,7 +138,7 @@ func (a *assembly) fold(ctx context.Context) (r repo, folded []string, err error
 	}
 	diff, err := r.Quiet(ctx, "diff", "--stat", parent, a.state.last())
 	if err == nil && diff != "" {
-		err = fmt.Errorf("the last patch with its generated code is not the tree of series %s:\n%s", a.series.Name, diff)
+		err = fmt.Errorf("the last patch with its generated code is not the tree of series %s: export without --fold-generated:\n%s", a.series.Name, diff)
 	}
 	return r, folded, err
 }

@@ -55,45 +55,28 @@ func (r repo) history(ctx context.Context) ([]treeCommit, error) {
 	return commits, nil
 }
 
-// ownership says where WritePatches stores a path of the tree: as a new file of this repository,
-// in a patch, or nowhere (generated code).
-type ownership struct {
-	gen     generator
-	addedBy map[string]string // new files that patches add: path to commit
-}
-
-// isAddedByPatch reports whether the path is a new file that a patch names instead of containing.
-func (o *ownership) isAddedByPatch(p string) bool { return o.addedBy[p] != "" }
-
-// notInPatches lists those of paths that no patch contains.
-func (o *ownership) notInPatches(paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
-		return !o.gen.isGenerated(p)
-	})
-}
-
 // check refuses a history that cannot be written as patches.
-func (r repo) check(commits []treeCommit, st *state, o *ownership) error {
-	if id := commits[0].id; !slices.Contains(st.knownCommits(), id) {
-		return fmt.Errorf("the release's commit %s is not the one that podenv made: make the change a commit of its own on top of %s", commits[0].title(), st.Steps[0].Commit[:12])
+func (a *assembly) check(commits []treeCommit) error {
+	if id := commits[0].id; !slices.Contains(a.state.knownCommits(), id) {
+		return fmt.Errorf("the release's commit %s is not the one that podenv made: make the change a commit of its own on top of %s", commits[0].title(), a.state.Steps[0].Commit[:12])
 	}
 	for _, c := range commits[1:] {
-		if err := r.checkCommit(c, o); err != nil {
+		if err := a.checkCommit(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r repo) checkCommit(c treeCommit, o *ownership) error {
-	dir := run.Quote(r.Dir)
+func (a *assembly) checkCommit(c treeCommit) error {
+	dir := run.Quote(a.tree.Dir)
 	if len(c.parents) > 1 {
 		return fmt.Errorf("commit %s is a merge, which no patch can hold: make the history linear with `git -C %s rebase`", c.title(), dir)
 	}
 	if c.kind != kindPatch {
 		// WritePatches skips this commit, so it must not contain what belongs in a patch.
 		for _, p := range c.paths {
-			if !o.gen.isGenerated(p) {
+			if !a.gen.isGenerated(p) {
 				return fmt.Errorf("commit %s is podenv's own, but also changes %s: take that out (`git -C %s reset --soft HEAD^` if it is the last) and commit it by itself", c.title(), p, dir)
 			}
 		}

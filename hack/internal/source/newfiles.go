@@ -134,9 +134,9 @@ func (e newFileEdit) apply() error {
 
 // newFileEdits lists the edits of new files in the tree that this repository does not have. A
 // file that has also changed in the repository since the tree was made is an error.
-func (a *assembly) newFileEdits(owners *ownership) ([]newFileEdit, error) {
+func (a *assembly) newFileEdits(addedBy map[string]string) ([]newFileEdit, error) {
 	roots := map[string]string{}
-	for p := range owners.addedBy {
+	for p := range addedBy {
 		roots[p] = a.series.NewFileFolder(p)
 	}
 	for p := range a.state.NewFiles {
@@ -145,7 +145,7 @@ func (a *assembly) newFileEdits(owners *ownership) ([]newFileEdit, error) {
 	var edits []newFileEdit
 	var conflicts []error
 	for _, p := range sortedKeys(roots) {
-		edit, err := a.newFileEdit(p, roots[p], owners)
+		edit, err := a.newFileEdit(p, roots[p], addedBy[p] != "")
 		switch {
 		case err != nil:
 			conflicts = append(conflicts, err)
@@ -157,8 +157,9 @@ func (a *assembly) newFileEdits(owners *ownership) ([]newFileEdit, error) {
 }
 
 // newFileEdit compares three versions of the file at path: the one stored under root, the one
-// that the tree was made from, and the one in the tree, which is checked out and clean.
-func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEdit, error) {
+// that the tree was made from, and the one in the tree, which is checked out and clean, and that a
+// commit adds.
+func (a *assembly) newFileEdit(path, root string, added bool) (*newFileEdit, error) {
 	header, err := a.series.Boilerplate()
 	if err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (a *assembly) newFileEdit(path, root string, owners *ownership) (*newFileEd
 		return nil, err
 	}
 	var inTree *newFile
-	if owners.isAddedByPatch(path) {
+	if added {
 		if inTree, err = readIfExists(a.tree.Dir, path); err != nil {
 			return nil, err
 		}
@@ -244,23 +245,23 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 	return nil
 }
 
-// findAddedFiles sets owners.addedBy: the files at HEAD that the release does not have, and that
-// can be stored separately. For each file that lacks only the license header it
+// addedFiles maps the files at HEAD that the release does not have, and that can be stored
+// separately, to the commits that add them. For each file that lacks only the license header it
 // adds a note.
-func (a *assembly) findAddedFiles(ctx context.Context, commits []treeCommit, owners *ownership, w *Written) error {
+func (a *assembly) addedFiles(ctx context.Context, commits []treeCommit, w *Written) (addedBy map[string]string, err error) {
 	header, err := a.series.Boilerplate()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	added, err := a.tree.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--diff-filter=A", "-z", commits[0].id, "HEAD")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	owners.addedBy = map[string]string{}
+	addedBy = map[string]string{}
 	unlicensed := map[string]bool{}
 	for _, c := range commits[1:] {
 		for _, p := range c.paths {
-			if c.kind != kindPatch || !slices.Contains(added, p) || owners.isAddedByPatch(p) || owners.gen.isGenerated(p) {
+			if c.kind != kindPatch || !slices.Contains(added, p) || addedBy[p] != "" || a.gen.isGenerated(p) {
 				continue
 			}
 			info, err := os.Lstat(filepath.Join(a.tree.Dir, filepath.FromSlash(p)))
@@ -269,10 +270,10 @@ func (a *assembly) findAddedFiles(ctx context.Context, commits []treeCommit, own
 			}
 			f, err := readIfExists(a.tree.Dir, p)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if f.canStoreSeparately(header) {
-				owners.addedBy[p] = c.id
+				addedBy[p] = c.id
 			} else if !header.IsReversible(p, f.content) {
 				unlicensed[p] = true
 			}
@@ -281,5 +282,5 @@ func (a *assembly) findAddedFiles(ctx context.Context, commits []treeCommit, own
 	for _, p := range sortedKeys(unlicensed) {
 		w.Notes = append(w.Notes, fmt.Sprintf("%s stays in its patch, because it has no license header: start it with the text of %s", p, a.relative(a.series.BoilerplateFile())))
 	}
-	return nil
+	return addedBy, nil
 }

@@ -81,7 +81,7 @@ var (
 	declared   = regexp.MustCompile(`(?m)^(?:func|type|var|const) ([A-Za-z_]\w*)`)
 	member     = regexp.MustCompile(`(?m)^\t([A-Z]\w{5,}) +[\w*\[=]`)
 	identifier = regexp.MustCompile(`[A-Za-z_]\w*`)
-	qualified  = regexp.MustCompile(`(\w+)\.([A-Z]\w*)|()\b([A-Z]\w*):`)
+	qualified  = regexp.MustCompile(`(\w+)\.([A-Z]\w*)|\b([A-Z]\w*):`)
 )
 
 // declarations are the names that the lines added to the Go file declare, as uses has them.
@@ -105,7 +105,7 @@ func uses(file, code string) (names []string) {
 		names = append(names, path.Dir(file)+"/"+name)
 	}
 	for _, m := range qualified.FindAllStringSubmatch(code, -1) {
-		names = append(names, m[1]+"."+m[2], "."+m[2]+m[4])
+		names = append(names, m[1]+"."+m[2], "."+m[2]+m[3])
 	}
 	return names
 }

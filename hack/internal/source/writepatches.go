@@ -67,20 +67,20 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	owners := &ownership{gen: a.gen}
-	if err := a.tree.check(commits, a.state, owners); err != nil {
+	if err := a.check(commits); err != nil {
 		return nil, err
 	}
 	w := &Written{}
-	if err := a.findAddedFiles(ctx, commits, owners, w); err != nil {
+	addedBy, err := a.addedFiles(ctx, commits, w)
+	if err != nil {
 		return nil, err
 	}
-	edits, err := a.newFileEdits(owners)
+	edits, err := a.newFileEdits(addedBy)
 	if err != nil {
 		return nil, err
 	}
 	a.step.Now("writing patches")
-	patches, err := a.formatPatches(ctx, commits, owners, w)
+	patches, err := a.formatPatches(ctx, commits, addedBy, w)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +118,17 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 	return err
 }
 
-// formatPatches returns the patches of commits by file name.
-func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owners *ownership, w *Written) (map[string][]byte, error) {
+// formatPatches returns the patches of commits by file name, without generated code. They name
+// the new files in addedBy instead of containing them.
+func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, addedBy map[string]string, w *Written) (map[string][]byte, error) {
+	isAdded := func(p string) bool { return addedBy[p] != "" }
 	patches := map[string][]byte{}
 	for _, c := range commits {
 		if c.kind != kindPatch {
 			continue
 		}
-		name, full, err := a.tree.formatPatch(ctx, c.id, len(patches)+1, owners.notInPatches(c.paths))
+		generated := slices.DeleteFunc(slices.Clone(c.paths), func(p string) bool { return !a.gen.isGenerated(p) })
+		name, full, err := a.tree.formatPatch(ctx, c.id, len(patches)+1, generated)
 		if err != nil {
 			return nil, err
 		}
@@ -135,13 +138,13 @@ func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, owne
 		var adds, rewrites []string
 		for _, p := range c.paths {
 			switch {
-			case owners.addedBy[p] == c.id:
+			case addedBy[p] == c.id:
 				adds = append(adds, p)
-			case owners.isAddedByPatch(p):
+			case isAdded(p):
 				rewrites = append(rewrites, p)
 			}
 		}
-		stored, empty := split(full, owners.isAddedByPatch, adds)
+		stored, empty := split(full, isAdded, adds)
 		if len(rewrites) > 0 {
 			note := fmt.Sprintf("%s changes new files that earlier commits add, and their patches add them as they are now: %s", c.title(), abbreviate(rewrites))
 			if empty {
