@@ -90,7 +90,7 @@ func (s Series) describe(path string, header Boilerplate) (Patch, error) {
 	for _, name := range newFiles {
 		content, err := os.ReadFile(filepath.Join(s.NewFileFolder(name), filepath.FromSlash(name)))
 		if err != nil {
-			return p, err
+			return p, fmt.Errorf("it adds a new file: restore that, or delete its line from the message: %w", err)
 		}
 		p.Added[name] = string(header.Add(name, content))
 	}

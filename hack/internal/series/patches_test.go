@@ -1,6 +1,8 @@
 package series
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,12 @@ func TestPatchesAreDescribedByTheirMessageAndFiles(t *testing.T) {
 	}
 	if err := CheckPatches(l); err != nil {
 		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(l.Root, "patches/new/pkg/a_test.go")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Describe(); err == nil || !strings.Contains(err.Error(), "0001-a.patch: it adds a new file: restore that") {
+		t.Errorf("without its new file: %v", err)
 	}
 }
 

@@ -94,6 +94,32 @@ func TestTektonSeriesAreListedAfterKubernetesSeries(t *testing.T) {
 	}
 }
 
+func TestANewFileStandsWhereItsPackageIs(t *testing.T) {
+	l := repository(t, map[string]string{
+		"patches/v1.33/go.mod":         pin133,
+		"patches/v1.33/new/pkg/own.go": "",
+		"patches/new/pkg/apis/a.go":    "",
+		"pkg/kubelet/envfile/a.go":     "",
+	})
+	s, err := Load(l, "v1.33")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"pkg/own.go":                     "patches/v1.33/new",
+		"pkg/apis/a.go":                  "patches/new",
+		"pkg/apis/b.go":                  "patches/new",
+		"pkg/kubelet/b.go":               "patches/new",
+		"pkg/kubelet/envfile/a.go":       ".",
+		"pkg/kubelet/envfile/b.go":       ".",
+		"pkg/kubelet/envfile/testdata/b": ".",
+	} {
+		if folder := s.NewFileFolder(file); folder != filepath.Join(l.Root, want) {
+			t.Errorf("%s is in %s, want %s", file, folder, want)
+		}
+	}
+}
+
 func TestNewFilesOfTektonAreCheckedToo(t *testing.T) {
 	l := repository(t, map[string]string{
 		"patches/v1.33/go.mod":        pin133,

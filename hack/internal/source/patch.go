@@ -88,7 +88,7 @@ func newPatch(path string, stored []byte, s series.Series, header series.Boilerp
 			return patchFile{}, err
 		}
 		if f == nil {
-			return patchFile{}, fmt.Errorf("it adds the new file %s, which neither %s/new nor %s/new has: restore the file, or delete its line from the message", name, pathpkg.Dir(series.Folder(s.Name)), series.Folder(s.Name))
+			return patchFile{}, fmt.Errorf("it adds the new file %s, which neither %s/new nor %s/new has, nor this repository at that path: restore the file, or delete its line from the message", name, pathpkg.Dir(series.Folder(s.Name)), series.Folder(s.Name))
 		}
 		if err := f.checkImports(); err != nil {
 			return patchFile{}, err

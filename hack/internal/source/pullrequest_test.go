@@ -38,14 +38,15 @@ func TestExportWritesThePullRequestOfEachPatch(t *testing.T) {
 func TestDependenciesAreFilesAndNames(t *testing.T) {
 	patches := []series.Patch{
 		{Added: map[string]string{"pkg/a/types.go": "type Thing struct {\n\tFileKeyRef *Ref\n\tPath string\n"}},
-		{Added: map[string]string{"pkg/b/b.go": "func helper() {}\nfunc Helper() {}\n// Thing\n"}},
+		{Added: map[string]string{"pkg/b/b.go": "func helper() {}\nfunc Helper() {}\nfunc Twice() {}\n// a.Thing\n"}},
 		{Added: map[string]string{"pkg/c/c.go": "x.FileKeyRef = nil\n"}},
-		{Added: map[string]string{"pkg/b/c.go": "helper()\n"}},
-		{Added: map[string]string{"pkg/d/d.go": "helper(); x.Path = b.Other\n"}},
+		{Added: map[string]string{"pkg/b/c.go": "helper()\nfunc Twice() {}\n"}},
+		{Added: map[string]string{"pkg/d/d.go": "helper(); x.Path = b.Other; b.Twice()\n"}},
 		{Added: map[string]string{"pkg/c/c.go": "b.Helper()\n", "pkg/c/README.md": "Thing"}},
 		{Added: map[string]string{"pkg/c/e.go": "\treturn a.Thing{}\n", "pkg/c/c.go": "y\n"}},
+		{Added: map[string]string{"pkg/d/e.go": "return core.EnvVarSource{FileKeyRef: nil}\n"}},
 	}
-	want := [][]int{nil, nil, {0}, {1}, nil, {1, 2}, {5}}
+	want := [][]int{nil, nil, {0}, {1}, nil, {1, 2}, {5}, {0}}
 	if diff := cmp.Diff(want, dependencies(patches)); diff != "" {
 		t.Errorf("dependencies (-want +got):\n%s", diff)
 	}

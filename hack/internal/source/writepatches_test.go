@@ -165,6 +165,7 @@ func TestGeneratedCodeIsInNoPatch(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.edit("pkg/apis/core/types.go", "type Pod struct{}", "type Pod struct{ Mine int }")
 	w.edit("pkg/apis/core/zz_generated.go", "stock", "mine")
+	w.edit("pkg/apis/core/zz_generated.more.go", "", "package core\n")
 	w.commit("core: mine, with its generated code")
 	w.edit("pkg/apis/core/zz_generated.go", "mine", "again")
 	w.commit("core: generated again")
