@@ -192,6 +192,15 @@ func TestANewFileThatAnotherSeriesAlsoAdds(t *testing.T) {
 		t.Errorf("with an own form of v1.32 the notes are %q", w.notes)
 	}
 	w.mustAssemble()
+	w.write("patches/v1.33/new/"+joins, w.read("patches/new/"+joins))
+	w.edit(joins, "return 12", "return 13")
+	w.commit("kubelet: thirteen")
+	w.mustWritePatches()
+	if slices.ContainsFunc(w.notes, func(n string) bool { return strings.Contains(n, "v1.32") }) {
+		t.Errorf("with an own form the notes are %q", w.notes)
+	}
+	w.ok(os.RemoveAll(filepath.Join(w.layout.Root, "patches/v1.33/new")))
+	w.mustAssemble()
 	w.ok(os.RemoveAll(filepath.Join(w.layout.Root, "patches/v1.32/new")))
 	w.edit("pkg/kubelet/kubelet.go", "return Joins() }", "return 10 }")
 	w.git("rm", "-q", joins)
