@@ -88,7 +88,7 @@ func (w *Walk) off() string {
 }
 
 func (w *Walk) again() string {
-	if w.Stored == nil || w.Again == nil && w.On != nil {
+	if w.Stored == nil || !w.Stored.Again {
 		return unknown
 	}
 	if w.Stored.Objects == 0 {

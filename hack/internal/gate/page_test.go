@@ -25,7 +25,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	w.On = []conformance.Row{{Spec: "a", State: conformance.Passed}, {Spec: "b", State: conformance.Failed, Why: "no"}}
 	w.Again = w.On[:1]
 	w.Objects, w.Dropped, w.Refused = map[string]int{"Pod": 2}, []string{"Pod: spec.middle"}, []string{"Pod: Invalid"}
-	w.Stored = &Stored{Objects: 4, Pods: 2, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
+	w.Stored = &Stored{Objects: 4, Pods: 2, Again: true, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
 	w.Metrics, w.Measured = []string{"kubelet: middle_total"}, true
 	got := page()
 	for _, want := range []string{

@@ -59,10 +59,18 @@ type Stored struct {
 	Written   []string `json:"written,omitempty"`   // the same, of objects whose label was updated
 	Restarted []string `json:"restarted,omitempty"` // containers that the kubelets restarted
 	Pods      int      `json:"pods"`                // that ran
+	Again     bool     `json:"again"`               // the gate was on again: Lost and Written are complete
 }
 
-// namespace has the objects that a walk creates itself.
-const namespace = "podenv-gate"
+// A walk stores objects in namespace. Its dry runs are in dryRuns, where nothing is stored: a LimitRange
+// of one spec would change the pods of others.
+const (
+	namespace = "podenv-gate"
+	dryRuns   = "podenv-gate-dry-runs"
+)
+
+// limits are resources that change or refuse what others store in their namespace.
+var limits = []string{"limitranges", "resourcequotas"}
 
 // Walker walks with one gate on a cluster that has it on, whose API server logs requests.
 type Walker struct {
@@ -190,8 +198,10 @@ func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
 		_, _, err := node.Undo(ctx, w.Cluster, n.Name, r)
 		all = append(all, err)
 	}
-	if err := w.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
-		all = append(all, err)
+	for _, name := range []string{namespace, dryRuns} {
+		if err := w.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			all = append(all, err)
+		}
 	}
 	return errors.Join(all...)
 }
@@ -208,22 +218,24 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
-		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, err
-	}
-	if err := w.awaitAccount(ctx); err != nil {
-		return nil, err
+	for _, name := range []string{namespace, dryRuns} {
+		if _, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, err
+		}
+		if err := w.awaitAccount(ctx, name); err != nil {
+			return nil, err
+		}
 	}
 	w.Walk.Objects = map[string]int{}
 	for i := range probes {
 		p := &probes[i]
 		w.Walk.Objects[p.String()]++
-		if p.on, _, err = p.dryRun(ctx, w.objects, namespace); err != nil {
+		if p.on, _, err = p.dryRun(ctx, w.objects, dryRuns); err != nil {
 			return nil, err
 		}
 		// What differs between two equal requests, such as the name of a token's volume, is not the gate's.
-		another, _, err := p.dryRun(ctx, w.objects, namespace)
+		another, _, err := p.dryRun(ctx, w.objects, dryRuns)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +245,7 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 }
 
 // awaitAccount waits for the service account of pods in a new namespace.
-func (w *Walker) awaitAccount(ctx context.Context) error {
+func (w *Walker) awaitAccount(ctx context.Context, namespace string) error {
 	return poll.Until(ctx, settle, func(ctx context.Context) error {
 		_, err := w.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 		return err
@@ -248,7 +260,7 @@ func (w *Walker) replayOff(ctx context.Context, probes []probe, step *progress.S
 			continue
 		}
 		step.Now("%s %d of %d", p, i+1, len(probes))
-		off, refused, err := p.dryRun(ctx, w.objects, namespace)
+		off, refused, err := p.dryRun(ctx, w.objects, dryRuns)
 		if err != nil {
 			return err
 		}
@@ -280,7 +292,7 @@ func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step)
 	var all []stored
 	for i, p := range probes {
 		for _, kind := range []string{"untouched", "written"} {
-			if p.on == nil || !p.namespaced {
+			if p.on == nil || !p.namespaced || slices.Contains(limits, p.resource.Resource) {
 				continue
 			}
 			name := fmt.Sprintf("%s-%d", kind, i)
@@ -352,6 +364,7 @@ func (w *Walker) compareRestarts(ctx context.Context, before map[string]int32) e
 // updates a label of half of them.
 func (w *Walker) compareStored(ctx context.Context, before []stored, again bool) error {
 	found := w.Walk.Stored
+	found.Again = again
 	for i, s := range before {
 		client := s.client(w.objects, namespace)
 		now, err := client.Get(ctx, s.name, metav1.GetOptions{})
