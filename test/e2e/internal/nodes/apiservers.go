@@ -21,10 +21,10 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/secondserver"
 )
 
 const (
-	manifests = "/etc/kubernetes/manifests/"
 	// timeout is for a server to start and for the cluster to recover. It covers the longest
 	// back-off of a kubelet, five minutes.
 	timeout = 6 * time.Minute
@@ -71,7 +71,7 @@ func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...st
 	p.On = p.server("the API server with the gates on", firstPort)
 	p.Off = p.server("the API server with the gates off", secondPort)
 
-	p.runSecond(ctx, gatesOff(off))
+	p.runSecond(ctx, secondserver.GatesOff(off))
 	ginkgo.By("waiting for both API servers")
 	p.expect(ctx, p.On, off, featuregates.GateOn)
 	p.expect(ctx, p.Off, off, featuregates.GateOff)
@@ -98,7 +98,7 @@ func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files ma
 	for name, text := range files {
 		p.node.Run(ctx, fmt.Sprintf("cat > %s/%s <<'END'\n%s\nEND", ServerFolder, name, text))
 	}
-	p.runSecond(ctx, flagsAdded(ServerFolder, flags))
+	p.runSecond(ctx, secondserver.FlagsAdded(ServerFolder, flags))
 	s := p.server("the API server with "+strings.Join(flags, " "), secondPort)
 	p.expect(ctx, s, nil, "")
 	return s, p.node
@@ -107,10 +107,9 @@ func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files ma
 // runSecond makes the kubelet run an API server like the node's own, with changes.
 func (p *APIServerPair) runSecond(ctx context.Context, change func(*v1.Pod, *v1.Container) error) {
 	ginkgo.GinkgoHelper()
-	text, err := secondManifest(p.node.Run(ctx, "cat "+manifests+first+".yaml"), secondPort, change)
+	text, err := secondserver.Manifest(p.node.Run(ctx, "cat "+secondserver.FirstManifest), secondPort, change)
 	framework.ExpectNoError(err)
-	// The kubelet must not read an incomplete manifest; it ignores files that begin with a dot.
-	p.node.Run(ctx, fmt.Sprintf("cd %s; cat > .%s.new <<'END'\n%s\nEND\nmv .%[2]s.new %[2]s.yaml", manifests, second, text))
+	p.node.Run(ctx, secondserver.Install(text))
 }
 
 // find finds the control plane and the addresses of all nodes.
@@ -181,13 +180,13 @@ func (s APIServer) Requests(ctx context.Context, labels map[string]string) (floa
 func (p *APIServerPair) stop(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	ginkgo.By("ending the second API server")
-	p.node.Run(ctx, fmt.Sprintf("%srm -f %s%s.yaml", removeRules, manifests, second))
-	onlyOne := fmt.Sprintf("[ $(pgrep -cf '^%s .*%s') = 1 ]", first, portFlag)
+	p.node.Run(ctx, removeRules+secondserver.Remove)
+	onlyOne := fmt.Sprintf("[ $(pgrep -cf '^%s .*%s') = 1 ]", secondserver.First, secondserver.PortFlag)
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		if _, err := p.node.TryRun(ctx, onlyOne); err != nil {
 			return fmt.Errorf("not one API server runs: %w", err)
 		}
-		_, err := p.client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, second+"-"+string(p.node), metav1.GetOptions{})
+		_, err := p.client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, secondserver.Name+"-"+string(p.node), metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the API still has the pod of the second API server: error %v", err)
 		}

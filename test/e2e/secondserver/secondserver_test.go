@@ -1,4 +1,4 @@
-package nodes
+package secondserver
 
 import (
 	"slices"
@@ -35,7 +35,7 @@ spec:
 `
 
 func TestSecondManifest(t *testing.T) {
-	text, err := secondManifest(manifest, 7000, gatesOff([]string{"A", "B"}))
+	text, err := Manifest(manifest, 7000, GatesOff([]string{"A", "B"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestSecondManifest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if pod.Name != second || pod.UID != "" || pod.Namespace != old.Namespace {
+	if pod.Name != Name || pod.UID != "" || pod.Namespace != old.Namespace {
 		t.Errorf("it is not a static pod of its own: %+v", pod.ObjectMeta)
 	}
 	if pod.Labels["component"] == old.Labels["component"] {
@@ -77,7 +77,7 @@ func TestSecondManifestRefuses(t *testing.T) {
 		"an API server on a default port": {strings.ReplaceAll(manifest, "    - --secure-port=6443\n", ""), "no flag --secure-port="},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := secondManifest(test.manifest, 7000, gatesOff(nil))
+			text, err := Manifest(test.manifest, 7000, GatesOff(nil))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v and\n%s\nwant an error with %q", err, text, test.want)
 			}
@@ -86,7 +86,7 @@ func TestSecondManifestRefuses(t *testing.T) {
 }
 
 func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
-	text, err := secondManifest(manifest, 7000, flagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
+	text, err := Manifest(manifest, 7000, FlagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
 
 func TestSecondManifestWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T) {
 	flags := "    - --enable-admission-plugins=NodeRestriction,PodPreset\n    - --runtime-config=settings.k8s.io/v1alpha1=true\n    - --v=2\n"
-	text, err := secondManifest(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, gatesOff([]string{"PodPreset"}))
+	text, err := Manifest(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, GatesOff([]string{"PodPreset"}))
 	if err != nil {
 		t.Fatal(err)
 	}
