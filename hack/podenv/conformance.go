@@ -127,7 +127,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 			return nil, err
 		}
 		if !o.keep {
-			defer func() { err = errors.Join(err, a.down(context.WithoutCancel(ctx), p.Reporter)) }()
+			defer func() { err = a.remove(ctx, p.Reporter, err) }()
 		}
 		var built *pipeline.Result
 		if built, c, err = a.up(ctx, p, want); err != nil {

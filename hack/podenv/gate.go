@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/build"
@@ -17,6 +15,7 @@ import (
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/gate"
 	"podenv.dev/hack/internal/jsonout"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/source"
 )
@@ -97,32 +96,47 @@ func listGates(ctx context.Context, p *pipeline.Pipeline) ([]gate.Gate, error) {
 	return gates, step.End(err)
 }
 
+// walkOptions are the flags of a walk.
+type walkOptions struct {
+	older   []string
+	timeout time.Duration
+	keep    bool
+}
+
 func newGateWalk(a *app) *cobra.Command {
 	var format string
-	var keep bool
-	var timeout time.Duration
+	var all bool
+	var o walkOptions
 	cmd := &cobra.Command{
-		Use:   "walk GATE",
+		Use:   "walk GATE | --all",
 		Short: "Turn a gate on, off and on again, and answer a Production Readiness Review by what happens",
 		Long: `walk tells what any gate of a release does, patched or stock, without code for it. On a
 cluster of its own, with the gate on and all APIs served, it runs the release's
 end-to-end specs with the label FeatureGate:GATE, and reads from the API server's audit
 log which objects they created. It creates these again, in dry runs with the gate on
-and off: what differs is what the gate guards. It stores them, turns the gate off and
-on in the API server and the kubelets, and says which fields were hidden, refused or
-lost, and which containers restarted. Then the specs run again.
+and off: what differs is what the gate guards. It stores them, lets two API servers
+that disagree about the gate write to some, turns the gate off and on in the API server
+and the kubelets, and says which fields were hidden, refused or lost, which containers
+restarted, and what pods cost. The specs run again, also with kubelets of older minors.
+At last the previous minor's kubelets and API server come and go.
 
 The page has the order of the questionnaire in the template of KEPs. A question that
 the walk cannot answer says so. The page, the JSON and the JUnit file of the specs go to
 _output/gates/SERIES/GATE, also what was found by the time of an error or Ctrl-C.
 
+With --all, each alpha and beta gate that is not locked and has specs that can run is
+walked, one after the other, and a table is printed, in which the gates without such
+specs are named too. What an earlier call has completed on the same build is not
+repeated. That a gate could not be walked is in its row.
+
 Exit status: 0, also if specs failed, which the page says.`,
 		Example: `  podenv gate walk InPlacePodVerticalScaling
   podenv gate walk SupplementalGroupsPolicy --series v1.37 --stock
-  podenv gate walk EnvFiles --output json`,
+  podenv gate walk EnvFiles --older v1.30,v1.31,v1.32 --output json
+  podenv gate walk --all --series v1.37 --stock > table.md`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{fmt.Errorf("%s takes the name of a gate, got %q: podenv gate list lists them", cmd.CommandPath(), args)}
+			if len(args) > 1 || all == (len(args) == 1) {
+				return &usageError{fmt.Errorf("%s takes the name of a gate, or --all, got %q: podenv gate list lists them", cmd.CommandPath(), args)}
 			}
 			return nil
 		},
@@ -130,22 +144,28 @@ Exit status: 0, also if specs failed, which the page says.`,
 			if format != "markdown" && format != "json" {
 				return &usageError{fmt.Errorf("--output %q: choose markdown or json", format)}
 			}
-			w, err := a.walk(cmd.Context(), args[0], keep, timeout)
-			if w == nil {
+			walks, err := a.walks(cmd.Context(), args, o)
+			switch {
+			case walks == nil:
 				return err
+			case all && format == "json":
+				return errors.Join(err, jsonout.Write(a.out, walks))
+			case all:
+				return errors.Join(err, gate.WriteMarkdownTable(a.out, walks))
+			case format == "json":
+				return errors.Join(err, jsonout.Write(a.out, walks[0]))
 			}
-			if format == "json" {
-				return errors.Join(err, jsonout.Write(a.out, w))
-			}
-			return errors.Join(err, w.WriteMarkdown(a.out, walkCommand(a, w)))
+			return errors.Join(err, walks[0].WriteMarkdown(a.out, walkCommand(a, walks[0])))
 		},
 	}
 	a.stockFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&a.name, "name", "gate", "the cluster's name")
 	flags.StringVarP(&format, "output", "o", "markdown", "markdown or json")
-	flags.DurationVar(&timeout, "timeout", 15*time.Minute, "how long the specs may take, each time")
-	flags.BoolVar(&keep, "keep", false, "leave the cluster")
+	flags.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long the specs may take, each time")
+	flags.StringSliceVar(&o.older, "older", nil, "minors of the older kubelets (default the minor before)")
+	flags.BoolVar(&o.keep, "keep", false, "leave the cluster")
+	flags.BoolVar(&all, "all", false, "walk all gates that can be walked")
 	return cmd
 }
 
@@ -158,10 +178,14 @@ func walkCommand(a *app, w *gate.Walk) string {
 	return command
 }
 
-// walk makes a walk with a gate. The walk is also valid with an error, as far as it got.
-func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Duration) (w *gate.Walk, err error) {
+// walks makes a walk with the gate called names[0] or, without a name, with each gate. The walks are also
+// valid with an error, as far as they got.
+func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks []*gate.Walk, err error) {
 	p, err := a.pipeline()
 	if err != nil {
+		return nil, err
+	}
+	if o.older, err = olderMinors(a.layout, p.Series, o.older); err != nil {
 		return nil, err
 	}
 	r, err := p.NodeImage(ctx)
@@ -177,51 +201,77 @@ func (a *app) walk(ctx context.Context, name string, keep bool, timeout time.Dur
 	if err := step.End(err); err != nil {
 		return nil, err
 	}
-	g, err := gate.Find(gates, name)
-	if err != nil {
-		return nil, &usageError{err}
+	var found gate.Gate
+	if len(names) > 0 {
+		if found, err = gate.Find(gates, names[0]); err != nil {
+			return nil, &usageError{err}
+		}
 	}
-	series := a.series
-	if a.stock {
-		series += "-stock"
+	var older []gate.Release
+	for _, minor := range slices.Backward(o.older) {
+		var release gate.Release
+		for component, b := range map[string]*node.Build{"kubelet": &release.Kubelet, "kube-apiserver": &release.APIServer} {
+			if *b, err = p.Component(ctx, "stock:"+minor, component); err != nil {
+				return nil, err
+			}
+		}
+		older = append(older, release)
 	}
-	dir := filepath.Join(a.layout.Output(), "gates", series, g.Name)
-	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{g.Name: true}}
-	if want.Kind, err = gate.Kind(dir); err != nil {
-		return nil, err
+	walk := func(g gate.Gate) (*gate.Walk, error) {
+		dir := filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name)
+		w := &gate.Walk{Gate: g, Release: r.Build.Version}
+		walker := gate.Walker{Walk: w, Older: older, Save: func() error { return w.Save(dir, walkCommand(a, w)) }, Specs: conformance.Options{
+			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
+			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: o.timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
+		}}
+		return w, a.walk(ctx, p, r, images, &walker, o.keep)
+	}
+	if len(names) > 0 {
+		w, err := walk(found)
+		return []*gate.Walk{w}, err
+	}
+	for _, g := range gates {
+		if g.Locked || g.Stage != "ALPHA" && g.Stage != "BETA" {
+			continue
+		}
+		w := gate.Load(filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name), r.Build.Version)
+		switch {
+		case w != nil && w.Complete:
+		case g.CanRun == 0 || len(g.Components) == 0:
+			w = &gate.Walk{Gate: g, Release: r.Build.Version}
+		default:
+			if w, err = walk(g); err != nil {
+				if ctx.Err() != nil {
+					return append(walks, w), err
+				}
+				w.Problem = err.Error()
+			}
+		}
+		walks = append(walks, w)
+	}
+	return walks, nil
+}
+
+// walk makes a walk on a cluster of its own.
+func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result, images string, walker *gate.Walker, keep bool) (err error) {
+	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{walker.Walk.Gate.Name: true}}
+	if want.Kind, err = gate.Kind(walker.Specs.Dir); err != nil {
+		return err
 	}
 	if err := a.checkInotify(ctx, want); err != nil {
-		return nil, err
+		return err
 	}
 	if !keep {
-		defer func() { err = errors.Join(err, a.down(context.WithoutCancel(ctx), p.Reporter)) }()
+		defer func() { err = a.remove(ctx, p.Reporter, err) }()
 	}
 	c, err := a.upFrom(ctx, p, r, want)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o := conformance.Options{
-		Dir: dir, Cluster: r.Image + " " + g.Name, Kubeconfig: c.Kubeconfig(),
-		Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
-		Procs: e2eProcs, Timeout: timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
-	}
-	step = p.Reporter.Step("loading the images of the specs")
+	step := p.Reporter.Step("loading the images of the specs")
 	if err := step.End(c.LoadImages(ctx, []string{images}, step)); err != nil {
-		return nil, err
+		return err
 	}
-	w = &gate.Walk{Gate: g, Release: r.Build.Version}
-	save := func() error {
-		data, err := json.MarshalIndent(w, "", "  ")
-		if err != nil {
-			return err
-		}
-		var page strings.Builder
-		if err := w.WriteMarkdown(&page, walkCommand(a, w)); err != nil {
-			return err
-		}
-		return errors.Join(renameio.WriteFile(filepath.Join(dir, "walk.json"), append(data, '\n'), 0o644),
-			renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(page.String()), 0o644))
-	}
-	walker := gate.Walker{Cluster: c, Specs: o, Walk: w, Save: save}
-	return w, walker.Run(ctx, p.Reporter)
+	walker.Cluster, walker.Specs.Kubeconfig = c, c.Kubeconfig()
+	return walker.Run(ctx, p.Reporter)
 }

@@ -200,3 +200,12 @@ func (a *app) down(ctx context.Context, r *progress.Reporter) error {
 	}
 	return step.End(err)
 }
+
+// remove deletes the cluster that a verb made for itself, also after Ctrl-C, and returns err, its result,
+// with what failed. A cluster that the verb found in use stays.
+func (a *app) remove(ctx context.Context, r *progress.Reporter, err error) error {
+	if errors.Is(err, cluster.ErrInUse) {
+		return err
+	}
+	return errors.Join(err, a.down(context.WithoutCancel(ctx), r))
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,5 +25,13 @@ func TestUpRecommendsNothingThatTheReleaseLacks(t *testing.T) {
 				t.Errorf("did not print %q:\n%s", want, out.String())
 			}
 		}
+	}
+}
+
+// TestAClusterInUseStays: a verb with a cluster of its own deletes none that it was refused.
+func TestAClusterInUseStays(t *testing.T) {
+	refused := fmt.Errorf("cluster other: %w", cluster.ErrInUse)
+	if err := (&app{name: "other"}).remove(t.Context(), nil, refused); err != refused { // without a reporter, down would panic
+		t.Errorf("got %v, want %v", err, refused)
 	}
 }

@@ -1,17 +1,96 @@
 package gate
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/conformance"
 )
 
 // unknown is the answer to a question that a walk cannot answer.
 const unknown = "This walk does not tell."
+
+// Save writes walk.json and walk.md, the page, to a folder.
+func (w *Walk) Save(dir, command string) error {
+	data, err := json.MarshalIndent(w, "", "  ")
+	if err != nil {
+		return err
+	}
+	var page strings.Builder
+	if err := w.WriteMarkdown(&page, command); err != nil {
+		return err
+	}
+	return errors.Join(renameio.WriteFile(filepath.Join(dir, "walk.json"), append(data, '\n'), 0o644),
+		renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(page.String()), 0o644))
+}
+
+// Load returns the walk of a release that Save has written to a folder, or nil.
+func Load(dir, release string) *Walk {
+	var w Walk
+	data, err := os.ReadFile(filepath.Join(dir, "walk.json"))
+	if err != nil || json.Unmarshal(data, &w) != nil || w.Release != release {
+		return nil
+	}
+	return &w
+}
+
+// WriteMarkdownTable writes a row for each walk.
+func WriteMarkdownTable(out io.Writer, walks []*Walk) error {
+	var b strings.Builder
+	b.WriteString("| gate | stage | specs | fields it guards | off and on again | two API servers | older kubelets | up and down | processor time of the API server per pod |\n|" +
+		strings.Repeat("---|", 9) + "\n")
+	for _, w := range walks {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", w.Gate.Name, strings.ToLower(w.Gate.Stage), strings.Join(w.row(), " | "))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// row has the columns of the table that the walk found: specs, fields and the six others.
+func (w *Walk) row() []string {
+	switch {
+	case w.Problem != "":
+		first, _, _ := strings.Cut(w.Problem, "\n")
+		return []string{"not walked: " + strings.ReplaceAll(first, "|", `\|`), "", "", "", "", "", ""}
+	case w.Gate.CanRun == 0:
+		return []string{"no specs that can run", "", "", "", "", "", ""}
+	}
+	row := []string{counts(w.On), "-", w.Stored.summary(), "-", "-", w.Older.summary(), "-"}
+	if w.Stored != nil {
+		row[1] = fmt.Sprintf("%d dropped, %d refused", len(w.Dropped), len(w.Refused))
+	}
+	if w.Servers != nil && w.Servers.Objects > 0 {
+		row[3] = fmt.Sprintf("%d lost, %d refused", len(w.Servers.Lost), len(w.Servers.Refused))
+	}
+	if len(w.Skew) > 0 {
+		var cells []string
+		for _, release := range slices.Backward(slices.Sorted(maps.Keys(w.Skew))) {
+			cells = append(cells, release+": "+counts(w.Skew[release]))
+		}
+		row[4] = strings.Join(cells, "<br>")
+	}
+	if at := slices.IndexFunc(w.Costs, func(c Cost) bool { return c.What == apiServerTime }); at >= 0 {
+		row[6] = spread(w.Costs[at].Off) + " off, " + spread(w.Costs[at].On) + " on"
+	}
+	return row
+}
+
+// summary counts what was found.
+func (s *Stored) summary() string {
+	if s == nil || !s.Again || s.Objects == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d hidden, %d lost, %d refused, %d restarted", len(s.Hidden), len(s.Lost)+len(s.Written), len(s.Refused), len(s.Restarted))
+}
 
 // WriteMarkdown writes what a walk has found as answers to the questions of a KEP's Production
 // Readiness Review, in their order. command is the command that found it.
@@ -30,14 +109,15 @@ func (w *Walk) WriteMarkdown(out io.Writer, command string) error {
 	question("Are there tests of it?", w.specs())
 	section("Rollout, upgrade and rollback")
 	question("Can it disturb workloads that run?", w.disturbed())
-	question("Were upgrade, downgrade and upgrade tested?", unknown)
-	question("What happens with older kubelets, and with two API servers that disagree?", unknown)
+	question("Were upgrade, downgrade and upgrade tested?", w.upAndDown())
+	question("What happens with older kubelets?", w.skew())
+	question("What happens with two API servers, one with the gate off?", w.servers())
 	section("Monitoring")
 	question("Which metrics are there with the gate on only?", w.metrics())
 	section("Dependencies")
 	question("Which services does it need?", unknown)
 	section("Scalability")
-	question("Which API calls, objects, processor time and memory does it add?", unknown)
+	question("Which API calls, processor time and memory does it add?", w.costs())
 	section("Troubleshooting")
 	question("What is known to fail?", w.failures())
 	_, err := io.WriteString(out, b.String())
@@ -76,26 +156,92 @@ func (w *Walk) fields() string {
 }
 
 func (w *Walk) off() string {
-	if w.Stored == nil {
-		return unknown
-	}
-	if w.Stored.Objects == 0 {
-		return "Unknown: no object of the specs could be stored."
-	}
-	return fmt.Sprintf("%d objects were stored with the gate on. ", w.Stored.Objects) +
-		list("While it was off, these fields were not shown, or differed:", "While it was off, all of their fields were shown.", w.Stored.Hidden) +
-		list("\n\nThe update of a label was refused:", "\n\nThe update of a label was accepted.", w.Stored.Refused)
+	return w.Stored.meanwhile("While it was off")
 }
 
 func (w *Walk) again() string {
-	if w.Stored == nil || !w.Stored.Again {
+	return w.Stored.after()
+}
+
+func (w *Walk) upAndDown() string {
+	if w.Older == nil || !w.Older.Again {
 		return unknown
 	}
-	if w.Stored.Objects == 0 {
+	return "The kubelets and the API server were " + w.OlderRelease + " for a while. " + w.Older.meanwhile("With them") + "\n\nBack on " + w.Release + ": " +
+		w.Older.after() + "\n\n" + w.Older.restarts()
+}
+
+func (s *Stored) meanwhile(when string) string {
+	if s == nil {
+		return unknown
+	}
+	if s.Objects == 0 {
 		return "Unknown: no object of the specs could be stored."
 	}
-	return list("Fields were lost, or differ, of objects that nobody had written to:", "Objects that nobody had written to were as before.", w.Stored.Lost) +
-		list("\n\nFields were lost, or differ, of objects whose label was updated while the gate was off:", "\n\nSo were those whose label was updated while the gate was off.", w.Stored.Written)
+	return fmt.Sprintf("%d objects were stored with the gate on. ", s.Objects) +
+		list(when+", these fields were not shown, or differed:", when+", all of their fields were shown.", s.Hidden) +
+		list("\n\nThe update of a label was refused:", "\n\nThe update of a label was accepted.", s.Refused)
+}
+
+func (s *Stored) after() string {
+	if s == nil || !s.Again {
+		return unknown
+	}
+	if s.Objects == 0 {
+		return "Unknown: no object of the specs could be stored."
+	}
+	return list("Fields were lost, or differ, of objects that nobody had written to:", "Objects that nobody had written to were as before.", s.Lost) +
+		list("\n\nFields were lost, or differ, of objects whose label was updated meanwhile:", "\n\nSo were those whose label was updated meanwhile.", s.Written)
+}
+
+func (s *Stored) restarts() string {
+	return list("These containers were started again:", "No container was started again.", s.Restarted)
+}
+
+func (w *Walk) servers() string {
+	if !slices.Contains(w.Gate.Components, "kube-apiserver") {
+		return "The API server does not know the gate."
+	}
+	if w.Servers == nil || w.Servers.Objects == 0 {
+		return unknown
+	}
+	return fmt.Sprintf("%d objects were created by one of them, and a label was updated by both in turn. ", w.Servers.Objects) +
+		list("Fields were lost, or differ:", "No field was lost.", w.Servers.Lost) +
+		list("\n\nUpdates were refused:", "\n\nNo update was refused.", w.Servers.Refused)
+}
+
+func (w *Walk) skew() string {
+	if len(w.Skew) == 0 || len(w.On) == 0 {
+		return unknown
+	}
+	text := "The specs with the gate on in the API server, by the kubelets of the workers:\n"
+	for _, release := range slices.Backward(slices.Sorted(maps.Keys(w.Skew))) {
+		text += fmt.Sprintf("\n- %s: %s", release, counts(w.Skew[release]))
+	}
+	return text
+}
+
+func (w *Walk) costs() string {
+	if len(w.Costs) == 0 {
+		return unknown
+	}
+	text := fmt.Sprintf("Mean, and least to most, of %d rounds with %d pods of a spec each, on one worker:\n\n| | off | on |\n|---|---|---|", rounds, podsPerRound)
+	for _, c := range w.Costs {
+		text += fmt.Sprintf("\n| %s | %s | %s |", c.What, spread(c.Off), spread(c.On))
+	}
+	return text
+}
+
+// spread renders the mean of values, and their least and most.
+func spread(values []float64) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return fmt.Sprintf("%.3g (%.3g to %.3g)", total/float64(len(values)), slices.Min(values), slices.Max(values))
 }
 
 func (w *Walk) specs() string {
@@ -122,7 +268,7 @@ func (w *Walk) disturbed() string {
 		return unknown
 	}
 	return fmt.Sprintf("%d containers of the specs' pods ran while the gate went off and on in the API server and the kubelets. ", w.Stored.Pods) +
-		list("These were started again:", "None was started again.", w.Stored.Restarted)
+		w.Stored.restarts()
 }
 
 func (w *Walk) metrics() string {

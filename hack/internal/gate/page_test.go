@@ -19,7 +19,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 		}
 		return out.String()
 	}
-	if got := page(); strings.Count(got, unknown) != 9 || !strings.Contains(got, "By the gate `Middle` of kube-apiserver, kubelet.") {
+	if got := page(); strings.Count(got, unknown) != 10 || !strings.Contains(got, "By the gate `Middle` of kube-apiserver, kubelet.") {
 		t.Errorf("before anything was measured:\n%s", got)
 	}
 	w.On = []conformance.Row{{Spec: "a", State: conformance.Passed}, {Spec: "b", State: conformance.Failed, Why: "no"}}
@@ -31,7 +31,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	for _, want := range []string{
 		"Pod (2). An API server with the gate off leaves these fields out of new ones:\n\n- Pod: spec.middle", "It refuses some:\n\n- Pod: Invalid",
 		"4 objects were stored with the gate on. While it was off, these fields were not shown, or differed:\n\n- Pod: spec.middle",
-		"The update of a label was accepted.", "Objects that nobody had written to were as before.", "whose label was updated while the gate was off:\n\n- Pod: spec.middle",
+		"The update of a label was accepted.", "Objects that nobody had written to were as before.", "whose label was updated meanwhile:\n\n- Pod: spec.middle",
 		"with the gate on: 1 passed, 1 failed, 0 left out. After the gate had been off: 1 passed, 0 failed, 0 left out.",
 		"2 containers", "- p/c", "- kubelet: middle_total", "- b: no",
 	} {
@@ -39,8 +39,25 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if n := strings.Count(got, unknown); n != 4 {
-		t.Errorf("%d questions without an answer, want 4:\n%s", n, got)
+	if n := strings.Count(got, unknown); n != 5 {
+		t.Errorf("%d questions without an answer, want 5:\n%s", n, got)
+	}
+	w.Older, w.OlderRelease = &Stored{Objects: 3, Again: true, Lost: []string{"Pod: spec.older"}, Refused: []string{"Pod: unknown"}}, "v1.32.1"
+	w.Servers = &Servers{Objects: 6, Lost: []string{"Pod: spec.servers"}}
+	w.Skew = map[string][]conformance.Row{"v1.31.1": w.On, "v1.32.1": w.On[:1]}
+	w.Costs = []Cost{{What: "requests per pod", Off: []float64{1, 2, 6}, On: []float64{4}}}
+	got = page()
+	for _, want := range []string{
+		"API server were v1.32.1 for a while. 3 objects", "update of a label was refused:\n\n- Pod: unknown", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
+		"- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 1 failed", "6 objects were created by one of them", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
+		"| requests per pod | 3 (1 to 6) | 4 (4 to 4) |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, unknown); n != 1 {
+		t.Errorf("%d questions without an answer, want 1:\n%s", n, got)
 	}
 }
 

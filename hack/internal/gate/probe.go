@@ -73,6 +73,11 @@ func fromAudit(log string) ([]probe, error) {
 var scaffolding = []string{"namespaces", "serviceaccounts", "events", "subjectaccessreviews", "selfsubjectaccessreviews",
 	"tokenreviews", "leases", "clusterrolebindings", "rolebindings"}
 
+// storable reports whether a walk stores p: the API server took it, and it changes nothing else.
+func (p probe) storable() bool {
+	return p.on != nil && p.namespaced && !slices.Contains(limits, p.resource.Resource)
+}
+
 // client returns the client of p's kind, in namespace if the kind has namespaces.
 func (p probe) client(objects dynamic.Interface, namespace string) dynamic.ResourceInterface {
 	if p.namespaced {

@@ -1,20 +1,20 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -32,6 +32,10 @@ import (
 type Walk struct {
 	Gate    Gate   `json:"gate"`
 	Release string `json:"release"`
+	// Complete reports that no part is left.
+	Complete bool `json:"complete"`
+	// Problem is why it was not completed.
+	Problem string `json:"problem,omitempty"`
 	// On and Again are the specs with the label of the gate, at first and after the gate was off.
 	On    []conformance.Row `json:"on,omitempty"`
 	Again []conformance.Row `json:"again,omitempty"`
@@ -41,25 +45,33 @@ type Walk struct {
 	// objects; Refused are its reasons for refusing some.
 	Dropped []string `json:"dropped,omitempty"`
 	Refused []string `json:"refused,omitempty"`
-	// Stored has what became of objects that were stored with the gate on.
-	Stored *Stored `json:"stored,omitempty"`
+	// Servers has what became of objects that two API servers wrote to, one with the gate off.
+	Servers *Servers `json:"servers,omitempty"`
+	// Stored has what became of objects that were stored with the gate on, while it was off in the API
+	// server and the kubelets. Older has the same for the previous minor's API server and kubelets.
+	Stored       *Stored `json:"stored,omitempty"`
+	Older        *Stored `json:"older,omitempty"`
+	OlderRelease string  `json:"olderRelease,omitempty"`
+	// Skew has, by the release of the workers' kubelets, the specs with the gate on in the API server.
+	Skew map[string][]conformance.Row `json:"skew,omitempty"`
+	// Costs are what the components used for pods of the specs, off and on.
+	Costs []Cost `json:"costs,omitempty"`
 	// Metrics are the metrics that components serve with the gate on only, as COMPONENT: NAME.
 	Metrics []string `json:"metrics,omitempty"`
 	// Measured reports whether Metrics were compared.
 	Measured bool `json:"measured"`
 }
 
-// Stored is what became of stored objects while the gate was off in the API server and the kubelets,
-// and on again.
+// Stored is what became of stored objects while something else ran, and after all was as before.
 type Stored struct {
 	Objects   int      `json:"objects"`
-	Hidden    []string `json:"hidden,omitempty"`    // fields that were not shown while it was off
+	Hidden    []string `json:"hidden,omitempty"`    // fields that were not shown meanwhile
 	Refused   []string `json:"refused,omitempty"`   // reasons for refusing the update of a label
 	Lost      []string `json:"lost,omitempty"`      // fields that were not there again, of objects that nobody had written to
 	Written   []string `json:"written,omitempty"`   // the same, of objects whose label was updated
 	Restarted []string `json:"restarted,omitempty"` // containers that the kubelets restarted
 	Pods      int      `json:"pods"`                // that ran
-	Again     bool     `json:"again"`               // the gate was on again: Lost and Written are complete
+	Again     bool     `json:"again"`               // all was as before: Lost and Written are complete
 }
 
 // A walk stores objects in namespace. Its dry runs are in dryRuns, where nothing is stored: a LimitRange
@@ -76,78 +88,105 @@ var limits = []string{"limitranges", "resourcequotas"}
 type Walker struct {
 	Cluster *cluster.Cluster
 	Specs   conformance.Options // for the gate's specs
-	Walk    *Walk
+	// Older are the builds of stock minors before, the newest first.
+	Older []Release
+	Walk  *Walk
 	// Save is called whenever there is more to save.
 	Save func() error
 
 	client  kubernetes.Interface
 	objects dynamic.Interface
 	nodes   []cluster.Node
+	starts  map[string]int32 // restart counts of containers, when all was last as at first
 }
 
-// Run makes the walk: the specs with the gate on; their objects, by dry runs with the gate on and off;
-// such objects stored, while the gate goes off and on; the specs again. The cluster is as it was at
-// the end, and after an error or Ctrl-C; what was found by then is in Walk.
+// Release has the builds of a stock minor that a walk swaps in.
+type Release struct{ Kubelet, APIServer node.Build }
+
+// Run makes the walk, in the order of its steps below. The cluster is as it was at the end, and after
+// an error or Ctrl-C; what was found by then is in Walk.
 func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
-	if w.Walk.On, err = conformance.Run(ctx, w.Specs, r); err != nil && !errors.Is(err, suite.ErrNoSpecs) {
-		return err
-	}
-	if err := w.Save(); err != nil {
-		return err
-	}
-	step := r.Step("objects of the specs")
-	probes, err := w.replayOn(ctx, step)
-	if err := step.End(err); err != nil {
-		return err
-	}
-	step = r.Step("storing objects")
-	before, restarts, err := w.store(ctx, probes, step)
-	if err := step.End(err); err != nil {
-		return err
-	}
-	first, err := w.metrics(ctx)
-	if err != nil {
-		return err
-	}
 	defer func() { err = errors.Join(err, w.restore(context.WithoutCancel(ctx), r)) }()
-	if err := w.set(ctx, false, r); err != nil {
-		return err
+	var (
+		probes              []probe
+		objects             []stored
+		first, off, metrics []string
+	)
+	for _, step := range []struct {
+		name string // of a step that reports nothing itself
+		run  func(context.Context, *progress.Step) error
+	}{
+		{"", func(ctx context.Context, _ *progress.Step) (err error) {
+			w.Walk.On, err = w.specs(ctx, "", r)
+			return err
+		}},
+		{"objects of the specs", func(ctx context.Context, step *progress.Step) (err error) {
+			probes, err = w.replayOn(ctx, step)
+			return err
+		}},
+		{"storing objects", func(ctx context.Context, step *progress.Step) (err error) {
+			if objects, err = w.store(ctx, probes, step); err == nil {
+				first, err = w.metrics(ctx)
+			}
+			return err
+		}},
+		{"two API servers", func(ctx context.Context, step *progress.Step) error { return w.disagree(ctx, probes, step) }},
+		{"", func(ctx context.Context, _ *progress.Step) error { return w.set(ctx, false, r) }},
+		{"objects with the gate off", func(ctx context.Context, step *progress.Step) (err error) {
+			if err = w.replayOff(ctx, probes, step); err == nil {
+				w.Walk.Stored, err = w.changed(ctx, objects)
+			}
+			if err == nil {
+				off, err = w.metrics(ctx)
+			}
+			return err
+		}},
+		{"costs with the gate off", func(ctx context.Context, step *progress.Step) error { return w.measure(ctx, objects, false, step) }},
+		{"", func(ctx context.Context, _ *progress.Step) error { return w.set(ctx, true, r) }},
+		{"objects with the gate on again", func(ctx context.Context, step *progress.Step) (err error) {
+			if err = w.back(ctx, w.Walk.Stored, objects); err == nil {
+				metrics, err = w.metrics(ctx)
+			}
+			w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, metrics), err == nil
+			return err
+		}},
+		{"costs with the gate on", func(ctx context.Context, step *progress.Step) error { return w.measure(ctx, objects, true, step) }},
+		{"", func(ctx context.Context, _ *progress.Step) (err error) {
+			w.Walk.Again, err = w.specs(ctx, "", r)
+			return err
+		}},
+		{"", func(ctx context.Context, _ *progress.Step) error { return w.skew(ctx, r) }},
+		{"", func(ctx context.Context, _ *progress.Step) error { return w.upAndDown(ctx, objects, r) }},
+	} {
+		if step.name == "" {
+			err = step.run(ctx, nil)
+		} else {
+			s := r.Step(step.name)
+			err = s.End(step.run(ctx, s))
+		}
+		if err := errors.Join(err, w.Save()); err != nil {
+			return err
+		}
 	}
-	step = r.Step("objects with the gate off")
-	err = w.replayOff(ctx, probes, step)
-	if err == nil {
-		err = w.compareStored(ctx, before, false)
-	}
-	if err := step.End(errors.Join(err, w.Save())); err != nil {
-		return err
-	}
-	off, err := w.metrics(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.set(ctx, true, r); err != nil {
-		return err
-	}
-	step = r.Step("objects with the gate on again")
-	if err = w.compareStored(ctx, before, true); err == nil {
-		err = w.compareRestarts(ctx, restarts)
-	}
-	if again, metricsErr := w.metrics(ctx); metricsErr != nil {
-		err = errors.Join(err, metricsErr)
-	} else {
-		w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, again), true
-	}
-	if err := step.End(errors.Join(err, w.Save())); err != nil {
-		return err
-	}
-	w.Specs.Again = true
-	if w.Walk.Again, err = conformance.Run(ctx, w.Specs, r); err != nil && !errors.Is(err, suite.ErrNoSpecs) {
-		return err
-	}
+	w.Walk.Complete = true
 	return w.Save()
+}
+
+// specs runs the specs of the gate, with their results in a folder of that name.
+func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter) ([]conformance.Row, error) {
+	o := w.Specs
+	o.Dir = filepath.Join(o.Dir, folder)
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	rows, err := conformance.Run(ctx, o, r)
+	if errors.Is(err, suite.ErrNoSpecs) {
+		err = nil
+	}
+	return rows, err
 }
 
 func (w *Walker) connect(ctx context.Context) error {
@@ -193,15 +232,22 @@ func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 
 // restore undoes the operations on nodes and deletes the walk's objects.
 func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
-	var all []error
-	for _, n := range w.nodes {
-		_, _, err := node.Undo(ctx, w.Cluster, n.Name, r)
-		all = append(all, err)
-	}
+	all := []error{w.undo(ctx, r)}
 	for _, name := range []string{namespace, dryRuns} {
 		if err := w.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 			all = append(all, err)
 		}
+	}
+	return errors.Join(all...)
+}
+
+// undo undoes the operations on nodes: the control plane's first, because no kubelet may be newer than
+// its API server.
+func (w *Walker) undo(ctx context.Context, r *progress.Reporter) error {
+	var all []error
+	for _, n := range w.nodes {
+		_, _, err := node.Undo(ctx, w.Cluster, n.Name, r)
+		all = append(all, err)
 	}
 	return errors.Join(all...)
 }
@@ -282,45 +328,33 @@ type stored struct {
 	probe
 	name    string
 	object  map[string]any
-	written bool // its label was updated while the gate was off
+	written bool // its label is updated while something else runs
 }
 
 // store stores those objects that the API server took in a dry run, and waits until the pods among
-// them run or have ended, for a minute. It also returns how often each container has started.
-func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step) ([]stored, map[string]int32, error) {
-	w.Walk.Stored = &Stored{}
+// them run or have ended, for a minute.
+func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step) ([]stored, error) {
 	var all []stored
 	for i, p := range probes {
 		for _, kind := range []string{"untouched", "written"} {
-			if p.on == nil || !p.namespaced || slices.Contains(limits, p.resource.Resource) {
+			if !p.storable() {
 				continue
 			}
 			name := fmt.Sprintf("%s-%d", kind, i)
 			object, err := p.client(w.objects, namespace).Create(ctx, p.named(namespace, name), metav1.CreateOptions{})
-			if apierrors.IsAlreadyExists(err) {
-				object, err = p.client(w.objects, namespace).Get(ctx, name, metav1.GetOptions{})
-			}
 			if err != nil {
 				continue // the dry run of a single one was taken; a quota or a port may not allow two
 			}
 			all = append(all, stored{p, name, object.Object, kind == "written"})
 		}
 	}
-	w.Walk.Stored.Objects = len(all)
 	step.Now("waiting for the pods")
-	var restarts map[string]int32
-	err := poll.Until(ctx, settle, func(ctx context.Context) (err error) {
-		var waiting int
-		if restarts, waiting, err = w.restarts(ctx); err == nil && waiting > 0 {
-			err = errPending
-		}
-		return err
-	})
-	if errors.Is(err, errPending) { // a pod of a spec may wait for what the spec would have done
-		err = nil
+	if err := w.settled(ctx); err != nil {
+		return nil, err
 	}
-	w.Walk.Stored.Pods = len(restarts)
-	return all, restarts, err
+	var err error
+	w.starts, err = w.restarts(ctx)
+	return all, err
 }
 
 // settle is how long pods may take until they run or have ended.
@@ -328,74 +362,102 @@ const settle = time.Minute
 
 var errPending = errors.New("pods are pending")
 
-// restarts returns the restart count of each running container, and how many pods neither run nor
-// have ended.
-func (w *Walker) restarts(ctx context.Context) (map[string]int32, int, error) {
-	pods, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	counts, waiting := map[string]int32{}, 0
-	for _, pod := range pods.Items {
-		if pod.Status.Phase == v1.PodPending {
-			waiting++
+// settled waits until no pod is pending. That one still is after the time is no error: a pod of a spec
+// may wait for what the spec would have done.
+func (w *Walker) settled(ctx context.Context) error {
+	err := poll.Until(ctx, settle, func(ctx context.Context) error {
+		pods, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err == nil && slices.ContainsFunc(pods.Items, func(p v1.Pod) bool { return p.Status.Phase == v1.PodPending }) {
+			err = errPending
 		}
-		for _, c := range pod.Status.ContainerStatuses {
-			if c.State.Running != nil {
-				counts[pod.Name+"/"+c.Name] = c.RestartCount
-			}
-		}
-	}
-	return counts, waiting, nil
-}
-
-// compareRestarts notes the containers that have started again.
-func (w *Walker) compareRestarts(ctx context.Context, before map[string]int32) error {
-	now, _, err := w.restarts(ctx)
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if count, ok := now[name]; !ok || count != before[name] {
-			w.Walk.Stored.Restarted = append(w.Walk.Stored.Restarted, name)
-		}
+		return err
+	})
+	if errors.Is(err, errPending) {
+		return nil
 	}
 	return err
 }
 
-// compareStored compares the stored objects with what they were. While the gate is off it also
-// updates a label of half of them.
-func (w *Walker) compareStored(ctx context.Context, before []stored, again bool) error {
-	found := w.Walk.Stored
-	found.Again = again
+// restarts returns the restart count of each container that has started.
+func (w *Walker) restarts(ctx context.Context) (map[string]int32, error) {
+	pods, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int32{}
+	for _, pod := range pods.Items {
+		for _, c := range pod.Status.ContainerStatuses {
+			if c.State.Running != nil || c.RestartCount > 0 {
+				counts[pod.Name+"/"+c.Name] = c.RestartCount
+			}
+		}
+	}
+	return counts, nil
+}
+
+// changed compares the stored objects with what they were, and updates a label of half of them. Call it
+// while something else runs, and back when all is as before.
+func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) {
+	found := &Stored{Objects: len(before), Pods: len(w.starts)}
 	for i, s := range before {
 		client := s.client(w.objects, namespace)
 		now, err := client.Get(ctx, s.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && !again {
+		if apierrors.IsNotFound(err) {
 			found.Hidden = add(found.Hidden, s.String()+": the whole object")
 			continue
 		}
 		if err != nil {
-			return err
+			return found, err
 		}
-		for _, path := range missing(s.object, now.Object) {
-			if strings.HasPrefix(path, "metadata.") {
-				continue
-			}
-			switch path = s.String() + ": " + path; {
-			case !again:
-				found.Hidden = add(found.Hidden, path)
-			case s.written:
-				found.Written = add(found.Written, path)
-			default:
-				found.Lost = add(found.Lost, path)
-			}
-		}
-		if s.written && !again {
-			label := fmt.Appendf(nil, `{"metadata":{"labels":{"podenv.dev/written":"%d"}}}`, i)
-			if _, err := client.Patch(ctx, s.name, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+		found.Hidden = add(found.Hidden, s.differs(now)...)
+		if s.written {
+			if err := relabel(ctx, client, s.name, fmt.Sprint(time.Now().Unix(), "-", i)); err != nil {
 				found.Refused = add(found.Refused, s.String()+": "+err.Error())
 			}
 		}
 	}
-	return nil
+	return found, nil
+}
+
+// back completes found when all is as before.
+func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error {
+	for _, s := range before {
+		now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if s.written {
+			found.Written = add(found.Written, s.differs(now)...)
+		} else {
+			found.Lost = add(found.Lost, s.differs(now)...)
+		}
+	}
+	now, err := w.restarts(ctx)
+	for _, name := range slices.Sorted(maps.Keys(w.starts)) {
+		// One that had restarted before does so by itself.
+		if w.starts[name] == 0 && now[name] > 0 {
+			found.Restarted = append(found.Restarted, name)
+		}
+	}
+	w.starts, found.Again = now, err == nil
+	return err
+}
+
+// differs returns the fields, but for metadata, in which now differs from what was stored, with the kind.
+func (s stored) differs(now *unstructured.Unstructured) (paths []string) {
+	for _, path := range missing(s.object, now.Object) {
+		if !strings.HasPrefix(path, "metadata.") {
+			paths = append(paths, s.String()+": "+path)
+		}
+	}
+	return paths
+}
+
+// relabel updates a label of an object.
+func relabel(ctx context.Context, client dynamic.ResourceInterface, name, value string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"podenv.dev/written":%q}}}`, value)
+	_, err := client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // onlyOn returns the metrics that were there whenever the gate was on, and not while it was off. Some
@@ -404,31 +466,12 @@ func onlyOn(first, off, again []string) []string {
 	return slices.DeleteFunc(slices.Clone(first), func(m string) bool { return slices.Contains(off, m) || !slices.Contains(again, m) })
 }
 
-// metrics returns the names of the metrics of the API server and of a kubelet, as COMPONENT: NAME.
-func (w *Walker) metrics(ctx context.Context) (names []string, err error) {
-	worker := w.nodes[len(w.nodes)-1].Name
-	for component, path := range map[string]string{"kube-apiserver": "/metrics", "kubelet": "/api/v1/nodes/" + worker + "/proxy/metrics"} {
-		text, err := w.client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("metrics of %s: %w", component, err)
-		}
-		parser := expfmt.NewTextParser(model.LegacyValidation)
-		families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-		if err != nil {
-			return nil, fmt.Errorf("metrics of %s: %w", component, err)
-		}
-		for name := range families {
-			names = append(names, component+": "+name)
+// add adds texts that are not there yet.
+func add(to []string, texts ...string) []string {
+	for _, text := range texts {
+		if !slices.Contains(to, text) {
+			to = append(to, text)
 		}
 	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// add adds a text that is not there yet.
-func add(to []string, text string) []string {
-	if slices.Contains(to, text) {
-		return to
-	}
-	return append(to, text)
+	return to
 }

@@ -34,7 +34,7 @@ const (
 // Install returns a shell command that makes the kubelet of the node run the pod in manifest. The
 // kubelet must not read an incomplete manifest; it ignores files that begin with a dot.
 func Install(manifest string) string {
-	return fmt.Sprintf("cat > %s.%s.new <<'END'\n%s\nEND\nmv %[1]s.%[2]s.new %s", folder, Name, manifest, manifestFile)
+	return fmt.Sprintf("cat > %s.%s.new <<'END'\n%s\nEND\nmv %[1]s.%[2]s.new %[4]s", folder, Name, manifest, manifestFile)
 }
 
 // Manifest returns manifest, that of the first API server, for a second one on another port, with

@@ -121,3 +121,12 @@ func TestSecondManifestWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T
 		t.Errorf("got the command %q, want %q", got, want)
 	}
 }
+
+// TestInstall: the manifest appears under its name once it is complete.
+func TestInstall(t *testing.T) {
+	want := "cat > /etc/kubernetes/manifests/.kube-apiserver-second.new <<'END'\na: b\nEND\n" +
+		"mv /etc/kubernetes/manifests/.kube-apiserver-second.new /etc/kubernetes/manifests/kube-apiserver-second.yaml"
+	if got := Install("a: b"); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,155 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"podenv.dev/hack/internal/progress"
+)
+
+// Cost is a measure of the components in rounds with the gate off and on. Before the first round of
+// each, they had started anew.
+type Cost struct {
+	What string    `json:"what"` // with the unit
+	Off  []float64 `json:"off"`
+	On   []float64 `json:"on"`
+}
+
+const (
+	rounds       = 3
+	podsPerRound = 10
+
+	apiServerTime = "processor time of kube-apiserver per pod, in s"
+)
+
+// measure creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
+// adds what that cost. Without such a pod, or if the API server refuses it, there are no costs.
+func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *progress.Step) error {
+	at := slices.IndexFunc(objects, func(s stored) bool { return s.resource.Resource == "pods" && s.resource.Group == "" })
+	if at < 0 || on && w.Walk.Costs == nil {
+		return nil
+	}
+	pod := objects[at]
+	client := pod.client(w.objects, namespace)
+	for round := range rounds {
+		step.Now("round %d of %d", round+1, rounds)
+		before, err := w.usage(ctx)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for i := range podsPerRound {
+			object := pod.named(namespace, fmt.Sprintf("cost-%t-%d-%d", on, round, i))
+			if err := unstructured.SetNestedField(object.Object, w.worker(), "spec", "nodeName"); err != nil {
+				return err
+			}
+			if _, err := client.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+				w.Walk.Costs = nil
+				return ctx.Err()
+			}
+			names = append(names, object.GetName())
+		}
+		if err := w.settled(ctx); err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := client.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+				return err
+			}
+		}
+		after, err := w.usage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, what := range slices.Sorted(maps.Keys(after)) {
+			value := after[what].value
+			if !after[what].level {
+				value = (value - before[what].value) / podsPerRound
+			}
+			w.Walk.addCost(what, on, value)
+		}
+	}
+	return nil
+}
+
+// addCost adds the value of a round.
+func (w *Walk) addCost(what string, on bool, value float64) {
+	at := slices.IndexFunc(w.Costs, func(c Cost) bool { return c.What == what })
+	if at < 0 {
+		at = len(w.Costs)
+		w.Costs = append(w.Costs, Cost{What: what})
+	}
+	c := &w.Costs[at]
+	if on {
+		c.On = append(c.On, value)
+	} else {
+		c.Off = append(c.Off, value)
+	}
+}
+
+// use is a value of a metric: a level, or the sum of all that came since the component started.
+type use struct {
+	value float64
+	level bool
+}
+
+// usage returns what the API server and the kubelet of the last worker have used.
+func (w *Walker) usage(ctx context.Context) (map[string]use, error) {
+	served, err := w.scrape(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]use{"requests to the API server per pod": {value: sum(served["kube-apiserver"]["apiserver_request_total"])}}
+	for component, families := range served {
+		all["processor time of "+component+" per pod, in s"] = use{value: sum(families["process_cpu_seconds_total"])}
+		all["resident memory of "+component+", in MiB"] = use{sum(families["process_resident_memory_bytes"]) / (1 << 20), true}
+	}
+	return all, nil
+}
+
+func sum(family *dto.MetricFamily) (total float64) {
+	for _, m := range family.GetMetric() {
+		total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	return total
+}
+
+// metrics returns the names of the metrics of the API server and of a kubelet, as COMPONENT: NAME.
+func (w *Walker) metrics(ctx context.Context) (names []string, err error) {
+	served, err := w.scrape(ctx)
+	for component, families := range served {
+		for name := range families {
+			names = append(names, component+": "+name)
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// scrape returns the metrics of the API server and of the last worker's kubelet.
+func (w *Walker) scrape(ctx context.Context) (map[string]map[string]*dto.MetricFamily, error) {
+	served := map[string]map[string]*dto.MetricFamily{}
+	for component, path := range map[string]string{"kube-apiserver": "/metrics", "kubelet": "/api/v1/nodes/" + w.worker() + "/proxy/metrics"} {
+		text, err := w.client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("metrics of %s: %w", component, err)
+		}
+		parser := expfmt.NewTextParser(model.LegacyValidation)
+		if served[component], err = parser.TextToMetricFamilies(bytes.NewReader(text)); err != nil {
+			return nil, fmt.Errorf("metrics of %s: %w", component, err)
+		}
+	}
+	return served, nil
+}
+
+func (w *Walker) worker() string { return w.nodes[len(w.nodes)-1].Name }

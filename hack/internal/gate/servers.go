@@ -1,0 +1,115 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/hack/internal/poll"
+	"podenv.dev/hack/internal/progress"
+	"podenv.dev/test/e2e/secondserver"
+)
+
+// Servers is what became of objects that two API servers, with the gate on and off, wrote to in turn.
+type Servers struct {
+	Objects int      `json:"objects"`
+	Lost    []string `json:"lost,omitempty"`    // fields that the last one to read did not show as stored
+	Refused []string `json:"refused,omitempty"` // reasons for refusing the update of a label
+}
+
+// secondPort is that of the second API server on the control-plane node.
+const secondPort = 6444
+
+// disagree starts a second API server, with the gate off, beside the first. Each object is created by
+// one of them, and written to by both in turn, as by clients behind one address.
+func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.Step) (err error) {
+	if !slices.Contains(w.Walk.Gate.Components, secondserver.First) {
+		return nil
+	}
+	defer func() {
+		_, removeErr := w.Cluster.Exec(context.WithoutCancel(ctx), w.controlPlane(), "sh", "-c", secondserver.Remove)
+		err = errors.Join(err, removeErr)
+	}()
+	off, err := w.second(ctx, step)
+	if err != nil {
+		return err
+	}
+	found := &Servers{}
+	for i, p := range probes {
+		if !p.storable() {
+			continue
+		}
+		step.Now("%s %d of %d", p, i+1, len(probes))
+		for _, creator := range []dynamic.Interface{w.objects, off} {
+			name := fmt.Sprintf("servers-%d", found.Objects)
+			object, err := p.client(creator, namespace).Create(ctx, p.named(namespace, name), metav1.CreateOptions{})
+			if err != nil {
+				continue // the gate, a quota or a port may not allow it
+			}
+			found.Objects++
+			for turn, server := range []dynamic.Interface{off, w.objects, off, w.objects} {
+				if err := relabel(ctx, p.client(server, namespace), name, strconv.Itoa(turn)); err != nil {
+					found.Refused = add(found.Refused, p.String()+": "+err.Error())
+				}
+			}
+			now, err := p.client(w.objects, namespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			found.Lost = add(found.Lost, stored{probe: p, object: object.Object}.differs(now)...)
+		}
+	}
+	w.Walk.Servers = found
+	return w.settled(ctx)
+}
+
+// second starts the second API server, and waits until it serves.
+func (w *Walker) second(ctx context.Context, step *progress.Step) (dynamic.Interface, error) {
+	step.Now("starting an API server with the gate off")
+	first, err := w.Cluster.Exec(ctx, w.controlPlane(), "cat", secondserver.FirstManifest)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := secondserver.Manifest(first, secondPort, secondserver.GatesOff([]string{w.Walk.Gate.Name}))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", secondserver.Install(manifest)); err != nil {
+		return nil, err
+	}
+	config, err := w.Cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	node, err := w.client.CoreV1().Nodes().Get(ctx, w.controlPlane(), metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range node.Status.Addresses {
+		if a.Type == v1.NodeInternalIP {
+			config.Host = "https://" + net.JoinHostPort(a.Address, strconv.Itoa(secondPort))
+			break
+		}
+	}
+	config.QPS, config.Burst = 50, 100
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	const start = 3 * time.Minute
+	if err := poll.Until(ctx, start, func(ctx context.Context) error {
+		return client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	}); err != nil {
+		return nil, fmt.Errorf("the API server with the gate off does not serve: %w", err)
+	}
+	return dynamic.NewForConfig(config)
+}
