@@ -15,6 +15,7 @@ import (
 
 	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
@@ -51,23 +52,26 @@ Groups for --only, the first five are the default:
              with empty Go caches and without images
 
 bench writes each group to _output/bench/<group>.txt in the Go benchmark format and prints
-it with benchstat, which also compares two such files.`,
+it with benchstat, which also compares two such files. A page with the medians of all
+groups is in _output/report/index.html.`,
 		Example: `  podenv bench
   podenv bench --only envfile --count 1 --output csv
   podenv bench --only cluster --name podenv --pods 20
   podenv bench --only harness --cold
   go tool benchstat before.txt _output/bench/kubelet.txt`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := b.check(); err != nil {
 				return err
 			}
-			for _, name := range b.only {
-				if err := b.group(cmd.Context(), name); err != nil {
-					return err
+			return a.reported(cmd, args, func(report *htmlreport.Run) error {
+				for _, name := range b.only {
+					if err := b.group(cmd.Context(), name, report); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 	a.nameFlag(cmd)
@@ -112,8 +116,8 @@ func (b *benchRun) file(group string) string {
 	return filepath.Join(b.app.layout.Output(), "bench", group+".txt")
 }
 
-// group measures one group and prints it.
-func (b *benchRun) group(ctx context.Context, name string) (err error) {
+// group measures one group, prints it, and adds it to the report.
+func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Run) (err error) {
 	columns := "/by"
 	switch name {
 	case "envfile":
@@ -152,6 +156,7 @@ func (b *benchRun) group(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
+	report.Tables = append(report.Tables, benchTable(name, medians))
 	goals := goalsOf(name, medians)
 	if len(goals) == 0 || b.format != "table" {
 		return nil

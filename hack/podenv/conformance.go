@@ -14,6 +14,7 @@ import (
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/pipeline"
 )
 
@@ -36,7 +37,8 @@ labelled Serial. It creates a cluster with two workers, loads the images that th
 run, which podenv builds, and deletes the cluster in the end, also after Ctrl-C, unless
 --keep is given. The same command goes on after Ctrl-C, and runs only what has not
 passed on the same build. No spec is tried twice in one run. e2e.log and junit_01.xml
-go to _output/conformance/SERIES, or SERIES-stock, or SERIES-gates-on.
+go to _output/conformance/SERIES, or SERIES-stock, or SERIES-gates-on, a page with the
+results to _output/report/index.html.
 
 With --kubeconfig it runs on any cluster of the same minor that has two nodes on which
 pods can run, as a user who is bound to the ClusterRole cluster-admin. The nodes need the
@@ -51,7 +53,7 @@ Exit status: 0, or 1 if a spec failed.`,
   podenv conformance --focus 'ConfigMap.*\[NodeConformance\]'
   podenv conformance --kubeconfig ~/.kube/config`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			write, err := rowWriter(*format, conformance.WriteTable, conformance.WriteTSV)
 			if err != nil {
 				return err
@@ -59,7 +61,13 @@ Exit status: 0, or 1 if a spec failed.`,
 			if err := o.validate(a.stock); err != nil {
 				return &usageError{err}
 			}
-			rows, err := a.conformance(cmd.Context(), &o)
+			var rows []conformance.Row
+			err = a.reported(cmd, args, func(report *htmlreport.Run) error {
+				if rows, err = a.conformance(cmd.Context(), &o); err != nil {
+					return err
+				}
+				return addRows(report, "conformance", rows, o.GinkgoReport(conformance.Parallel), o.GinkgoReport(conformance.Serial))
+			})
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/series"
@@ -33,7 +35,8 @@ func newE2E(a *app) *cobra.Command {
 		Short: "Run the end-to-end suites on the cluster, or on any with --kubeconfig",
 		Long: `e2e runs the Ginkgo suites of test/e2e. Without --kubeconfig they run on podenv's
 cluster. On any other cluster the images of the test pods must be there first; the
-suite names those that are missing.
+suite names those that are missing. A page with the results is in
+_output/report/index.html.
 
 Exit status: 0 only where a spec ran and none failed.`,
 		Example: `  podenv e2e
@@ -45,7 +48,7 @@ Exit status: 0 only where a spec ran and none failed.`,
   podenv e2e --suite upgrade --procs 1 --focus 'newer minors' --newer v1.34,v1.35,v1.36,v1.37
   podenv e2e --kubeconfig ~/.kube/config --context other --label-filter 'Feature:EnvFiles'`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if err := o.Validate(a.layout); err != nil {
 				return &usageError{err}
@@ -57,13 +60,16 @@ Exit status: 0 only where a spec ran and none failed.`,
 			} else if o.Kubectl == "" {
 				fmt.Fprintln(a.errs, "podenv: specs of kubectl are skipped: --kubectl FILE names the client that they test")
 			}
-			step := a.reporter().Step("e2e " + o.Suite)
-			result, err := suite.Run(ctx, a.layout, o, step)
-			err = step.End(err)
-			if result.JUnit != "" {
-				fmt.Fprintf(a.out, "%sJUnit report: %s\n%s\n", result.Report, result.JUnit, result.Counts)
-			}
-			return err
+			return a.reported(cmd, args, func(report *htmlreport.Run) error {
+				step := a.reporter().Step("e2e " + o.Suite)
+				result, err := suite.Run(ctx, a.layout, o, step)
+				err = step.End(err)
+				if result.JUnit != "" {
+					fmt.Fprintf(a.out, "%sJUnit report: %s\n%s\n", result.Report, result.JUnit, result.Counts)
+					err = errors.Join(err, addIfThere(report.AddGinkgo, result.Ginkgo))
+				}
+				return err
+			})
 		},
 	}
 	a.nameFlag(cmd)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/gate"
+	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
@@ -122,7 +124,8 @@ At last the previous minor's kubelets and API server come and go.
 
 The page has the order of the questionnaire in the template of KEPs. A question that
 the walk cannot answer says so. The page, the JSON and the JUnit file of the specs go to
-_output/gates/SERIES/GATE, also what was found by the time of an error or Ctrl-C.
+_output/gates/SERIES/GATE, also what was found by the time of an error or Ctrl-C, and to
+_output/report/index.html.
 
 With --all, each alpha and beta gate that is not locked and has specs that can run is
 walked, one after the other, and a table is printed, in which the gates without such
@@ -144,7 +147,17 @@ Exit status: 0, also if specs failed, which the page says.`,
 			if format != "markdown" && format != "json" {
 				return &usageError{fmt.Errorf("--output %q: choose markdown or json", format)}
 			}
-			walks, err := a.walks(cmd.Context(), args, o)
+			var walks []*gate.Walk
+			err := a.reported(cmd, args, func(report *htmlreport.Run) (err error) {
+				walks, err = a.walks(cmd.Context(), args, o)
+				for _, w := range walks {
+					var page strings.Builder
+					err = errors.Join(err, w.WriteMarkdown(&page, walkCommand(a, w)),
+						addRows(report, w.Gate.Name+" on", w.On), addRows(report, w.Gate.Name+" on again, after it was off", w.Again))
+					report.Texts = append(report.Texts, htmlreport.Text{Title: "What the walk found about " + w.Gate.Name, Text: page.String()})
+				}
+				return err
+			})
 			switch {
 			case walks == nil:
 				return err

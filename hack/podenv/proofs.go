@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -59,6 +60,9 @@ func (a *app) proofCommand(ctx context.Context, flags []string) *exec.Cmd {
 	return cmd
 }
 
+// eventsOf is the file with the events of the tests of a JUnit report.
+func eventsOf(report string) string { return strings.TrimSuffix(report, ".xml") + ".json" }
+
 // runProofs runs the tests. gotestsum reads their standard output; their progress goes to
 // standard error.
 func (a *app) runProofs(ctx context.Context, report string, flags []string) error {
@@ -68,7 +72,7 @@ func (a *app) runProofs(ctx context.Context, report string, flags []string) erro
 	if err != nil {
 		return err
 	}
-	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report,
+	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report, "--jsonfile="+eventsOf(report),
 		"--post-run-command="+lastLine, "--", "go", "tool", "test2json", "-t", "-p", "podenv.dev/hack/proof")
 	sum.Dir, sum.Stdin, sum.Stdout, sum.Stderr = a.layout.Root, results, a.out, a.errs
 	sum.SysProcAttr = tests.SysProcAttr

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/layout"
 )
@@ -68,6 +69,10 @@ func TestWaits(t *testing.T) {
 			}
 			if cases, err := junit.Read(report); err != nil || junit.Count(cases) != test.counts {
 				t.Errorf("the report has %v, %v, want %v", junit.Count(cases), err, test.counts)
+			}
+			var page htmlreport.Run
+			if err := page.AddGoTest(eventsOf(report)); err != nil || htmlreport.Count(page.Results).Failed != test.counts.Failed {
+				t.Errorf("the page has %v (%v)", page.Results, err)
 			}
 		})
 	}

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/proof"
 )
 
@@ -23,8 +26,9 @@ packages that the patches touch, the proofs of the node image with plain kind, a
 the suites on a cluster of its own, which it deletes.
 
 The last line is "N passed, N failed, N skipped". The exit status is 0 only if
-something passed and nothing failed. The report in JUnit format goes to _output/junit.
-After Ctrl-C, test deletes its clusters and ends with exit status 130.
+something passed and nothing failed. The report in JUnit format goes to _output/junit,
+and a page with all of it to _output/report/index.html. After Ctrl-C, test deletes its
+clusters and ends with exit status 130.
 
 Checks that compile, checks with clusters of their own, and the suites run at the same
 time.
@@ -41,7 +45,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
   podenv test --only e2e --keep     # leave the cluster for a look
   podenv test --only e2e,upgrade --full    # all suites, and all of them`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkGroups(only, proof.Groups); err != nil {
 				return err
 			}
@@ -49,8 +53,15 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 			if err != nil {
 				return err
 			}
-			return a.prove(cmd.Context(), "^Test(Compiling|Clusters|OwnClusters)$", "podenv", "-podenv.only="+strings.Join(only, ","),
-				"-podenv.cli="+podenv, fmt.Sprintf("-podenv.full=%t", full), fmt.Sprintf("-podenv.keep=%t", keep))
+			return a.reported(cmd, args, func(report *htmlreport.Run) error {
+				events := eventsOf(filepath.Join(a.layout.JUnit(), "podenv.xml"))
+				if err := os.Remove(events); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return err
+				}
+				err := a.prove(cmd.Context(), "^Test(Compiling|Clusters|OwnClusters)$", "podenv", "-podenv.only="+strings.Join(only, ","),
+					"-podenv.cli="+podenv, fmt.Sprintf("-podenv.full=%t", full), fmt.Sprintf("-podenv.keep=%t", keep))
+				return errors.Join(err, addIfThere(report.AddGoTest, events))
+			})
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "only", proof.Groups, "run only these groups, and what they need")

@@ -14,6 +14,7 @@ import (
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/examples"
+	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
@@ -135,6 +136,7 @@ func (c *check) suite(o suite.Options) error {
 	if result.JUnit == "" {
 		return err
 	}
+	c.Attr(htmlreport.Attribute, result.Ginkgo)
 	if result.Report != "" {
 		steps.Reporter.Print(strings.TrimSpace(result.Report))
 	}

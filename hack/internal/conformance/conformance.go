@@ -44,6 +44,9 @@ type Options struct {
 	Again      bool          // also run what has passed
 }
 
+// GinkgoReport is the file with Ginkgo's JSON report of the last run called name.
+func (o Options) GinkgoReport(name string) string { return filepath.Join(o.Dir, name+".json") }
+
 // Run runs the specs, and returns a row for each. What has passed on the same build is not run again.
 func Run(ctx context.Context, o Options, r *progress.Reporter) ([]Row, error) {
 	client, err := clientOf(o.Kubeconfig)
@@ -125,7 +128,8 @@ func (o Options) run(ctx context.Context, client kubernetes.Interface, name stri
 
 // arguments returns the arguments with which Ginkgo runs the specs except for those called passed.
 func (o Options) arguments(name, reports string, passed []string) []string {
-	args := []string{"run", "--no-color", "-v", "--timeout=" + o.Timeout.String(), "--focus=" + cmp.Or(o.Focus, `\[Conformance\]`)}
+	report := o.GinkgoReport(name)
+	args := []string{"run", "--no-color", "-v", "--output-dir=" + filepath.Dir(report), "--json-report=" + filepath.Base(report), "--timeout=" + o.Timeout.String(), "--focus=" + cmp.Or(o.Focus, `\[Conformance\]`)}
 	if name == Serial {
 		args = append(args, "--label-filter=Serial", "--procs=1")
 	} else {

@@ -48,6 +48,7 @@ type Options struct {
 type Result struct {
 	junit.Counts
 	JUnit  string // the file with the results, and the report of each failure
+	Ginkgo string // the file with Ginkgo's JSON report
 	Report string // a Markdown report of the suite itself; often empty
 }
 
@@ -80,7 +81,7 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 		return Result{}, err
 	}
 	// If a run writes no results, older ones must not be taken for them.
-	for _, file := range []string{o.JUnit, o.report()} {
+	for _, file := range []string{o.JUnit, o.beside(".md"), o.beside(".json")} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return Result{}, err
 		}
@@ -154,8 +155,10 @@ func (o Options) complete(l layout.Layout) (Options, error) {
 	return o, nil
 }
 
-// report returns the path of the suite's own report.
-func (o Options) report() string { return strings.TrimSuffix(o.JUnit, ".xml") + ".md" }
+// beside returns the path of a file beside the JUnit file: .md is the suite's own report, .json Ginkgo's.
+func (o Options) beside(extension string) string {
+	return strings.TrimSuffix(o.JUnit, ".xml") + extension
+}
 
 // ginkgo returns the arguments with which `go` runs the specs in binary.
 func (o Options) ginkgo(binary string) []string {
@@ -170,8 +173,8 @@ func (o Options) ginkgo(binary string) []string {
 
 // newResult returns the result of Run from the test cases and the error of the command.
 func newResult(o Options, cases []junit.Case, runErr error) (Result, error) {
-	result := Result{Counts: junit.Count(cases), JUnit: o.JUnit}
-	report, err := os.ReadFile(o.report())
+	result := Result{Counts: junit.Count(cases), JUnit: o.JUnit, Ginkgo: o.beside(".json")}
+	report, err := os.ReadFile(o.beside(".md"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return result, err
 	}

@@ -28,6 +28,7 @@ func writeJUnit(report ginkgo.Report) {
 		}
 	}
 	framework.ExpectNoError(os.MkdirAll(filepath.Dir(nodes.Options.JUnit), 0o755))
+	framework.ExpectNoError(reporters.GenerateJSONReport(report, strings.TrimSuffix(nodes.Options.JUnit, ".xml")+".json")) // for podenv's page
 	framework.ExpectNoError(reporters.GenerateJUnitReportWithConfig(report, nodes.Options.JUnit, reporters.JunitReportConfig{
 		OmitLeafNodeType: true,
 		OmitSpecLabels:   true, // the framework put them into the names already

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/perf/benchunit"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/bench"
+	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/htmlreport"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
+	"podenv.dev/test/e2e/options"
+)
+
+func newReport(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Compare the results of two runs",
+		Long: `test, e2e, conformance, gate walk and bench write a page with their results to
+_output/report/index.html, and all its data to index.json beside it. The page needs no
+other file and no network. The next run replaces it: copy the folder to keep it.`,
+		Example: `  podenv test --only lint,unit && cp -r _output/report before
+  podenv test --only lint,unit && podenv report diff before _output/report`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newReportDiff(a))
+	return cmd
+}
+
+func newReportDiff(a *app) *cobra.Command {
+	var format *string
+	cmd := &cobra.Command{
+		Use:   "diff BEFORE AFTER",
+		Short: "List what newly fails, no longer runs, newly passes, or is slower by more than noise",
+		Long: `diff compares the results in two report folders. A result is slower if it passed in both
+runs, took a second or more in each, and took a second longer and more than LIMIT times
+as long as before. LIMIT is the median of these ratios, as the whole host may be slower,
+times three standard deviations, estimated from the median deviation, and at least 1.25.
+With fewer than ten ratios it is 2. diff prints LIMIT.
+
+Exit status: 0, or 1 if something newly fails.`,
+		Example: `  podenv report diff before _output/report
+  podenv report diff before/index.html after/index.html --output json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return &usageError{fmt.Errorf("%s takes two folders with a report, got %q", cmd.CommandPath(), args)}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			write, err := rowWriter(*format, htmlreport.WriteTable, htmlreport.WriteTSV)
+			if err != nil {
+				return err
+			}
+			before, errBefore := htmlreport.Read(args[0])
+			after, errAfter := htmlreport.Read(args[1])
+			if err := errors.Join(errBefore, errAfter); err != nil {
+				return err
+			}
+			changes, limit := htmlreport.Diff(before, after)
+			fmt.Fprintf(a.errs, "podenv: more than %.2f times as long as before is slower\n", limit)
+			if err := write(a.out, changes); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(changes, func(c htmlreport.Change) bool { return c.Change == htmlreport.NewlyFailing }) {
+				return errReported
+			}
+			return nil
+		},
+	}
+	format = outputFlag(cmd)
+	return cmd
+}
+
+// reported runs a verb, and writes the report page with what do has added to the report, also after an
+// error.
+func (a *app) reported(cmd *cobra.Command, args []string, do func(*htmlreport.Run) error) error {
+	words := append([]string{cmd.CommandPath()}, args...)
+	cmd.Flags().Visit(func(f *pflag.Flag) { words = append(words, "--"+f.Name+"="+run.Quote(f.Value.String())) })
+	report, dir := &htmlreport.Run{Command: strings.Join(words, " "), Start: time.Now()}, filepath.Join(a.layout.Output(), "report")
+	if err := os.RemoveAll(dir); err != nil { // it is not about this run
+		return err
+	}
+	err := do(report)
+	if len(report.Results)+len(report.Tables)+len(report.Texts) == 0 {
+		return err
+	}
+	report.Seconds = time.Since(report.Start).Seconds()
+	if err != nil && !errors.Is(err, errReported) {
+		report.Problem = err.Error()
+	}
+	if s, err := series.Load(a.layout, a.series); err == nil {
+		patches, _ := s.Patches() //nolint:errcheck // it is a pattern without errors
+		on := fmt.Sprintf("%s: %s with %d patches", s.Name, s.Release, len(patches))
+		if a.stock {
+			on = fmt.Sprintf("%s: %s without patches", s.Name, s.Release)
+		}
+		report.On = append(report.On, htmlreport.Text{Title: "Series", Text: on})
+	}
+	report.On = append(report.On, htmlreport.Text{Title: "Host", Text: htmlreport.Host()})
+	report.Documents = documents(report)
+	return errors.Join(err, htmlreport.Write(dir, report))
+}
+
+// documents returns the documents that a result shows a row of.
+func documents(report *htmlreport.Run) (shown []htmlreport.Document) {
+	for _, d := range featuregates.Documents {
+		document := htmlreport.Document{Name: d.Name, Title: d.Title}
+		for _, row := range d.Rows {
+			document.Rows = append(document.Rows, htmlreport.Text{Title: row[0], Text: row[1]})
+		}
+		if slices.ContainsFunc(document.Rows, func(row htmlreport.Text) bool { return len(report.Showing(d.Name, row.Title)) > 0 }) {
+			shown = append(shown, document)
+		}
+	}
+	return shown
+}
+
+// addIfThere adds a file to a report. A run that was cut short may not have it.
+func addIfThere(add func(file string) error, file string) error {
+	if err := add(file); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// addRows adds the results of specs of a release. Those that ran just now have details in files of Ginkgo.
+func addRows(report *htmlreport.Run, group string, rows []conformance.Row, files ...string) error {
+	ran := htmlreport.Run{}
+	for _, file := range files {
+		if err := addIfThere(ran.AddGinkgo, file); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
+		result := htmlreport.Result{Name: row.Spec, State: row.State, Seconds: row.Seconds, Why: row.Why}
+		if row.State == conformance.LeftOut {
+			result.State = htmlreport.Skipped
+		}
+		if i := slices.IndexFunc(ran.Results, func(r htmlreport.Result) bool { return r.Name == row.Spec && r.State == row.State }); i >= 0 {
+			result = ran.Results[i]
+		}
+		result.Group = group
+		report.Results = append(report.Results, result)
+	}
+	report.Spans = append(report.Spans, ran.Spans...)
+	return nil
+}
+
+// benchTable has the medians of a group of benchmarks. Bars are on a log scale.
+func benchTable(group string, medians bench.Medians) options.Table {
+	units, names, low, high := map[string]bool{}, map[string]bool{}, math.Inf(1), 0.0
+	for key, value := range medians {
+		names[key[0]], units[key[1]] = true, true
+		if key[1] == secPerOp && value > 0 {
+			low, high = min(low, value), max(high, value)
+		}
+	}
+	table := options.Table{Title: "bench " + group, Head: append([]string{"benchmark"}, slices.Sorted(maps.Keys(units))...)}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row := []options.Cell{{Text: strings.ReplaceAll(name, "_", " ")}}
+		for _, unit := range table.Head[1:] {
+			cell := options.Cell{}
+			if value, ok := medians[[2]string{name, unit}]; ok {
+				cell.Text = benchunit.Scale(value, benchunit.ClassOf(unit))
+				if unit == secPerOp && value > 0 {
+					cell.Share = 3 + 97*math.Log(value/low)/max(math.Log(high/low), 1e-9)
+				}
+			}
+			row = append(row, cell)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
+}
