@@ -233,7 +233,7 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 	walk := func(g gate.Gate) (*gate.Walk, error) {
 		dir := filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name)
 		w := &gate.Walk{Gate: g, Release: r.Build.Version}
-		walker := gate.Walker{Walk: w, Older: older, Save: func() error { return w.Save(dir, walkCommand(a, w)) }, Specs: conformance.Options{
+		walker := gate.Walker{Walk: w, Minor: a.series, Older: older, Save: func() error { return w.Save(dir, walkCommand(a, w)) }, Specs: conformance.Options{
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
 			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: o.timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 		}}
@@ -244,13 +244,14 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 		return []*gate.Walk{w}, err
 	}
 	for _, g := range gates {
-		if g.Locked || g.Stage != "ALPHA" && g.Stage != "BETA" {
+		open, has := gate.CanWalk(a.series, g)
+		if !open {
 			continue
 		}
 		w := gate.Load(filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name), r.Build.Version)
 		switch {
 		case w != nil && w.Complete:
-		case g.CanRun == 0 || len(g.Components) == 0:
+		case !has:
 			w = &gate.Walk{Gate: g, Release: r.Build.Version}
 		default:
 			if w, err = walk(g); err != nil {

@@ -216,6 +216,14 @@ func Find(gates []Gate, name string) (Gate, error) {
 	}
 }
 
+// CanWalk reports whether --all walks g, a gate of minor: alpha or beta, not locked, with specs that can
+// run or probes that this branch declares; has is false for a gate that has none of these.
+func CanWalk(minor string, g Gate) (open, has bool) {
+	_, own, err := declared(minor, g.Name)
+	open = !g.Locked && (g.Stage == "ALPHA" || g.Stage == "BETA")
+	return open, len(g.Components) > 0 && (g.CanRun > 0 || err == nil && len(own) > 0)
+}
+
 // nearest proposes up to three gates whose names begin or end as name does, whatever its case.
 func nearest(gates []Gate, name string) string {
 	var close []string

@@ -61,7 +61,7 @@ func (w *Walk) row() []string {
 	case w.Problem != "":
 		first, _, _ := strings.Cut(w.Problem, "\n")
 		return []string{"not walked: " + strings.ReplaceAll(first, "|", `\|`), "", "", "", "", "", ""}
-	case w.Gate.CanRun == 0:
+	case w.Stored == nil && len(w.On) == 0:
 		return []string{"no specs that can run", "", "", "", "", "", ""}
 	}
 	row := []string{counts(w.On), "-", w.Stored.summary(), "-", "-", w.Older.summary(), "-"}
@@ -150,7 +150,7 @@ func (w *Walk) fields() string {
 	for _, kind := range slices.Sorted(maps.Keys(w.Objects)) {
 		kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, w.Objects[kind]))
 	}
-	return "The specs created objects of the kinds " + strings.Join(kinds, ", ") + ". " +
+	return "Objects of these kinds were tried, as the specs created them or as this branch declares: " + strings.Join(kinds, ", ") + ". " +
 		list("An API server with the gate off leaves these fields out of new ones:", "An API server with the gate off stores all of their fields.", w.Dropped) +
 		list("\n\nIt refuses some:", "", w.Refused)
 }

@@ -61,6 +61,55 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// TestTheTableHasARowForEachWalk, with what it found or why it found nothing.
+func TestTheTableHasARowForEachWalk(t *testing.T) {
+	dir := t.TempDir()
+	done := &Walk{Gate: Gate{Name: "Done", Stage: "BETA"}, Release: "v1", Complete: true, Dropped: []string{"a"},
+		On: []conformance.Row{{State: conformance.Passed}}, Stored: &Stored{Objects: 2, Again: true, Lost: []string{"a"}},
+		Servers: &Servers{Objects: 1}, Skew: map[string][]conformance.Row{"v0": {{State: conformance.Failed}}},
+		Costs: []Cost{{What: apiServerTime, Off: []float64{1}, On: []float64{2}}}}
+	if err := done.Save(dir, "walk"); err != nil {
+		t.Fatal(err)
+	}
+	if Load(dir, "v2") != nil || Load(t.TempDir(), "v1") != nil {
+		t.Error("a walk of another release, or none, was read")
+	}
+	var out strings.Builder
+	walks := []*Walk{Load(dir, "v1"), {Gate: Gate{Name: "None", Stage: "ALPHA"}}, {Gate: Gate{Name: "Broken", Stage: "ALPHA"}, Problem: "no | node\nmore"}}
+	if err := WriteMarkdownTable(&out, walks); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| `Done` | beta | 1 passed, 0 failed, 0 left out | 1 dropped, 0 refused | 0 hidden, 1 lost, 0 refused, 0 restarted | 0 lost, 0 refused | v0: 0 passed, 1 failed, 0 left out | - | 1 (1 to 1) off, 2 (2 to 2) on |\n",
+		"| `None` | alpha | no specs that can run |", "| `Broken` | alpha | not walked: no \\| node |",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestCanWalk(t *testing.T) {
+	of := Gate{Name: "Other", Stage: "BETA", Components: []string{"kubelet"}, CanRun: 1}
+	for name, test := range map[string]struct {
+		change    func(*Gate)
+		open, has bool
+	}{
+		"specs":           {func(*Gate) {}, true, true},
+		"locked":          {func(g *Gate) { g.Locked = true }, false, true},
+		"GA":              {func(g *Gate) { g.Stage = "GA" }, false, true},
+		"no specs":        {func(g *Gate) { g.CanRun = 0 }, true, false},
+		"declared probes": {func(g *Gate) { g.Name, g.CanRun = "EnvFiles", 0 }, true, true},
+		"no component":    {func(g *Gate) { g.Components = nil }, true, false},
+	} {
+		g := of
+		test.change(&g)
+		if open, has := CanWalk("v1.33", g); open != test.open || has != test.has {
+			t.Errorf("%s: got %t, %t", name, open, has)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	gates := []Gate{
 		{Name: "InPlacePodVerticalScaling", Components: []string{"kubelet"}}, {Name: "Locked", Locked: true, Components: []string{"kubelet"}},

@@ -9,10 +9,14 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/test/manifests"
 )
 
 // probe is an object that a spec has created.
@@ -67,6 +71,27 @@ func fromAudit(log string) ([]probe, error) {
 		}
 	}
 	return probes, nil
+}
+
+// declared returns the objects by which featuregates/ declares how the gate of this branch called name is
+// used in minor: those that its pod needs, under their own names, and all of them as probes.
+func declared(minor, name string) (needed, probes []probe, err error) {
+	features, err := featuregates.Probed(minor)
+	for _, f := range features {
+		if string(f.Name) != name {
+			continue
+		}
+		for _, file := range append(slices.Clone(f.Probe.Objects), f.Probe.Pod) {
+			object, err := manifests.Object(file)
+			if err != nil {
+				return nil, nil, err
+			}
+			resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+			probes = append(probes, probe{resource: resource, namespaced: true, object: *object})
+		}
+		needed = probes[:len(f.Probe.Objects)]
+	}
+	return needed, probes, err
 }
 
 // scaffolding are resources that every spec creates, whatever it is about.

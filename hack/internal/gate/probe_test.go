@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"podenv.dev/featuregates"
 )
 
 // audited has what an API server logs at the level Request.
@@ -62,5 +64,22 @@ func TestOnlyOnLeavesOutWhatComesWithUse(t *testing.T) {
 	got := onlyOn([]string{"a: always", "a: gate", "a: used"}, []string{"a: always", "a: later"}, []string{"a: always", "a: gate", "a: new"})
 	if !slices.Equal(got, []string{"a: gate"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestAGateOfThisBranchHasItsDeclaredProbes, and no other gate has.
+func TestAGateOfThisBranchHasItsDeclaredProbes(t *testing.T) {
+	features, err := featuregates.Probed("v1.33")
+	if err != nil || len(features) == 0 {
+		t.Fatal(features, err)
+	}
+	for _, f := range features {
+		needed, probes, err := declared("v1.33", string(f.Name))
+		if err != nil || len(needed) != len(f.Probe.Objects) || len(probes) != len(needed)+1 || probes[len(needed)].resource.Resource != "pods" {
+			t.Errorf("%s: needs %v, probes %v, %v", f.Name, needed, probes, err)
+		}
+	}
+	if _, probes, err := declared("v1.33", "Other"); err != nil || len(probes) > 0 {
+		t.Errorf("another gate has %v, %v", probes, err)
 	}
 }

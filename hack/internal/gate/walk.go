@@ -87,6 +87,7 @@ var limits = []string{"limitranges", "resourcequotas"}
 // Walker walks with one gate on a cluster that has it on, whose API server logs requests.
 type Walker struct {
 	Cluster *cluster.Cluster
+	Minor   string
 	Specs   conformance.Options // for the gate's specs
 	// Older are the builds of stock minors before, the newest first.
 	Older []Release
@@ -273,6 +274,16 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 			return nil, err
 		}
 	}
+	needed, own, err := declared(w.Minor, w.Walk.Gate.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range needed {
+		if _, err := p.client(w.objects, namespace).Create(ctx, p.named(namespace, p.object.GetName()), metav1.CreateOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	probes = append(own, probes...)
 	w.Walk.Objects = map[string]int{}
 	for i := range probes {
 		p := &probes[i]
