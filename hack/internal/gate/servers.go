@@ -29,16 +29,16 @@ type Servers struct {
 // secondPort is that of the second API server on the control-plane node.
 const secondPort = 6444
 
+// start is how long an API server may take to start or to end.
+const start = 3 * time.Minute
+
 // disagree starts a second API server, with the gate off, beside the first. Each object is created by
 // one of them, and written to by both in turn, as by clients behind one address.
 func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.Step) (err error) {
 	if !slices.Contains(w.Walk.Gate.Components, secondserver.First) {
 		return nil
 	}
-	defer func() {
-		_, removeErr := w.Cluster.Exec(context.WithoutCancel(ctx), w.controlPlane(), "sh", "-c", secondserver.Remove)
-		err = errors.Join(err, removeErr)
-	}()
+	defer func() { err = errors.Join(err, w.endSecond(context.WithoutCancel(ctx))) }()
 	off, err := w.second(ctx, step)
 	if err != nil {
 		return err
@@ -105,11 +105,21 @@ func (w *Walker) second(ctx context.Context, step *progress.Step) (dynamic.Inter
 	if err != nil {
 		return nil, err
 	}
-	const start = 3 * time.Minute
 	if err := poll.Until(ctx, start, func(ctx context.Context) error {
 		return client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	}); err != nil {
 		return nil, fmt.Errorf("the API server with the gate off does not serve: %w", err)
 	}
 	return dynamic.NewForConfig(config)
+}
+
+// endSecond stops the second API server, and waits until it has ended.
+func (w *Walker) endSecond(ctx context.Context) error {
+	ended := fmt.Sprintf("%s; ! pgrep -f '^%s .*%s%d'", secondserver.Remove, secondserver.First, secondserver.PortFlag, secondPort)
+	return poll.Until(ctx, start, func(ctx context.Context) error {
+		if _, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", ended); err != nil {
+			return fmt.Errorf("the second API server has not ended: %w", err)
+		}
+		return nil
+	})
 }
