@@ -20,6 +20,7 @@ import (
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/e2e/options"
 	"podenv.dev/test/manifests"
 )
 
@@ -41,6 +42,7 @@ var _ = framework.SIGDescribe("node")("Version skew", framework.WithFeature(feat
 			ginkgo.AfterAll(func() {
 				for _, feature := range s.features {
 					suite.Report(featuregates.Matrix(string(feature.Name), apiServers, kubelets, func(c featuregates.Cell) string { return s.seen[key(feature, c)] }))
+					ginkgo.AddReportEntry(options.TableEntry, s.table(feature, apiServers, kubelets), ginkgo.ReportEntryVisibilityNever)
 				}
 			})
 			for _, a := range apiServers {
@@ -79,6 +81,31 @@ type walker struct {
 	stored               *framework.Framework // has the namespace of the pods that were stored before
 	seen                 map[string]string    // outcomes by feature and cell
 	features             []featuregates.State
+}
+
+// table is a matrix with the cells that are as they should be, and those that are not.
+func (s *walker) table(feature featuregates.State, apiServers, kubelets []featuregates.Runs) options.Table {
+	t := options.Table{Title: "Version skew, " + string(feature.Name) + ": a new pod / a stored one", Head: []string{"API server, kubelet →"}}
+	for _, k := range kubelets {
+		t.Head = append(t.Head, k.String())
+	}
+	for _, a := range apiServers {
+		row := []options.Cell{{Text: a.String()}}
+		for _, k := range kubelets {
+			c := featuregates.Cell{APIServer: a, Kubelet: k}
+			saw, want := s.seen[key(feature, c)], feature.Probe.Want(c).String()
+			switch saw {
+			case want:
+				row = append(row, options.Cell{Text: saw, State: "passed"})
+			case "":
+				row = append(row, options.Cell{Text: "not seen"})
+			default:
+				row = append(row, options.Cell{Text: saw + ", not " + want, State: "failed"})
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
 }
 
 // key is the name of a cell for a feature.
