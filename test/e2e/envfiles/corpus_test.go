@@ -2,6 +2,7 @@ package envfiles
 
 import (
 	"context"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -12,6 +13,7 @@ import (
 
 	"podenv.dev/test/corpus"
 	"podenv.dev/test/e2e/internal/components"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // Every rule of the API server, one pod for each. test/upstream asks upstream's
@@ -66,6 +68,11 @@ func entries(load func(feature string) ([]corpus.Case, error)) []ginkgo.TableEnt
 	table := make([]ginkgo.TableEntry, len(cases))
 	for i, c := range cases {
 		table[i] = ginkgo.Entry(c.Name, c)
+		for _, row := range []string{"1", "2"} {
+			if strings.HasPrefix(c.Name, "row-"+row+"-") {
+				table[i] = ginkgo.Entry(c.Name, suite.Shows("KEP-3721", row), c)
+			}
+		}
 	}
 	return table
 }

@@ -11,6 +11,7 @@ import (
 
 	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // Row 3 of KEP-3721's failure table.
@@ -42,7 +43,7 @@ var _ = describe("row 3, the container waits, an event says why, and it starts o
 		pods.Create(ctx, f, pod)
 		expectNamed(pods.AwaitConfigError(ctx, f, pod.Name, consumer), "VARIABLE", "config.env", "KEY")
 	})
-})
+}, suite.Shows("KEP-3721", "3"))
 
 // Row 5 of KEP-3721's failure table.
 var _ = describe("row 5, the container waits, an event says why,", func(f *framework.Framework) {
@@ -83,14 +84,14 @@ var _ = describe("row 5, the container waits, an event says why,", func(f *frame
 		shell(ctx, f, pod.Name, "mv /data/right /data/config.env")
 		awaitValue(ctx, f, pod.Name, "A", "1")
 	})
-})
+}, suite.Shows("KEP-3721", "5"))
 
 // What only one of the two forms has.
 var _ = describeIf(plainForm, "row 5, the container waits, an event says why,", func(f *framework.Framework) {
 	f.It("and names the line, when a joined line meets the end of the file", func(ctx context.Context) {
 		expectUnparsable(ctx, f, `printf 'A=1\nB=2 \\\n'`, 2)
 	})
-})
+}, suite.Shows("KEP-3721", "5"))
 
 var _ = describeIf(quotedForm, "row 5, the container waits, an event says why,", func(f *framework.Framework) {
 	ginkgo.DescribeTable("and names the line, when", func(ctx context.Context, lines string, line int) {
@@ -103,7 +104,7 @@ var _ = describeIf(quotedForm, "row 5, the container waits, an event says why,",
 		ginkgo.Entry("white space precedes the equals sign", "A='1'\nB ='2'\n", 2),
 		ginkgo.Entry("a line after a value of three lines is no declaration", "A='1\n2\n3'\nno declaration\n", 4),
 	)
-})
+}, suite.Shows("KEP-3721", "5"))
 
 // expectUnparsable checks that a container waits for a file with what command, of a shell,
 // prints, and that the event names the line.

@@ -32,9 +32,9 @@ const (
 
 // describe declares specs that need the gate on; they are skipped, and say so, on a
 // cluster where it is off.
-func describe(theme string, body func(f *framework.Framework)) bool {
+func describe(theme string, body func(f *framework.Framework), labels ...ginkgo.Labels) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(components.RequireGate, theme, body)
+	return describeIf(components.RequireGate, theme, body, labels...)
 }
 
 // ownAPI is the precondition of specs of what this branch decides where the API is its own.
@@ -70,9 +70,9 @@ func quotedForm(ctx context.Context, gate string) {
 }
 
 // describeIf declares specs that run where precondition does not skip them.
-func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
+func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework), labels ...ginkgo.Labels) bool {
 	ginkgo.GinkgoHelper()
-	return specs.Describe(precondition, theme, body)
+	return specs.Describe(precondition, theme, body, labels...)
 }
 
 // newPod is a pod that runs init, then containers, once, and has an emptyDir for env

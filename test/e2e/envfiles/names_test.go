@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // Row 6 of KEP-3721's failure table. None of these names is valid under either rule
@@ -32,4 +33,4 @@ var _ = describe("row 6, the container waits, an event says why and names the li
 		ginkgo.Entry("a name with a control character", `B\001C`+"=2\n", "not a valid environment variable name"),
 		ginkgo.Entry("a name of 129 bytes", "%0129d=2\n", "128 bytes", "0"),
 	)
-})
+}, suite.Shows("KEP-3721", "6"))

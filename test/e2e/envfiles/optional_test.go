@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // Row 4 of KEP-3721's failure table.
@@ -44,7 +45,7 @@ var _ = describe("row 4, with optional: true the container starts and the variab
 		gomega.Expect(env).NotTo(gomega.HaveKey("A"))
 		gomega.Expect(env).To(gomega.HaveKeyWithValue("B", "literal"))
 	})
-})
+}, suite.Shows("KEP-3721", "4"))
 
 var _ = describe("with optional: true", func(f *framework.Framework) {
 	f.It("a key that is there is set", func(ctx context.Context) {

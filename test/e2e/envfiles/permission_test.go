@@ -15,6 +15,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // reader is a container, and what it is to read, of which its user has no permission.
@@ -106,7 +107,7 @@ var _ = describeIf(ownAPI, "row 7, the container waits, an event says why, and i
 	ginkgo.DescribeTable("it is the user of", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) }, unreadableBy)
 
 	ginkgo.DescribeTable("the permission that lacks is", func(ctx context.Context, r reader) { expectRefused(ctx, f, r) }, lackingPermission)
-})
+}, suite.Shows("KEP-3721", "7"))
 
 var _ = describe("row 7, a container may read", func(f *framework.Framework) {
 	f.It("as root, a file of mode 0 in a directory of mode 0", func(ctx context.Context) {
@@ -137,7 +138,7 @@ var _ = describe("row 7, a container may read", func(f *framework.Framework) {
 		}
 		awaitValue(ctx, f, pod.Name, "VARIABLE", "value")
 	})
-})
+}, suite.Shows("KEP-3721", "7"))
 
 // expectRefused checks that r's container does not start until its user may read.
 func expectRefused(ctx context.Context, f *framework.Framework, r reader) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/manifests"
 )
 
@@ -16,7 +17,7 @@ import (
 const documented = "test-container"
 
 var _ = describeIf(whateverTheGate, "the example pods of the document:", func(f *framework.Framework) {
-	f.It("the first has an address made of the variables of a service", func(ctx context.Context) {
+	f.It("the first has an address made of the variables of a service", suite.Shows("Variable expansion", "example 1", "services"), func(ctx context.Context) {
 		service, node := createService(ctx, f, "gitserver", "GITSERVER_SERVICE_HOST")
 		pod, err := manifests.Pod("expansion-1.yaml")
 		framework.ExpectNoError(err)
@@ -25,7 +26,7 @@ var _ = describeIf(whateverTheGate, "the example pods of the document:", func(f 
 		gomega.Expect(publicURL(ctx, f, pod.Name)).To(gomega.Equal("http://" + service.Spec.ClusterIP + ":8080"))
 	})
 
-	f.It("the second has an address made of its namespace, and keeps the reference to a port that is not declared", func(ctx context.Context) {
+	f.It("the second has an address made of its namespace, and keeps the reference to a port that is not declared", suite.Shows("Variable expansion", "example 2", "unmatched"), func(ctx context.Context) {
 		pod, err := manifests.Pod("expansion-2.yaml")
 		framework.ExpectNoError(err)
 		pods.RunToEnd(ctx, f, pod)
@@ -51,7 +52,7 @@ var _ = describe("the example pods of the document raise an event:", func(f *fra
 
 		expectOneEvent(ctx, f, pod.Name, documented, "$(SERVICE_PORT) (env PUBLIC_URL)")
 	})
-})
+}, suite.Shows("Variable expansion", "event"))
 
 // publicURL is the variable PUBLIC_URL as the document's container printed it.
 func publicURL(ctx context.Context, f *framework.Framework, pod string) string {

@@ -11,6 +11,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("an event on the pod", func(f *framework.Framework) {
@@ -118,4 +119,4 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 		})
 		expectToSay(about(consumer, events)[0], consumer, "$(PROGRAM) (command)")
 	})
-})
+}, suite.Shows("Variable expansion", "event"))

@@ -8,10 +8,11 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describeIf(components.RequireGateOffInKubelets, "with the gate off", func(f *framework.Framework) {
-	f.It("every form of a reference has the result that it has with the gate on, and no event is raised", func(ctx context.Context) {
+	f.It("every form of a reference has the result that it has with the gate on, and no event is raised", suite.Shows("Variable expansion", "unmatched", "escape", "malformed"), func(ctx context.Context) {
 		pod := everyForm()
 		pods.RunToEnd(ctx, f, pod)
 
@@ -23,7 +24,7 @@ var _ = describeIf(components.RequireGateOffInKubelets, "with the gate off", fun
 })
 
 var _ = describe("with the gate on", func(f *framework.Framework) {
-	f.It("every form of a reference has the result that it has with the gate off, and each container raises an event", func(ctx context.Context) {
+	f.It("every form of a reference has the result that it has with the gate off, and each container raises an event", suite.Shows("Variable expansion", "unmatched", "escape", "malformed"), func(ctx context.Context) {
 		pod := everyForm()
 		pods.RunToEnd(ctx, f, pod)
 

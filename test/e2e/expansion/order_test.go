@@ -9,6 +9,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *framework.Framework) {
@@ -35,7 +36,7 @@ var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *fram
 			map[string]string{"BEFORE": "of envFrom", "A": "of env", "AFTER": "of env"})
 	})
 
-	f.It("command and args see the variables as they are at the end, wherever they are declared", func(ctx context.Context) {
+	f.It("command and args see the variables as they are at the end, wherever they are declared", suite.Shows("Variable expansion", "command"), func(ctx context.Context) {
 		pod := pods.Once("words", prints([]string{"$(A)"}, []string{"$(B)-$(A)", "$$(A)", "$(NONE)"},
 			literal("B", "$(A)"), literal("A", "old"), literal("A", "new")))
 		pods.RunToEnd(ctx, f, pod)
@@ -43,7 +44,7 @@ var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *fram
 		gomega.Expect(pods.Log(ctx, f, pod.Name, consumer)).To(gomega.Equal("new\n$(A)-new\n$(A)\n$(NONE)\n"))
 	})
 
-	f.It("a variable of the container wins over the one of a service, once it is declared", func(ctx context.Context) {
+	f.It("a variable of the container wins over the one of a service, once it is declared", suite.Shows("Variable expansion", "services", "defaults"), func(ctx context.Context) {
 		service, node := createService(ctx, f, "db", "DB_SERVICE_HOST")
 		pod := onNodeWithServices(pods.Once("shadows", dumps(
 			literal("BEFORE", "$(DB_SERVICE_HOST):$(DB_SERVICE_PORT)"),
@@ -57,7 +58,7 @@ var _ = describeIf(whateverTheGate, "in the order of declaration,", func(f *fram
 		gomega.Expect(env).To(gomega.HaveKeyWithValue("AFTER", "own:8080"))
 		gomega.Expect(env).To(gomega.HaveKeyWithValue("BEFORE", service.Spec.ClusterIP+":8080"))
 	})
-})
+}, suite.Shows("Variable expansion", "order"))
 
 var _ = describeIf(whateverTheGate, "a later variable can refer to one whose value comes from", func(f *framework.Framework) {
 	f.It("a field, a ConfigMap and a Secret", func(ctx context.Context) {

@@ -12,10 +12,11 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("behavior", func(f *framework.Framework) {
-	f.It("env, envFrom and mounts go into every container, init containers and sidecars included", func(ctx context.Context) {
+	f.It("env, envFrom and mounts go into every container, init containers and sidecars included", suite.Shows("Pod Preset", "all containers"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		always := v1.ContainerRestartPolicyAlways
 		pod := dryRun(ctx, f, website(func(pod *v1.Pod) {
@@ -31,7 +32,7 @@ var _ = describe("behavior", func(f *framework.Framework) {
 		}
 	})
 
-	f.It("a pod that other labels, or the exclude annotation, keep from presets stays as it is", func(ctx context.Context) {
+	f.It("a pod that other labels, or the exclude annotation, keep from presets stays as it is", suite.Shows("Pod Preset", "exclude"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		for _, change := range []func(*v1.Pod){
 			func(pod *v1.Pod) { pod.Labels["role"] = "backend" },
@@ -80,7 +81,7 @@ var _ = describe("behavior", func(f *framework.Framework) {
 		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate mountPath /cache.")
 	})
 
-	f.It("presets are applied from oldest to newest", func(ctx context.Context) {
+	f.It("presets are applied from oldest to newest", suite.Shows("Pod Preset", "oldest first"), func(ctx context.Context) {
 		create(ctx, f, `
 metadata: {name: older}
 spec:
@@ -154,7 +155,7 @@ spec:
 })
 
 var _ = describe("conflicts", func(f *framework.Framework) {
-	f.It("what the pod has exactly as the preset is none", func(ctx context.Context) {
+	f.It("what the pod has exactly as the preset is none", suite.Shows("Pod Preset", "same"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		pod := dryRun(ctx, f, website(func(pod *v1.Pod) {
 			pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "6379"}}
@@ -165,7 +166,7 @@ var _ = describe("conflicts", func(f *framework.Framework) {
 		gomega.Expect(pod.Spec.Containers[0].Env).To(gomega.HaveLen(1))
 	})
 
-	f.It("an env or a volume that is defined otherwise is one: nothing is injected, and the event has no value", func(ctx context.Context) {
+	f.It("an env or a volume that is defined otherwise is one: nothing is injected, and the event has no value", suite.Shows("Pod Preset", "redefined"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		pod := pods.Create(ctx, f, website(func(pod *v1.Pod) {
 			pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "DB_PORT", Value: "xyzzy"}}
@@ -178,7 +179,7 @@ var _ = describe("conflicts", func(f *framework.Framework) {
 		gomega.Expect(told).NotTo(gomega.ContainSubstring("6379"))
 	})
 
-	f.It("an env that the envFrom of the pod brings is one, where the ConfigMap exists", func(ctx context.Context) {
+	f.It("an env that the envFrom of the pod brings is one, where the ConfigMap exists", suite.Shows("Pod Preset", "env and envFrom"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		withSource := website(func(pod *v1.Pod) {
 			pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "ports"}}}}

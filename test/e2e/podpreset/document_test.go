@@ -13,7 +13,7 @@ import (
 )
 
 var _ = describe("the document's examples", func(f *framework.Framework) {
-	f.It("simple pod spec: the container sees the variable and the volume", func(ctx context.Context) {
+	f.It("simple pod spec: the container sees the variable and the volume", suite.Shows("Pod Preset", "example 1", "annotation"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		pod := pods.RunToEnd(ctx, f, website(nil))
 
@@ -24,7 +24,7 @@ var _ = describe("the document's examples", func(f *framework.Framework) {
 		gomega.Expect(pod.Annotations).To(gomega.HaveKeyWithValue(applied+"allow-database", preset.GetResourceVersion()))
 	})
 
-	f.It("ConfigMap: env wins over the preset's own envFrom, and expands what it brings", func(ctx context.Context) {
+	f.It("ConfigMap: env wins over the preset's own envFrom, and expands what it brings", suite.Shows("Pod Preset", "example 2"), func(ctx context.Context) {
 		settings := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-env-config"}, Data: map[string]string{
 			"number_of_members": "1", "duplicate_key": "FROM_CONFIG_MAP", "REPLACE_ME": "a value",
 		}}
@@ -62,7 +62,7 @@ spec:
 			"/cache": "cache-volume", "/etc/app/config.json": "secret-volume"}))
 	})
 
-	f.It("multiple presets: the pod gets all of them", func(ctx context.Context) {
+	f.It("multiple presets: the pod gets all of them", suite.Shows("Pod Preset", "example 4"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase, `
 metadata: {name: proxy}
 spec:
@@ -81,7 +81,7 @@ spec:
 		gomega.Expect(pod.Annotations).To(gomega.And(gomega.HaveKey(applied+"allow-database"), gomega.HaveKey(applied+"proxy")))
 	})
 
-	f.It("conflict: nothing is injected, and kubectl describe shows the event", func(ctx context.Context) {
+	f.It("conflict: nothing is injected, and kubectl describe shows the event", suite.Shows("Pod Preset", "example 5", "redefined"), func(ctx context.Context) {
 		create(ctx, f, `
 metadata: {name: allow-database}
 spec:

@@ -29,9 +29,9 @@ var (
 
 // describe declares specs that need the gate on in the API server; they are skipped, and
 // say so, on a cluster where it is off.
-func describe(theme string, body func(f *framework.Framework)) bool {
+func describe(theme string, body func(f *framework.Framework), labels ...ginkgo.Labels) bool {
 	ginkgo.GinkgoHelper()
-	return specs.Describe(components.RequireGate, theme, body)
+	return specs.Describe(components.RequireGate, theme, body, labels...)
 }
 
 const (

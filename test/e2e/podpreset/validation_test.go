@@ -21,25 +21,25 @@ const (
 )
 
 var _ = describe("validations", func(f *framework.Framework) {
-	for _, tt := range []struct{ says, spec, field string }{
-		{"the selector must be defined", variable, "spec.selector"},
-		{"the selector must not be empty", "  selector: {}\n" + variable, "spec.selector"},
-		{"at least one of env, envFrom, or volumes with mounts", selector, "spec: Required"},
-		{"a volume has to have a mount", selector + volume, "spec.volumes[0].name"},
-		{"a mount has to have a volume", selector + mount, "spec.volumeMounts[0].name"},
-		{"the API's own validation of env applies", selector + "  env: [{name: 'A=B', value: '1'}]\n", "spec.env[0].name"},
-		{"the API's own validation of envFrom applies", selector + "  envFrom: [{configMapRef: {name: 'A B'}}]\n", "spec.envFrom[0].configMapRef.name"},
-		{"the API's own validation of volumes applies", selector + "  volumes: [{name: V, emptyDir: {}}]\n  volumeMounts: [{name: V, mountPath: /v}]\n", "spec.volumes[0].name"},
-		{"the API's own validation of mounts applies", selector + volume + "  volumeMounts: [{name: v, mountPath: /v}, {name: v, mountPath: /v}]\n", "spec.volumeMounts[1].mountPath"},
+	for _, tt := range []struct{ row, says, spec, field string }{
+		{"selector", "the selector must be defined", variable, "spec.selector"},
+		{"selector", "the selector must not be empty", "  selector: {}\n" + variable, "spec.selector"},
+		{"one of", "at least one of env, envFrom, or volumes with mounts", selector, "spec: Required"},
+		{"volume mount", "a volume has to have a mount", selector + volume, "spec.volumes[0].name"},
+		{"volume mount", "a mount has to have a volume", selector + mount, "spec.volumeMounts[0].name"},
+		{"api", "the API's own validation of env applies", selector + "  env: [{name: 'A=B', value: '1'}]\n", "spec.env[0].name"},
+		{"api", "the API's own validation of envFrom applies", selector + "  envFrom: [{configMapRef: {name: 'A B'}}]\n", "spec.envFrom[0].configMapRef.name"},
+		{"api", "the API's own validation of volumes applies", selector + "  volumes: [{name: V, emptyDir: {}}]\n  volumeMounts: [{name: V, mountPath: /v}]\n", "spec.volumes[0].name"},
+		{"api", "the API's own validation of mounts applies", selector + volume + "  volumeMounts: [{name: v, mountPath: /v}, {name: v, mountPath: /v}]\n", "spec.volumeMounts[1].mountPath"},
 	} {
-		f.It(tt.says, func(ctx context.Context) {
+		f.It(tt.says, suite.Shows("Pod Preset", tt.row), func(ctx context.Context) {
 			err := tryCreate(ctx, f, "metadata: {name: p}\nspec:\n"+tt.spec)
 			gomega.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
 			gomega.Expect(err.Error()).To(gomega.ContainSubstring(tt.field))
 		})
 	}
 
-	f.It("each of the three alternatives is enough", func(ctx context.Context) {
+	f.It("each of the three alternatives is enough", suite.Shows("Pod Preset", "one of"), func(ctx context.Context) {
 		for name, spec := range map[string]string{
 			"env": variable, "env-from": "  envFrom: [{secretRef: {name: s}}]\n", "volumes": volume + mount,
 		} {
@@ -54,7 +54,7 @@ var _ = describe("validations", func(f *framework.Framework) {
 		gomega.Expect(err.Error()).To(gomega.ContainSubstring("metadata.name"))
 	})
 
-	f.It("the spec is immutable, the metadata is not", func(ctx context.Context) {
+	f.It("the spec is immutable, the metadata is not", suite.Shows("Pod Preset", "immutable"), func(ctx context.Context) {
 		framework.ExpectNoError(tryCreate(ctx, f, allowDatabase))
 		preset, err := client(f).Get(ctx, "allow-database", metav1.GetOptions{})
 		framework.ExpectNoError(err)

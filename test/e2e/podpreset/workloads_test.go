@@ -2,6 +2,7 @@ package podpreset
 
 import (
 	"context"
+	"github.com/onsi/ginkgo/v2"
 	"slices"
 
 	"github.com/onsi/gomega"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/e2e/internal/workloads"
 )
 
@@ -17,7 +19,11 @@ var _ = describe("workloads", func(f *framework.Framework) {
 		if w.Name == "PodTemplate" {
 			continue // no controller makes pods of it
 		}
-		f.It("of a "+w.Name+" the pods get a preset, and the template stays as it is", func(ctx context.Context) {
+		var labels ginkgo.Labels
+		if w.Name == "ReplicaSet" {
+			labels = suite.Shows("Pod Preset", "example 3")
+		}
+		f.It("of a "+w.Name+" the pods get a preset, and the template stays as it is", labels, func(ctx context.Context) {
 			create(ctx, f, allowDatabase)
 			pod := website(nil)
 			if !w.Once {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("a container sees, byte for byte,", func(f *framework.Framework) {
@@ -48,7 +49,7 @@ var _ = describe("a container sees, byte for byte,", func(f *framework.Framework
 		gomega.Expect(env).To(gomega.HaveKeyWithValue(story, valueOf(story)))
 		gomega.Expect(env).To(gomega.HaveKeyWithValue("1 $", valueOf("1 $")))
 	})
-})
+}, suite.Shows("KEP-4369", "container"))
 
 // expectSeen runs a container with a variable of each name, and checks that it sees
 // these and no others.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // source is the name of a spec's ConfigMap, and of its Secret.
@@ -25,10 +26,10 @@ var keys = []string{"1ST", "007", "C_IDENTIFIER", "a.b", "a-b", "-", "_", ".hidd
 
 var _ = describe("through envFrom", func(f *framework.Framework) {
 	for _, of := range []struct {
-		name      string
+		name, row string
 		reference func() v1.EnvFromSource
-	}{{"a ConfigMap", fromConfigMap}, {"a Secret", fromSecret}} {
-		f.It("every key of "+of.name+" becomes a variable, and no event speaks of invalid names", func(ctx context.Context) {
+	}{{"a ConfigMap", "config map", fromConfigMap}, {"a Secret", "secret", fromSecret}} {
+		f.It("every key of "+of.name+" becomes a variable, and no event speaks of invalid names", suite.Shows("KEP-4369", of.row), func(ctx context.Context) {
 			want := map[string]string{}
 			for _, key := range keys {
 				want[key] = valueOf(key)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 var _ = describe("$(NAME) is expanded for a special name", func(f *framework.Framework) {
@@ -60,4 +61,4 @@ var _ = describe("$(NAME) is expanded for a special name", func(f *framework.Fra
 			"1ST": "first", "db:1ST": "secret", "REFERENCES": "first secret",
 		}))
 	})
-})
+}, suite.Shows("KEP-4369", "expansion"))

@@ -30,15 +30,15 @@ const story = "Logging:LogLevel:Default"
 
 // describe declares specs that need the gate on; they are skipped, and say so, on a
 // cluster where it is off.
-func describe(theme string, body func(f *framework.Framework)) bool {
+func describe(theme string, body func(f *framework.Framework), labels ...ginkgo.Labels) bool {
 	ginkgo.GinkgoHelper()
-	return describeIf(components.RequireGate, theme, body)
+	return describeIf(components.RequireGate, theme, body, labels...)
 }
 
 // describeIf declares specs that run where precondition does not skip them.
-func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework)) bool {
+func describeIf(precondition func(context.Context, string), theme string, body func(f *framework.Framework), labels ...ginkgo.Labels) bool {
 	ginkgo.GinkgoHelper()
-	return specs.Describe(precondition, theme, body)
+	return specs.Describe(precondition, theme, body, labels...)
 }
 
 // dumps is a container without a shell that prints its environment.

@@ -17,6 +17,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // The KEP's sections on rollback and downgrade: what was stored while the gate was on.
@@ -24,7 +25,7 @@ import (
 var _ = describeIf(unlocked, "when the API server's gate goes off and on again", func(f *framework.Framework) {
 	f.NamespacePodSecurityLevel = admissionapi.LevelPrivileged // for a shell on the node
 
-	f.It("what was stored goes on, and can be updated, but makes no new pods until it is on", f.WithSerial(), func(ctx context.Context) {
+	f.It("what was stored goes on, and can be updated, but makes no new pods until it is on", f.WithSerial(), suite.Shows("KEP-4369", "update off relaxed", "rollback", "again"), func(ctx context.Context) {
 		client := f.ClientSet.AppsV1().Deployments(f.Namespace.Name)
 		special, strict := deploymentOf(named(story)), deploymentOf(named("OTHER"))
 		special.Name, strict.Name = "special", "strict"

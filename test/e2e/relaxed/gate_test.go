@@ -14,12 +14,13 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 )
 
 // flip_test.go is about objects that were stored while the gate was on.
 var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *framework.Framework) {
 	for _, kind := range kinds {
-		f.It("a new "+kind.name+" with a special name or prefix is refused, as on every Kubernetes before", func(ctx context.Context) {
+		f.It("a new "+kind.name+" with a special name or prefix is refused, as on every Kubernetes before", suite.Shows("KEP-4369", "create off"), func(ctx context.Context) {
 			for _, special := range []string{story, "1ST", " ", `"`, "..", "A\x7f"} {
 				kind.expectInvalid(f, kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(special)), ".containers[0].env[1].name")
 				kind.expectInvalid(f, kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(special)), ".containers[0].envFrom[0].prefix")
@@ -32,7 +33,7 @@ var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *frame
 		if kind.fixed {
 			continue
 		}
-		f.It("a special name cannot be brought into a strict "+kind.name, func(ctx context.Context) {
+		f.It("a special name cannot be brought into a strict "+kind.name, suite.Shows("KEP-4369", "update off strict"), func(ctx context.Context) {
 			_, err := kind.create(ctx, f.DynamicClient, f.Namespace.Name, gated(named("OTHER")), metav1.CreateOptions{})
 			framework.ExpectNoError(err)
 			_, err = kind.patch(ctx, f.DynamicClient, f.Namespace.Name, []v1.EnvVar{literal("PLAIN"), literal("OTHER"), literal(story)})
@@ -48,7 +49,7 @@ var _ = describeIf(components.RequireGateOff, "with the gate off", func(f *frame
 		})
 	}
 
-	f.It("an ephemeral container with a special name is refused", func(ctx context.Context) {
+	f.It("an ephemeral container with a special name is refused", suite.Shows("KEP-4369", "update off strict"), func(ctx context.Context) {
 		expectInvalid(debug(ctx, f, literal(story)), "spec.ephemeralContainers[0].env[0].name")
 	})
 })

@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/e2e/internal/workloads"
 )
 
@@ -115,14 +116,14 @@ func prefixed(prefix string) v1.PodSpec {
 
 var _ = describe("the API server accepts special names and prefixes in", func(f *framework.Framework) {
 	for _, kind := range kinds {
-		f.It("a "+kind.name, func(ctx context.Context) {
+		f.It("a "+kind.name, suite.Shows("KEP-4369", "create on"), func(ctx context.Context) {
 			for _, special := range []string{story, "1ST", " ", `"`} {
 				framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(special)), "name %q", special)
 				framework.ExpectNoError(kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(special)), "prefix %q", special)
 			}
 		})
 
-		ginkgo.DescribeTable("a "+kind.name+", but refuses", func(ctx context.Context, name string) {
+		ginkgo.DescribeTable("a "+kind.name+", but refuses", suite.Shows("KEP-4369", "refused"), func(ctx context.Context, name string) {
 			kind.expectInvalid(f, kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, named(name)), ".containers[0].env[1].name")
 			if name != "" { // no prefix at all
 				kind.expectInvalid(f, kind.dryRun(ctx, f.DynamicClient, f.Namespace.Name, prefixed(name)), ".containers[0].envFrom[0].prefix")
@@ -171,7 +172,7 @@ var _ = describe("the API server accepts updates", func(f *framework.Framework) 
 		gomega.Expect(resized.Spec.Containers[0].Resources.Requests.Cpu().String()).To(gomega.Equal("3m"))
 		gomega.Expect(resized.Spec.Containers[0].Env).To(gomega.Equal([]v1.EnvVar{literal(story)}))
 	})
-})
+}, suite.Shows("KEP-4369", "update on"))
 
 // gated is spec for pods that are never scheduled.
 func gated(spec v1.PodSpec) v1.PodSpec {

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/tekton"
 )
 
@@ -25,4 +26,4 @@ var _ = describe("the examples of the document", func(f *framework.Framework) {
 			f.It(args...)
 		}
 	}
-})
+}, suite.Shows("TEP-0101", "examples"))

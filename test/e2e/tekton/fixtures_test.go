@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +31,9 @@ const runTime = 2 * time.Minute
 var feature = framework.ValidFeatures.Add("TEP-0101")
 
 // describe declares the specs of a theme. They are skipped where the cluster has no Tekton.
-func describe(theme string, body func(f *framework.Framework)) bool {
+func describe(theme string, body func(f *framework.Framework), labels ...ginkgo.Labels) bool {
 	ginkgo.GinkgoHelper()
-	return framework.SIGDescribe("node")("Tekton", framework.WithFeature(feature), theme, func() {
+	return framework.SIGDescribe("node")("Tekton", framework.WithFeature(feature), theme, slices.Concat(labels...), func() {
 		f := framework.NewDefaultFramework("tekton")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 		ginkgo.BeforeEach(func(ctx context.Context) {

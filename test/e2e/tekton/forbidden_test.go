@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/tekton"
 )
 
@@ -38,7 +39,7 @@ spec:
 `
 
 var _ = describe("forbidden names", func(f *framework.Framework) {
-	f.It("a run is refused that sets one, by name and place", framework.WithSerial(), func(ctx context.Context) {
+	f.It("a run is refused that sets one, by name and place", framework.WithSerial(), suite.Shows("TEP-0101", "forbidden"), func(ctx context.Context) {
 		configure(ctx, f, "config-defaults", forbidHTTPProxy)
 		const env = `{env: [{name: HTTP_PROXY, value: "8080"}]}`
 		const inTaskRunSpecs = "  taskRunSpecs: [{pipelineTaskName: task, taskPodTemplate: " + env + "}]\n"
@@ -64,7 +65,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 		}
 	})
 
-	f.It("steps, stepTemplates and the cluster's default may set one", framework.WithSerial(), func(ctx context.Context) {
+	f.It("steps, stepTemplates and the cluster's default may set one", framework.WithSerial(), suite.Shows("TEP-0101", "forbidden in the default", "forbidden in steps"), func(ctx context.Context) {
 		configure(ctx, f, "config-defaults", map[string]string{
 			"default-forbidden-env": "HTTP_PROXY, NO_PROXY",
 			"default-pod-template":  `{env: [{name: HTTP_PROXY, value: cluster}]}`,

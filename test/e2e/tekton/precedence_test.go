@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/suite"
 	"podenv.dev/test/tekton"
 )
 
@@ -109,7 +110,7 @@ func matrix() (at map[string]string, want map[string]string) {
 }
 
 var _ = describe("precedence", func(f *framework.Framework) {
-	f.It("every pair of places with every pair of kinds of value, and every set of places", framework.WithSerial(), func(ctx context.Context) {
+	f.It("every pair of places with every pair of kinds of value, and every set of places", framework.WithSerial(), suite.Shows("TEP-0101", "run", "default", "precedence", "references"), func(ctx context.Context) {
 		at, want := matrix()
 		configure(ctx, f, "config-defaults", map[string]string{"default-pod-template": "env:\n" + at["default"]})
 		configure(ctx, f, "feature-flags", nativeSidecars)
