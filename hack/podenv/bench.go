@@ -52,7 +52,7 @@ Groups for --only, the first five are the default:
              with empty Go caches and without images
 
 bench writes each group to _output/bench/<group>.txt in the Go benchmark format and prints
-it with benchstat, which also compares two such files. A page with the medians of all
+it with benchstat, which also compares two such files. A page with the tables of all
 groups is in _output/report/index.html.`,
 		Example: `  podenv bench
   podenv bench --only envfile --count 1 --output csv
@@ -156,15 +156,16 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 	if err != nil {
 		return err
 	}
-	report.Tables = append(report.Tables, benchTable(name, medians))
+	var text strings.Builder
 	goals := goalsOf(name, medians)
-	if len(goals) == 0 || b.format != "table" {
-		return nil
+	if len(goals) > 0 {
+		err = bench.Write(&text, goals, medians)
 	}
-	if err := bench.Write(b.app.out, goals, medians); err != nil {
+	report.Texts = append(report.Texts, htmlreport.Text{Title: "bench " + name, Text: table + "\n\n" + text.String()})
+	if err != nil || text.Len() == 0 || b.format != "table" {
 		return err
 	}
-	_, err = fmt.Fprintln(b.app.out)
+	_, err = fmt.Fprintln(b.app.out, text.String())
 	return err
 }
 

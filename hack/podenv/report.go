@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,15 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/perf/benchunit"
 
 	"podenv.dev/featuregates"
-	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
-	"podenv.dev/test/e2e/options"
 )
 
 func newReport(a *app) *cobra.Command {
@@ -89,7 +84,13 @@ Exit status: 0, or 1 if something newly fails.`,
 // error.
 func (a *app) reported(cmd *cobra.Command, args []string, do func(*htmlreport.Run) error) error {
 	words := append([]string{cmd.CommandPath()}, args...)
-	cmd.Flags().Visit(func(f *pflag.Flag) { words = append(words, "--"+f.Name+"="+run.Quote(f.Value.String())) })
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		words = append(words, "--"+f.Name+"="+run.Quote(value))
+	})
 	report, dir := &htmlreport.Run{Command: strings.Join(words, " "), Start: time.Now()}, filepath.Join(a.layout.Output(), "report")
 	if err := os.RemoveAll(dir); err != nil { // it is not about this run
 		return err
@@ -111,22 +112,10 @@ func (a *app) reported(cmd *cobra.Command, args []string, do func(*htmlreport.Ru
 		report.On = append(report.On, htmlreport.Text{Title: "Series", Text: on})
 	}
 	report.On = append(report.On, htmlreport.Text{Title: "Host", Text: htmlreport.Host()})
-	report.Documents = documents(report)
+	report.Documents = slices.DeleteFunc(slices.Clone(featuregates.Documents), func(d featuregates.Document) bool {
+		return !slices.ContainsFunc(d.Rows, func(row [2]string) bool { return len(report.Showing(d.Name, row[0])) > 0 })
+	})
 	return errors.Join(err, htmlreport.Write(dir, report))
-}
-
-// documents returns the documents that a result shows a row of.
-func documents(report *htmlreport.Run) (shown []htmlreport.Document) {
-	for _, d := range featuregates.Documents {
-		document := htmlreport.Document{Name: d.Name, Title: d.Title}
-		for _, row := range d.Rows {
-			document.Rows = append(document.Rows, htmlreport.Text{Title: row[0], Text: row[1]})
-		}
-		if slices.ContainsFunc(document.Rows, func(row htmlreport.Text) bool { return len(report.Showing(d.Name, row.Title)) > 0 }) {
-			shown = append(shown, document)
-		}
-	}
-	return shown
 }
 
 // addIfThere adds a file to a report. A run that was cut short may not have it.
@@ -158,31 +147,4 @@ func addRows(report *htmlreport.Run, group string, rows []conformance.Row, files
 	}
 	report.Spans = append(report.Spans, ran.Spans...)
 	return nil
-}
-
-// benchTable has the medians of a group of benchmarks. Bars are on a log scale.
-func benchTable(group string, medians bench.Medians) options.Table {
-	units, names, low, high := map[string]bool{}, map[string]bool{}, math.Inf(1), 0.0
-	for key, value := range medians {
-		names[key[0]], units[key[1]] = true, true
-		if key[1] == secPerOp && value > 0 {
-			low, high = min(low, value), max(high, value)
-		}
-	}
-	table := options.Table{Title: "bench " + group, Head: append([]string{"benchmark"}, slices.Sorted(maps.Keys(units))...)}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		row := []options.Cell{{Text: strings.ReplaceAll(name, "_", " ")}}
-		for _, unit := range table.Head[1:] {
-			cell := options.Cell{}
-			if value, ok := medians[[2]string{name, unit}]; ok {
-				cell.Text = benchunit.Scale(value, benchunit.ClassOf(unit))
-				if unit == secPerOp && value > 0 {
-					cell.Share = 3 + 97*math.Log(value/low)/max(math.Log(high/low), 1e-9)
-				}
-			}
-			row = append(row, cell)
-		}
-		table.Rows = append(table.Rows, row)
-	}
-	return table
 }

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
-	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/layout"
@@ -35,7 +33,8 @@ func reportOf(t *testing.T, do func(*htmlreport.Run) error) (*htmlreport.Run, er
 	a := &app{series: "v1.33", layout: layout.Layout{Root: root}}
 	cmd := &cobra.Command{Use: "walk"}
 	cmd.Flags().String("focus", "", "")
-	if err := cmd.Flags().Set("focus", "row 3"); err != nil {
+	cmd.Flags().StringSlice("run", nil, "")
+	if err := cmd.Flags().Parse([]string{"--focus=row 3", "--run=parallel,serial"}); err != nil {
 		t.Fatal(err)
 	}
 	runErr := a.reported(cmd, []string{"Gate"}, do)
@@ -55,7 +54,7 @@ func TestAVerbIsReportedAlsoIfItFailed(t *testing.T) {
 	if !errors.Is(err, failed) || report == nil {
 		t.Fatalf("%v, %v", report, err)
 	}
-	if report.Command != "walk Gate --focus='row 3'" || report.Problem != failed.Error() {
+	if report.Command != "walk Gate --focus='row 3' --run=parallel,serial" || report.Problem != failed.Error() {
 		t.Errorf("command %q, problem %q", report.Command, report.Problem)
 	}
 	if on := report.On[0].Text; on != "v1.33: v1.33.13 with 1 patches" {
@@ -92,18 +91,5 @@ func TestRowsOfSpecsHaveTheDetailsOfThoseThatRan(t *testing.T) {
 	}
 	if r := report.Results[1]; r.Group != "conformance" || r.Why != "timed out" || len(r.Details) == 0 {
 		t.Errorf("%+v", r)
-	}
-}
-
-func TestBenchmarksAreATable(t *testing.T) {
-	table := benchTable("envfile", bench.Medians{
-		{"Read/100_keys/by=kubernetes", secPerOp}: 0.1, {"Read/100_keys/by=envfile", secPerOp}: 0.0001, {"Read/100_keys/by=envfile", "B/op"}: 2048,
-	})
-	if got := strings.Join(table.Head, ", "); got != "benchmark, B/op, sec/op" {
-		t.Error(got)
-	}
-	ours, theirs := table.Rows[0], table.Rows[1]
-	if ours[0].Text != "Read/100 keys/by=envfile" || ours[1].Text != "2.000Ki" || ours[2].Text != "100.0µ" || ours[2].Share != 3 || theirs[1].Text != "" || theirs[2].Share != 100 {
-		t.Errorf("%+v\n%+v", ours, theirs)
 	}
 }

@@ -2,6 +2,7 @@ package htmlreport
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -9,13 +10,8 @@ import (
 	"text/tabwriter"
 )
 
-// The kinds of changes.
-const (
-	NewlyFailing = "newly failing" // it passed, was skipped, or was not there
-	NewlyPassing = "newly passing" // it had failed
-	NotRun       = "no longer run" // it had passed, and was skipped or is not there
-	Slower       = "slower"        // by more than noise
-)
+// NewlyFailing is a change to a failure: it passed, was skipped, or was not there.
+const NewlyFailing = "newly failing"
 
 // Change is a result that differs between two runs.
 type Change struct {
@@ -26,7 +22,7 @@ type Change struct {
 	After  string `json:"after"`
 }
 
-// Diff returns what differs between two runs, failures first, and the limit of noise: a result is
+// Diff returns what differs between two runs, sorted by kind, and the limit of noise: a result is
 // slower if it took more than so many times as long as before, and a second more.
 func Diff(before, after *Run) (changes []Change, limit float64) {
 	type key struct{ group, name string }
@@ -50,20 +46,17 @@ func Diff(before, after *Run) (changes []Change, limit float64) {
 		case r.State == Failed && o.State != Failed:
 			add(NewlyFailing, r, o.State, r.State)
 		case r.State == Passed && o.State == Failed:
-			add(NewlyPassing, r, o.State, r.State)
+			add("newly passing", r, o.State, r.State)
 		case timed(r) && timed(o) && r.Seconds > limit*o.Seconds && r.Seconds > o.Seconds+1:
-			add(Slower, r, duration(o.Seconds), duration(r.Seconds))
+			add("slower", r, duration(o.Seconds), duration(r.Seconds))
 		}
 	}
 	for _, o := range before.Results {
 		if r := now[key{o.Group, o.Name}]; o.State == Passed && r.State != Passed && r.State != Failed {
-			add(NotRun, o, o.State, r.State)
+			add("no longer run", o, o.State, r.State)
 		}
 	}
-	order := []string{NewlyFailing, NotRun, NewlyPassing, Slower}
-	slices.SortStableFunc(changes, func(a, b Change) int {
-		return cmp.Compare(slices.Index(order, a.Change), slices.Index(order, b.Change))
-	})
+	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Change, b.Change) })
 	return changes, limit
 }
 
@@ -90,10 +83,7 @@ func noise(logs []float64) float64 {
 func WriteTable(w io.Writer, changes []Change) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "CHANGE\tBEFORE\tAFTER\tGROUP\tNAME")
-	for _, c := range changes {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.Change, c.Before, c.After, c.Group, c.Name)
-	}
-	return t.Flush()
+	return errors.Join(WriteTSV(t, changes), t.Flush())
 }
 
 // WriteTSV writes a line for each change: change, before, after, group, name.

@@ -76,8 +76,8 @@ func functions(limit int) template.FuncMap {
 			}
 			return strings.ToValidUTF8(text, "�")
 		},
-		"of": func(state string, results []Result) []Result {
-			return slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return r.State != state })
+		"failed": func(results []Result) []Result {
+			return slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return r.State != Failed })
 		},
 		"most": func(results []Result) []Result { // those that failed first
 			const order = "failed skipped passed"
@@ -88,13 +88,8 @@ func functions(limit int) template.FuncMap {
 		},
 		"left": func(results []Result) int { return max(0, len(results)-limit/8) },
 		"together": func(results []Result) string {
-			switch c := Count(results); {
-			case c.Failed > 0:
-				return Failed
-			case c.Passed > 0:
-				return Passed
-			}
-			return Skipped
+			c := Count(results)
+			return cmp.Or(map[bool]string{true: Failed}[c.Failed > 0], map[bool]string{true: Passed}[c.Passed > 0], Skipped)
 		},
 		"longest": func(spans []Span) []Span {
 			sorted := slices.SortedStableFunc(slices.Values(spans), func(a, b Span) int { return cmp.Compare(b.Seconds, a.Seconds) })

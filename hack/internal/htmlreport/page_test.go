@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"podenv.dev/featuregates"
 )
 
 // example is a run with all parts of a page.
@@ -18,7 +20,7 @@ func example(t testing.TB) *Run {
 	r := ofGoTest(t)
 	r.On = []Text{{"Series", "v1.33: v1.33.13 with 35 patches"}, {"Host", Host()}}
 	r.Start, r.Seconds = time.Now(), 3600
-	r.Documents = []Document{{"TEP-1", "Tides", []Text{{"1", "The sea has tides."}, {"2", "No spec shows this."}}}}
+	r.Documents = []featuregates.Document{{Name: "TEP-1", Title: "Tides", Rows: [][2]string{{"1", "The sea has tides."}, {"2", "No spec shows this."}}}}
 	r.Texts = []Text{{"A text", strings.Repeat("A long line of a text. ", 50)}}
 	return r
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/test/e2e/options"
 )
@@ -25,16 +26,16 @@ const (
 
 // Run is a run of a verb: on what it ran, and what it found.
 type Run struct {
-	Command   string          `json:"command"`
-	On        []Text          `json:"on"` // series, host
-	Start     time.Time       `json:"start"`
-	Seconds   float64         `json:"seconds"`
-	Problem   string          `json:"problem,omitempty"` // the error of the verb
-	Results   []Result        `json:"results,omitempty"`
-	Spans     []Span          `json:"spans,omitempty"`
-	Documents []Document      `json:"documents,omitempty"`
-	Tables    []options.Table `json:"tables,omitempty"`
-	Texts     []Text          `json:"texts,omitempty"`
+	Command   string                  `json:"command"`
+	On        []Text                  `json:"on"` // series, host
+	Start     time.Time               `json:"start"`
+	Seconds   float64                 `json:"seconds"`
+	Problem   string                  `json:"problem,omitempty"` // the error of the verb
+	Results   []Result                `json:"results,omitempty"`
+	Spans     []Span                  `json:"spans,omitempty"`
+	Documents []featuregates.Document `json:"documents,omitempty"`
+	Tables    []options.Table         `json:"tables,omitempty"`
+	Texts     []Text                  `json:"texts,omitempty"`
 }
 
 // Text is a text with a title.
@@ -60,13 +61,6 @@ type Span struct {
 	Lane, Name, State string
 	Start             time.Time
 	Seconds           float64
-}
-
-// Document is a document with its statements. A result shows the one that it has the label
-// NAME:TITLE of.
-type Document struct {
-	Name, Title string
-	Rows        []Text
 }
 
 // Showing returns the results that show a row of a document.

@@ -14,6 +14,4 @@ type Table struct {
 type Cell struct {
 	Text  string
 	State string // "passed" or "failed": the cell has the color of it
-	// Share is the length of a bar beside the text, in percent; none if 0.
-	Share float64
 }
