@@ -50,8 +50,8 @@ last: an interrupted publish has published nothing.`,
 			if err := checkComponents(pipeline.PublishedNames, names...); err != nil {
 				return err
 			}
-			if i := slices.IndexFunc(platforms, func(p string) bool { return !slices.Contains(pipeline.PublishedPlatforms, p) }); i >= 0 {
-				return &usageError{fmt.Errorf("--platforms %s: choose from %s", platforms[i], strings.Join(pipeline.PublishedPlatforms, ", "))}
+			if err := checkPlatforms(platforms); err != nil {
+				return err
 			}
 			if r.Key, err = loadKey(keyFile); err != nil {
 				return err

@@ -71,7 +71,7 @@ safe to delete. A step whose inputs have not changed costs nothing.`,
 	root.AddCommand(
 		newDoctor(a), newTree(a), newPatches(a), newBuild(a), newImage(a), newUp(a),
 		newDown(a), newPush(a), newE2E(a), newCompare(a), newConformance(a), newExport(a), newTest(a), newReport(a), newBench(a),
-		newTekton(a), newRebase(a), newSeries(a), newGate(a), newFuzz(a), newNode(a), newClean(a), newPublish(a), newVerify(a),
+		newTekton(a), newRebase(a), newSeries(a), newGate(a), newFuzz(a), newNode(a), newClean(a), newPackages(a), newPublish(a), newVerify(a),
 	)
 	return root
 }

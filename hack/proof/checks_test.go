@@ -29,6 +29,7 @@ func TestClusters(t *testing.T) {
 	t.Cleanup(deleteCluster)
 	l.check("feature gates", "source", needBuild, featureGates)
 	l.check("server tarball", "image", needBuild, serverTarball)
+	l.check("packages", "image", needBuild, packagesInstall)
 	l.check("node image with plain kind", "image", needBuild, plainKind)
 	l.check("stories", "e2e", needCluster, runExamples)
 	l.check("e2e", "e2e", needCluster, suiteOf("envfiles"))
