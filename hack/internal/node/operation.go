@@ -160,18 +160,40 @@ func (o *operation) run(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx)
 		return errors.Join(err, o.dropOriginals(ctx, o.before), o.each(ctx, cleanUp))
 	}
-	o.steps.next(nil, "restarting %s", o.component)
-	err := o.each(ctx, func(ctx context.Context, i *instance) error { return i.apply(ctx) })
-	if err == nil {
-		o.steps.next(nil, "waiting for %s to serve", o.component)
-		err = o.each(ctx, func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.to) })
-	}
+	applied, err := o.inTurns(ctx, o.instances,
+		func(ctx context.Context, i *instance) error { return i.apply(ctx) },
+		func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.to) })
 	if err != nil {
-		return o.revert(ctx, err)
+		return o.revert(ctx, applied, err)
 	}
 	// The change is made: it is too late for an interrupt.
 	ctx = context.WithoutCancel(ctx)
 	return errors.Join(o.save(ctx, o.after), o.dropOriginals(ctx, o.after), o.each(ctx, cleanUp))
+}
+
+// inTurns applies a change to instances and waits for them: to one control plane after another, so that
+// an API server and most members of etcd serve, and to other nodes at once. It returns those that it has
+// reached.
+func (o *operation) inTurns(ctx context.Context, instances []*instance, apply, wait func(context.Context, *instance) error) (reached []*instance, err error) {
+	size, what := len(instances), o.component
+	if !slices.Contains(onEveryNode, o.component) {
+		size = 1
+	}
+	for turn := range slices.Chunk(instances, max(1, size)) {
+		if len(turn) < len(instances) {
+			what = o.component + " on " + turn[0].target.node
+		}
+		reached = append(reached, turn...)
+		o.steps.next(nil, "restarting %s", what)
+		if err = each(ctx, turn, apply); err == nil {
+			o.steps.next(nil, "waiting for %s to serve", what)
+			err = each(ctx, turn, wait)
+		}
+		if err != nil {
+			return reached, err
+		}
+	}
+	return reached, nil
 }
 
 // differs says whether the plan changes the instance, whatever it reports in its metrics.
@@ -251,8 +273,8 @@ func (o *operation) preparing() string {
 // serves.
 var errNotReverted = errors.New("the previous state could not be restored either")
 
-// revert reverts the change after err, and adds to err what the component logged.
-func (o *operation) revert(ctx context.Context, err error) error {
+// revert reverts the change of the instances applied after err, and adds to err what the component logged.
+func (o *operation) revert(ctx context.Context, applied []*instance, err error) error {
 	if ctx.Err() == nil {
 		failed := o.instances[0]
 		if at, ok := errors.AsType[*instanceError](err); ok {
@@ -263,12 +285,12 @@ func (o *operation) revert(ctx context.Context, err error) error {
 		}
 	}
 	o.steps.next(err, "putting the old %s back", o.component)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*o.instances[0].target.serveTimeout())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(1+len(applied))*o.instances[0].target.serveTimeout())
 	defer cancel()
-	failed := o.each(ctx, func(ctx context.Context, i *instance) error { return i.revert(ctx) })
-	if failed == nil {
-		failed = o.each(ctx, func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.from) })
-	}
+	slices.Reverse(applied) // the one that failed first
+	_, failed := o.inTurns(ctx, applied,
+		func(ctx context.Context, i *instance) error { return i.revert(ctx) },
+		func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.from) })
 	if failed != nil {
 		return fmt.Errorf("%w\n%w: recreate the cluster with `podenv up --recreate --name %s`: %w", err, errNotReverted, o.cluster.Name(), failed)
 	}
@@ -293,10 +315,14 @@ func (e *instanceError) Error() string {
 }
 func (e *instanceError) Unwrap() error { return e.err }
 
-// each runs f for all instances in parallel.
 func (o *operation) each(ctx context.Context, f func(context.Context, *instance) error) error {
+	return each(ctx, o.instances, f)
+}
+
+// each runs f for instances in parallel.
+func each(ctx context.Context, instances []*instance, f func(context.Context, *instance) error) error {
 	g, gctx := errgroup.WithContext(ctx)
-	for _, i := range o.instances {
+	for _, i := range instances {
 		g.Go(func() error {
 			if err := f(gctx, i); err != nil {
 				return &instanceError{i, err}

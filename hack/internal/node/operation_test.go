@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,10 +27,14 @@ type fakeComponent struct {
 	fail           error
 	stop           func() // called where it fails
 	badOld         bool
+	each           func(call string) // called with each call that changes something, if not nil
 }
 
 func (f *fakeComponent) do(what string) error {
 	f.done = append(f.done, what)
+	if f.each != nil {
+		f.each(what)
+	}
 	if what == f.failAt {
 		if f.stop != nil {
 			f.stop()
@@ -246,6 +251,42 @@ func TestAnOperationOnSeveralNodesIsTakenBackOnAll(t *testing.T) {
 	}
 	if during := record.saved[0]; len(during) != 2 {
 		t.Errorf("while the nodes changed, only %v was recorded", during)
+	}
+}
+
+// The API of a cluster with several control planes stays up, also when the change is taken back.
+func TestControlPlanesChangeOneAfterAnother(t *testing.T) {
+	for failing, want := range map[string]string{
+		"":  "a:apply a:serves-new b:apply b:serves-new c:apply c:serves-new",
+		"b": "a:apply a:serves-new b:apply b:serves-new b:revert b:serves-old a:revert a:serves-old",
+	} {
+		var calls []string
+		var mu sync.Mutex
+		o := &operation{cluster: &fakeRecord{}, component: "etcd", steps: &steps{reporter: progress.New(new(strings.Builder), false, 0, t.TempDir())}}
+		for _, node := range []string{"a", "b", "c"} {
+			f := &fakeComponent{runs: "old", old: "old", new: "new", each: func(what string) {
+				mu.Lock()
+				defer mu.Unlock()
+				if what != "stage" && what != "clean" {
+					calls = append(calls, node+":"+what)
+				}
+			}}
+			if node == failing {
+				f.failAt, f.fail = "serves-new", errors.New("it crashes")
+			}
+			i := &instance{component: f, target: &target{node: node, name: "etcd"}}
+			if err := o.plan(t.Context(), i, swapToNew); err != nil {
+				t.Fatal(err)
+			}
+			o.instances = append(o.instances, i)
+		}
+		o.steps.next(nil, "looking")
+		if err := o.run(t.Context()); (err == nil) != (failing == "") {
+			t.Fatalf("node %q fails: %v", failing, err)
+		}
+		if got := strings.Join(calls, " "); got != want {
+			t.Errorf("node %q fails:\n%s, want\n%s", failing, got, want)
+		}
 	}
 }
 

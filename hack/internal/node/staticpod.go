@@ -219,11 +219,13 @@ func newestLog(names string) int {
 	return n
 }
 
-// checkHealthy checks /readyz of the API server, which covers etcd, or the component's own
-// /healthz. Each component is the only one of its kind, so that it need not be the leader.
+// checkHealthy checks /readyz of the node's API server, which covers its etcd, or the component's own
+// /healthz. A component that is not the leader is healthy, too.
 func (p *staticPod) checkHealthy(ctx context.Context) (err error) {
 	if p.name == "kube-apiserver" || p.name == "etcd" {
-		_, err = p.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		server := *p.target
+		server.name = "kube-apiserver"
+		_, err = server.get(ctx, "/readyz")
 	} else {
 		_, err = p.get(ctx, "/healthz")
 	}
