@@ -45,7 +45,7 @@ something must be fixed first.`,
 // them, so it is not refused.
 func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
 	doctor.RaiseInotify()
-	tooFew := doctor.InotifyFor(want.Workers)
+	tooFew := doctor.InotifyFor(max(1, want.ControlPlanes), want.Workers)
 	if tooFew == nil {
 		return nil
 	}

@@ -37,6 +37,7 @@ registry: nothing is assembled or compiled, and the gates are those of its serie
 With --verify-images the nodes refuse to pull any image that is not signed with KEY.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
+  podenv up --name ha --control-planes 3 --workers 0
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
   podenv up --stock --name stock    # the release without patches
   podenv up --image registry.example.com/kubernetes/node:v1.33.13_podenv.26
@@ -46,6 +47,9 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if want.Workers < 0 {
 				return &usageError{fmt.Errorf("--workers %d: a cluster has 0 or more", want.Workers)}
+			}
+			if err := cluster.CheckControlPlanes(want.ControlPlanes); err != nil {
+				return &usageError{fmt.Errorf("--control-planes: %w", err)}
 			}
 			want.Name = a.name
 			if kindConfig != "" {
@@ -100,7 +104,8 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 	}
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)
-	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control plane")
+	cmd.Flags().IntVar(&want.ControlPlanes, "control-planes", 1, "how many control planes, with a load balancer before them: 1, 3 or 5")
+	cmd.Flags().IntVar(&want.Workers, "workers", 1, "how many nodes beside the control planes")
 	cmd.Flags().StringVar(&image, "image", "", "a published node image, instead of building one")
 	cmd.Flags().StringVar(&kindConfig, "kind-config", "", "a file with a configuration of kind to merge with podenv's")
 	cmd.Flags().StringVar(&key, "verify-images", "", "the file of a public key, in PEM, that pulled images must be signed with")

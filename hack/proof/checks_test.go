@@ -55,6 +55,7 @@ func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
 	if *full {
+		l.check("several control planes", "image", needBuild, severalControlPlanes)
 		l.check("up goes on after Ctrl-C", "e2e", needBuild, upGoesOnAfterInterrupts)
 	}
 }

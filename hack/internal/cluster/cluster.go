@@ -119,7 +119,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 	}
 	nodes := make([]Node, 0, len(found))
 	for _, f := range found {
-		if f.Marked {
+		if f.Marked && f.Role != loadBalancer {
 			nodes = append(nodes, Node{Name: f.Name, Role: f.Role})
 		}
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -28,7 +29,9 @@ type Config struct {
 	// NodeImage is a reference of an image that the container engine has; it is
 	// never pulled.
 	NodeImage string
-	// Workers is the number of nodes beside the one control plane.
+	// ControlPlanes is their number; 0 means 1.
+	ControlPlanes int
+	// Workers is the number of nodes beside the control planes.
 	Workers int
 	// Gates are set on every component. The node image's release must know each of them.
 	Gates map[string]bool
@@ -58,6 +61,9 @@ func (c *Config) validate() error {
 	if c.NodeImage == "" {
 		return fmt.Errorf("cluster %s has no node image: build one with `podenv image`", c.Name)
 	}
+	if err := CheckControlPlanes(cmp.Or(c.ControlPlanes, 1)); err != nil {
+		return err
+	}
 	if c.Workers < 0 {
 		return fmt.Errorf("cluster %s cannot have %d workers: ask for 0 or more", c.Name, c.Workers)
 	}
@@ -66,6 +72,14 @@ func (c *Config) validate() error {
 	}
 	if c.Verbosity < 0 {
 		return fmt.Errorf("cluster %s cannot log at verbosity %d: ask for 0 or more", c.Name, c.Verbosity)
+	}
+	return nil
+}
+
+// CheckControlPlanes returns an error for a number of control planes that no cluster can have.
+func CheckControlPlanes(n int) error {
+	if n < 1 || n > 5 || n%2 == 0 {
+		return fmt.Errorf("a cluster cannot have %d control planes: ask for 1, 3 or 5, because etcd needs most of its members", n)
 	}
 	return nil
 }
@@ -86,6 +100,14 @@ func (c *Config) kind() *v1alpha4.Cluster {
 		RuntimeConfig:        make(map[string]string), // versions of APIs that are off by default
 		KubeadmConfigPatches: []string{singleReplica},
 	}
+	if c.ControlPlanes > 1 {
+		k.KubeadmConfigPatches[0] = strings.ReplaceAll(singleReplica, `"false"`, `"true"`)
+		if c.Workers == 0 { // kind lets pods on the control plane if it is the only node
+			for _, kind := range []string{"InitConfiguration", "JoinConfiguration"} {
+				k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: "+kind+"\nnodeRegistration:\n  taints: []\n")
+			}
+		}
+	}
 	k.Networking.APIServerAddress = apiServerAddress
 	k.Networking.APIServerPort = int32(c.APIServerPort)
 	if c.Verbosity > 0 {
@@ -102,10 +124,10 @@ func (c *Config) kind() *v1alpha4.Cluster {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: ClusterConfiguration\napiServer:\n  extraArgs:\n"+
 			"    enable-admission-plugins: NodeRestriction,"+strings.Join(switches.AdmissionPlugins, ",")+"\n")
 	}
-	k.Nodes = make([]v1alpha4.Node, 1+c.Workers)
+	k.Nodes = make([]v1alpha4.Node, max(1, c.ControlPlanes)+c.Workers)
 	for i := range k.Nodes {
 		role := v1alpha4.WorkerRole
-		if i == 0 {
+		if i < max(1, c.ControlPlanes) {
 			role = v1alpha4.ControlPlaneRole
 		}
 		k.Nodes[i] = v1alpha4.Node{

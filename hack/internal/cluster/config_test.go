@@ -34,6 +34,39 @@ func TestKindConfig(t *testing.T) {
 	}
 }
 
+func TestSeveralControlPlanes(t *testing.T) {
+	for _, test := range []struct {
+		controlPlanes, workers int
+		roles                  string
+		untainted              bool
+	}{
+		{0, 1, "control-plane worker", false},
+		{3, 1, "control-plane control-plane control-plane worker", false},
+		{3, 0, "control-plane control-plane control-plane", true},
+	} {
+		k := (&Config{Name: "podenv", NodeImage: "podenv/node:1", ControlPlanes: test.controlPlanes, Workers: test.workers}).kind()
+		var roles []string
+		for _, n := range k.Nodes {
+			roles = append(roles, string(n.Role))
+		}
+		if got := strings.Join(roles, " "); got != test.roles {
+			t.Errorf("%+v: nodes %s", test, got)
+		}
+		patches := strings.Join(k.KubeadmConfigPatches, "\n")
+		if elects := strings.Count(patches, `leader-elect: "true"`) == 2; elects != (test.controlPlanes > 1) {
+			t.Errorf("%+v: controllers elect a leader: %t", test, elects)
+		}
+		if got := strings.Contains(patches, "taints: []"); got != test.untainted {
+			t.Errorf("%+v: pods run on control planes: %t", test, got)
+		}
+	}
+	for n, valid := range map[int]bool{-1: false, 0: true, 1: true, 2: false, 3: true, 4: false, 5: true, 7: false} {
+		if err := (&Config{Name: "podenv", NodeImage: "podenv/node:1", ControlPlanes: n}).validate(); (err == nil) != valid {
+			t.Errorf("%d control planes: %v", n, err)
+		}
+	}
+}
+
 func TestPortOfTheAPIServer(t *testing.T) {
 	cfg := Config{Name: "podenv", NodeImage: "podenv/node:1", APIServerPort: 6443}
 	if got := cfg.kind().Networking; got.APIServerAddress != "127.0.0.1" || got.APIServerPort != 6443 {

@@ -19,6 +19,9 @@ const (
 	labelRole    = "io.x-k8s.kind.role"
 )
 
+// loadBalancer is the role of the container before several API servers, which is no node.
+const loadBalancer = "external-load-balancer"
+
 // docker prepares a docker command.
 type docker func(ctx context.Context, args ...string) *run.Cmd
 
@@ -38,7 +41,7 @@ func controlPlane(cluster string) string { return cluster + "-control-plane" }
 // containers lists the containers that have a name of a node of the cluster called name. Not
 // all of them need to be its nodes.
 func (d docker) containers(ctx context.Context, name string) ([]container, error) {
-	names := "^" + regexp.QuoteMeta(name) + "-(control-plane|worker)[0-9]*$"
+	names := "^" + regexp.QuoteMeta(name) + "-(control-plane[0-9]*|worker[0-9]*|" + loadBalancer + ")$"
 	ids, err := d(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter=name="+names).Output()
 	if err != nil || ids == "" {
 		return nil, err
@@ -59,6 +62,8 @@ func parseContainers(data []byte) ([]container, error) {
 		// Config and Mounts are null for a container that is being removed.
 		Config *struct{ Labels map[string]string }
 		Mounts []struct{ Destination string }
+
+		NetworkSettings struct{ Networks map[string]any }
 	}
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("reading docker inspect: %w", err)
@@ -69,6 +74,9 @@ func parseContainers(data []byte) ([]container, error) {
 		if c.Config != nil {
 			out[i].Cluster = c.Config.Labels[labelCluster]
 			out[i].Role = c.Config.Labels[labelRole]
+			// kind mounts nothing there. Clusters of plain kind are on other networks.
+			_, ours := c.NetworkSettings.Networks["kind-"+out[i].Cluster]
+			out[i].Marked = out[i].Role == loadBalancer && ours
 		}
 		for _, m := range c.Mounts {
 			out[i].Marked = out[i].Marked || m.Destination == marker

@@ -119,6 +119,7 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 		NodeImage:     cfg.NodeImage,
 		ImageID:       id,
 		Workers:       cfg.Workers,
+		ControlPlanes: cfg.ControlPlanes,
 		Gates:         cfg.gates(),
 		Verbosity:     cfg.Verbosity,
 		APIServerPort: cfg.APIServerPort,
@@ -134,7 +135,11 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 	if why := c.record.difference(want); why != "" {
 		return errors.New(why)
 	}
-	if n := 1 + want.Workers; len(found) != n {
+	n := max(1, want.ControlPlanes) + want.Workers
+	if want.ControlPlanes > 1 {
+		n++ // the load balancer
+	}
+	if len(found) != n {
 		return fmt.Errorf("it has %d of its %d nodes left", len(found), n)
 	}
 	limit := reuseTimeout

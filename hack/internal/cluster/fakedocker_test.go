@@ -291,6 +291,7 @@ func (f fakeDocker) inspect(args []string) error {
 			all = append(all, map[string]any{
 				"Name": "/" + c.Name, "Image": c.Image, "Mounts": mounts,
 				"State": map[string]bool{"Running": !c.Stopped}, "Config": map[string]any{"Labels": c.Labels},
+				"NetworkSettings": map[string]any{"Networks": map[string]any{c.Network: map[string]any{}}},
 			})
 		}
 		return json.NewEncoder(os.Stdout).Encode(all)

@@ -14,7 +14,7 @@ import (
 )
 
 // ReadKindConfig reads a configuration of kind, to be merged with podenv's, into c. Its nodes
-// count instead of c.Workers. Its admission plugins must have those that gates need.
+// count instead of c.ControlPlanes and c.Workers. Its admission plugins must have those that gates need.
 func (c *Config) ReadKindConfig(file string, gates map[string]bool) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *Config) ReadKindConfig(file string, gates map[string]bool) error {
 	if k.Name != "" && k.Name != c.Name {
 		err = errors.Join(err, fmt.Errorf("its name is %s, not %s: leave it out, or name it with --name", k.Name, c.Name))
 	}
-	if len(k.Nodes) > 0 && controlPlanes != 1 {
-		err = errors.Join(err, fmt.Errorf("it has %d control planes: podenv's clusters have one", controlPlanes))
+	if len(k.Nodes) > 0 {
+		err = errors.Join(err, CheckControlPlanes(controlPlanes))
 	}
 	patches := strings.Join(k.KubeadmConfigPatches, "\n")
 	for _, plugin := range featuregates.SwitchesOf((&Config{Gates: gates, Kind: k}).gates()).AdmissionPlugins {
@@ -52,7 +52,7 @@ func (c *Config) ReadKindConfig(file string, gates map[string]bool) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	if c.Kind = k; len(k.Nodes) > 0 {
-		c.Workers = len(k.Nodes) - 1
+		c.ControlPlanes, c.Workers = controlPlanes, len(k.Nodes)-controlPlanes
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func TestAGateThatTheUserTurnsOffHasNoSwitches(t *testing.T) {
 
 func TestAConfigurationOfKindThatCannotBeMerged(t *testing.T) {
 	for text, want := range map[string]string{
-		"nodes: [{role: control-plane}, {role: control-plane}]": "2 control planes: podenv's clusters have one",
+		"nodes: [{role: control-plane}, {role: control-plane}]": "2 control planes: ask for 1, 3 or 5",
 		"nodes: [{role: worker}]":                               "0 control planes",
 		"nodes: [{role: control-plane, image: x}]":              "leave it out, or name it with --image",
 		"name: other": "its name is other, not podenv",

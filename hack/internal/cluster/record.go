@@ -26,11 +26,13 @@ type record struct {
 	// Checkout is the absolute path of the repository that the cluster belongs to.
 	Checkout string `json:"checkout,omitempty"`
 	// NodeImage is the requested reference, ImageID the image that it referred to.
-	NodeImage string          `json:"nodeImage"`
-	ImageID   string          `json:"imageID"`
-	Workers   int             `json:"workers"`
-	Gates     map[string]bool `json:"gates,omitempty"`
-	Verbosity int             `json:"verbosity,omitempty"`
+	NodeImage string `json:"nodeImage"`
+	ImageID   string `json:"imageID"`
+	Workers   int    `json:"workers"`
+	// ControlPlanes is 0 for one.
+	ControlPlanes int             `json:"controlPlanes,omitempty"`
+	Gates         map[string]bool `json:"gates,omitempty"`
+	Verbosity     int             `json:"verbosity,omitempty"`
 	// APIServerPort is 0 if no port was requested.
 	APIServerPort int `json:"apiServerPort,omitempty"`
 	// KindConfig and VerifyKey are digests of the user's configuration of kind, and of the key
@@ -134,6 +136,8 @@ func (r *record) difference(want *record) string {
 	switch {
 	case r.ImageID != want.ImageID:
 		return fmt.Sprintf("its node image is %s, not %s", r.image(), want.image())
+	case max(1, r.ControlPlanes) != max(1, want.ControlPlanes):
+		return fmt.Sprintf("the number of its control planes is %d, not %d", max(1, r.ControlPlanes), max(1, want.ControlPlanes))
 	case r.Workers != want.Workers:
 		return fmt.Sprintf("it has %d workers, not %d", r.Workers, want.Workers)
 	case !maps.Equal(r.Gates, want.Gates):

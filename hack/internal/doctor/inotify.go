@@ -84,19 +84,19 @@ func raiseInotify(dir string) {
 var ErrInotify = errors.New("too few inotify instances")
 
 // InotifyFor returns an error if the kernel has too few instances left for a new cluster with
-// that many workers. It wraps ErrInotify and has a remedy.
-func InotifyFor(workers int) error {
-	return inotifyFor(workers, "/proc/sys/fs/inotify", "/proc")
+// that many nodes. It wraps ErrInotify and has a remedy.
+func InotifyFor(controlPlanes, workers int) error {
+	return inotifyFor(controlPlanes, workers, "/proc/sys/fs/inotify", "/proc")
 }
 
-func inotifyFor(workers int, dir, proc string) error {
+func inotifyFor(controlPlanes, workers int, dir, proc string) error {
 	l, err := readLimits(dir, proc)
-	needed := controlPlaneInstances + workers*workerInstances
+	needed := controlPlanes*controlPlaneInstances + workers*workerInstances
 	if err != nil || l.instances-l.used >= needed { // podenv doctor reports limits that cannot be read
 		return nil
 	}
 	return remedy.New(
-		fmt.Errorf("%w: fs.inotify.max_user_instances is %d, %d of them are in use, and a control plane with %d workers takes %d", ErrInotify, l.instances, l.used, workers, needed),
+		fmt.Errorf("%w: fs.inotify.max_user_instances is %d, %d of them are in use, and a cluster of %d nodes takes %d", ErrInotify, l.instances, l.used, controlPlanes+workers, needed),
 		inotifyRemedy,
 	)
 }

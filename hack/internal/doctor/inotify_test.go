@@ -49,15 +49,18 @@ func TestInotify(t *testing.T) {
 func TestInotifyForACluster(t *testing.T) {
 	dir := files(t, map[string]string{"max_user_instances": "128\n", "max_user_watches": "65536\n"})
 	for _, test := range []struct {
-		workers, used int
-		wantErr       string
+		controlPlanes, workers, used int
+
+		wantErr string
 	}{
-		{0, 102, ""},
-		{0, 103, "max_user_instances is 128, 103 of them are in use, and a control plane with 0 workers takes 26"},
-		{2, 76, ""},
-		{2, 77, "takes 52"},
+		{1, 0, 102, ""},
+		{1, 0, 103, "max_user_instances is 128, 103 of them are in use, and a cluster of 1 nodes takes 26"},
+		{1, 2, 76, ""},
+		{1, 2, 77, "takes 52"},
+		{3, 0, 50, ""},
+		{3, 0, 51, "a cluster of 3 nodes takes 78"},
 	} {
-		err := inotifyFor(test.workers, dir, processes(t, test.used))
+		err := inotifyFor(test.controlPlanes, test.workers, dir, processes(t, test.used))
 		if test.wantErr == "" {
 			if err != nil {
 				t.Errorf("%d workers, %d in use: %v", test.workers, test.used, err)
@@ -68,7 +71,7 @@ func TestInotifyForACluster(t *testing.T) {
 			t.Errorf("%d workers, %d in use: %v, want %q and the sysctl", test.workers, test.used, err, test.wantErr)
 		}
 	}
-	if err := inotifyFor(1, t.TempDir(), t.TempDir()); err != nil {
+	if err := inotifyFor(1, 1, t.TempDir(), t.TempDir()); err != nil {
 		t.Errorf("what cannot be read is no reason to refuse: %v", err)
 	}
 }

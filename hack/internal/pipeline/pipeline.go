@@ -143,6 +143,12 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 // Cluster creates the cluster that cfg describes from the images of r, unless it already exists
 // as described.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (*cluster.Cluster, error) {
+	if cfg.ControlPlanes > 1 {
+		s, end := p.step("load balancer")
+		if err := end(testimages.LoadBalancer(ctx, p.Layout, r.Engine, s)); err != nil {
+			return nil, err
+		}
+	}
 	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
 	s, end := p.step("cluster " + cfg.Name)
 	c, err := cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
