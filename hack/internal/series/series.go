@@ -36,6 +36,10 @@ type Series struct {
 	Release string // the tag: "v1.33.13"
 	Dir     string // absolute path of patches/<minor> or patches/tekton/<minor>
 	Pins    string // folder of the go.mod and go.sum that pin the release: Dir, unless At chose another
+
+	// Fixes is the list of patches, in the form of PATH, that a stock tree gets: see FindFixes. If it
+	// is not empty, they are the patches of the series.
+	Fixes string
 }
 
 // IsTekton reports whether the series called name patches Tekton Pipelines, not Kubernetes.
@@ -233,6 +237,9 @@ func (s Series) Staging() string { return "v0" + strings.TrimPrefix(s.Release, "
 
 // Patches lists the series' patch files in the order of application.
 func (s Series) Patches() ([]string, error) {
+	if s.Fixes != "" {
+		return filepath.SplitList(s.Fixes), nil
+	}
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.patch"))
 	slices.Sort(files)
 	return files, err

@@ -26,7 +26,7 @@ func pullRequest(p series.Patch, needs []string) string {
 		case strings.HasPrefix(name, "KEP-"):
 			links = append(links, "- [KEP]: "+value)
 			related = "KEP: https://github.com/kubernetes/enhancements/issues/" + name[len("KEP-"):]
-		case name != "Kind" && name != "Release-Note":
+		case name != "Kind" && name != "Release-Note" && name != "Fixes-Spec" && name != "Needs":
 			links = append(links, "- [Other doc]: "+value)
 		}
 	}
