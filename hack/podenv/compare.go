@@ -27,6 +27,7 @@ func newCompare(a *app) *cobra.Command {
 	var suites []string
 	var format *string
 	var keep bool
+	var with []string
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Run the suites with and without the patches, and list the specs that only pass with them",
@@ -35,13 +36,17 @@ one after the other, with every gate on that the release has. It runs the same s
 both, and prints the specs that fail on the release and pass with the patches. A spec on
 the release has twice as long as the slowest spec took with the patches.
 
+With --with it brings up one cluster instead, NAME, of the release with these patches of
+upstream's code on top, and lists what fails there. --focus and --suite choose the specs.
+
 The table is Markdown. tsv and json have every spec, with its state on both clusters.
 Reports are in _output/junit. The clusters, NAME-patched and NAME-stock, are deleted when
 their suites have run, also after Ctrl-C, unless --keep is given.
 
-Exit status: 0, or 1 if a spec fails with the patches.`,
+Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 		Example: `  podenv compare --series v1.37
   podenv compare --series v1.34 --suite envfiles --focus FIFO
+  podenv compare --series v1.37 --suite envfiles --with patches/upstream/v1.37
   podenv compare --series v1.37 --output tsv | awk -F '\t' '$3 == "failed"'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,9 +70,15 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
 					return &usageError{err}
 				}
 			}
+			if a.fixes, err = series.FindFixes(with); err != nil {
+				return &usageError{fmt.Errorf("--with: %w", err)}
+			}
 			rows, err := a.compare(cmd.Context(), o, suites, keep)
 			if err != nil {
 				return err
+			}
+			if len(with) > 0 {
+				write, _ = rowWriter(*format, compare.WriteFailed(s.Release, len(filepath.SplitList(a.fixes))), compare.WriteTSV)
 			}
 			if err := write(a.out, rows); err != nil {
 				return err
@@ -85,6 +96,7 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
 	flags.StringVar(&o.Focus, "focus", "", "run only specs whose name matches this regular expression")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "how long all specs of a suite may take on one cluster")
+	flags.StringArrayVar(&with, "with", nil, "a patch of the release, or a folder of patches; may be repeated")
 	flags.BoolVar(&keep, "keep", false, "leave the clusters")
 	return cmd
 }
@@ -92,6 +104,9 @@ Exit status: 0, or 1 if a spec fails with the patches.`,
 // compare runs suites on a patched and then on a stock cluster. The durations on the first
 // cluster set the timeout of a spec on the second one.
 func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) ([]compare.Row, error) {
+	if a.fixes != "" {
+		return a.compareFixed(ctx, o, suites, keep)
+	}
 	onPatched, onStock := *a, *a
 	onPatched.name += "-patched"
 	onStock.name, onStock.stock = onStock.name+"-stock", true
@@ -113,6 +128,20 @@ func (a *app) compare(ctx context.Context, o suite.Options, suites []string, kee
 	return rows, nil
 }
 
+// fixedTimeout is the timeout of a spec on a release with fixes.
+const fixedTimeout = 5 * time.Minute
+
+// compareFixed runs suites on a stock cluster with a.fixes, and no patched one.
+func (a *app) compareFixed(ctx context.Context, o suite.Options, suites []string, keep bool) (rows []compare.Row, err error) {
+	onFixed := *a
+	onFixed.stock, o.SpecTimeout = true, fixedTimeout
+	fixed, err := onFixed.runSuites(ctx, o, suites, keep)
+	for _, name := range suites {
+		rows = append(rows, compare.Rows(name, fixed[name], nil)...)
+	}
+	return rows, err
+}
+
 // runSuites runs suites on a cluster of their own, and returns the results by suite.
 func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, keep bool) (results map[string][]junit.Case, err error) {
 	want := cluster.Config{Name: a.name, Workers: 1}
@@ -123,6 +152,7 @@ func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, k
 	if err != nil {
 		return nil, err
 	}
+	p.Series.Fixes = a.fixes
 	if a.stock {
 		if want.Gates, err = featuregates.EnabledInStock(a.series); err != nil {
 			return nil, err

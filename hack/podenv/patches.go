@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -51,6 +52,7 @@ func (a *app) printWritten(w *source.Written, prefix string) {
 func newExport(a *app) *cobra.Command {
 	var dir string
 	var fold bool
+	var with []string
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write the series for git am upstream, with the body of a pull request for each patch",
@@ -64,9 +66,13 @@ patch that changes their inputs: minutes, the first time.
 
 Beside each patch is a .md file: the body of its pull request in the form of the
 template of Kubernetes, made from the message of the patch. 0000-cover-letter.md
-has the order of the patches and which of them each needs.`,
+has the order of the patches and which of them each needs.
+
+With --with it writes these patches of upstream's code instead of the series, and which
+others one needs is what its message says.`,
 		Example: `  podenv export
   podenv export --fold-generated --to /tmp/export
+  podenv export --series v1.37 --with patches/upstream/v1.37 --to /tmp/fixes
   cd kubernetes && git checkout v1.33.13 && git am …/_output/export/v1.33/*.patch`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,7 +80,15 @@ has the order of the patches and which of them each needs.`,
 			if err != nil {
 				return err
 			}
-			if dir == "" {
+			if fold && len(with) > 0 {
+				return &usageError{fmt.Errorf("--fold-generated: the patches of --with cause no generated code")}
+			}
+			if p.Series.Fixes, err = series.FindFixes(with); err != nil {
+				return &usageError{fmt.Errorf("--with: %w", err)}
+			}
+			if dir == "" && len(with) > 0 {
+				dir = a.layout.Export(p.Series.Name + "-fixes")
+			} else if dir == "" {
 				dir = a.layout.Export(p.Series.Name)
 			}
 			step := p.Reporter.Step("export")
@@ -88,6 +102,7 @@ has the order of the patches and which of them each needs.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringArrayVar(&with, "with", nil, "a patch of the release, or a folder of patches; may be repeated")
 	cmd.Flags().BoolVar(&fold, "fold-generated", false, "put generated code into the patch that causes it")
 	cmd.Flags().StringVar(&dir, "to", "", "the folder to write to (default _output/export/<series>)")
 	return cmd

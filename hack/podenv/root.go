@@ -24,6 +24,7 @@ type app struct {
 	name   string // --name
 	plain  bool   // --plain
 	stock  bool   // --stock
+	fixes  string // --with of compare: see series.FindFixes
 
 	layout layout.Layout
 }

@@ -119,6 +119,22 @@ func WriteMarkdown(release string) func(io.Writer, []Row) error {
 	}
 }
 
+// WriteFailed returns a function that writes the specs that fail on release, which has a number of
+// fixes, and counts the others.
+func WriteFailed(release string, fixes int) func(io.Writer, []Row) error {
+	return func(w io.Writer, rows []Row) error {
+		counts := map[State]int{}
+		var list strings.Builder
+		for _, r := range rows {
+			if counts[r.Stock]++; r.Stock == Failed {
+				fmt.Fprintf(&list, "- %s: %s\n", r.Suite, r.Spec)
+			}
+		}
+		_, err := fmt.Fprintf(w, "On %s with %d fixes %d specs pass, %d fail and %d are skipped.\n%s", release, fixes, counts[Passed], counts[Failed], counts[Skipped], list.String())
+		return err
+	}
+}
+
 // WriteTSV writes a line for each spec: suite, spec, and its state without and with the patches.
 func WriteTSV(w io.Writer, rows []Row) error {
 	for _, r := range rows {

@@ -86,3 +86,14 @@ func TestLimitFollowsTheSlowestSpecThatPassed(t *testing.T) {
 		t.Errorf("without specs: got %s, want %s", got, want)
 	}
 }
+
+func TestWithFixesTheSpecsThatFailAreListed(t *testing.T) {
+	var out strings.Builder
+	if err := WriteFailed("v1.37.2", 2)(&out, Rows("envfiles", patched, nil)); err != nil {
+		t.Fatal(err)
+	}
+	want := "On v1.37.2 with 2 fixes 4 specs pass, 1 fail and 0 are skipped.\n- envfiles: EnvFiles last\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}

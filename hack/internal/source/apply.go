@@ -39,7 +39,11 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(folder) // git am has read all patches when it stops
-	args := append(slices.Clone(amFlags), "--")
+	args := slices.Clone(amFlags)
+	if a.options.Stock {
+		args = append(args, "--3way") // each fix is made on the release
+	}
+	args = append(args, "--")
 	for _, p := range patches {
 		path := filepath.Join(folder, p.name())
 		if err := os.WriteFile(path, p.content, 0o644); err != nil {

@@ -175,11 +175,12 @@ func (a *assembly) update(ctx context.Context) error {
 	if err := writeState(a.tree.Dir, a.state); err != nil {
 		return err
 	}
+	if err := a.applyPatches(ctx); err != nil {
+		return err
+	}
 	if !a.options.Stock {
-		for _, commit := range []func(context.Context) error{a.applyPatches, a.commitGenerated} {
-			if err := commit(ctx); err != nil {
-				return err
-			}
+		if err := a.commitGenerated(ctx); err != nil {
+			return err
 		}
 	}
 	a.state.Key, a.state.Busy = a.key, false

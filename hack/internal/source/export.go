@@ -20,11 +20,13 @@ import (
 // tag gives the content of the tree. Beside each patch it writes the body of a pull request, and
 // for all of them coverPage. It returns the paths of the patch files.
 //
+// If s has Fixes it writes those, on the release alone.
+//
 // With fold each patch has the generated code that it causes, which is else a patch of its own.
 //
 // An outDir that contains anything but an earlier export is an error.
 func Export(ctx context.Context, l layout.Layout, s series.Series, outDir string, fold bool, step *progress.Step) (files []string, err error) {
-	return newAssembly(l, s, Options{}, step).exportTree(ctx, outDir, fold)
+	return newAssembly(l, s, Options{Stock: s.Fixes != ""}, step).exportTree(ctx, outDir, fold)
 }
 
 func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]string, error) {
@@ -69,6 +71,17 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		}
 	}
 	needs := dependencies(patches)
+	for i, p := range patches {
+		if !a.options.Stock {
+			break
+		}
+		needs[i] = nil // a fix is made on the release
+		for n := range i {
+			if p.Trailer("Needs") != "" {
+				needs[i] = append(needs[i], n)
+			}
+		}
+	}
 	if err := os.WriteFile(filepath.Join(tmp, coverPage), []byte(cover(a.series, patches, needs)), 0o644); err != nil {
 		return nil, err
 	}

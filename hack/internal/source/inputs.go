@@ -15,7 +15,8 @@ type inputs struct {
 	patches []patchFile
 }
 
-// readInputs reads the inputs of a tree. The only input of a stock tree is the release.
+// readInputs reads the inputs of a tree. The inputs of a stock tree are the release
+// and the fixes of s.
 func readInputs(s series.Series, stock bool) (*inputs, error) {
 	in := &inputs{}
 	parts := []string{"release", releaseRepoVersion, s.Release}
@@ -27,7 +28,7 @@ func readInputs(s series.Series, stock bool) (*inputs, error) {
 		parts = append(parts, string(data))
 	}
 	in.release = digest.Of(parts...)
-	if stock {
+	if stock && s.Fixes == "" {
 		return in, nil
 	}
 	var err error
