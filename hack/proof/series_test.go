@@ -86,6 +86,9 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 	if err := c.verifyTests(t, row); err != nil {
 		return err
 	}
+	if err := c.verifyFixes(p.Series); err != nil {
+		return err
+	}
 	var none struct{}
 	if err := c.once(t, "windows", &none, func() error { return kubeletForWindows(c, t) }); err != nil {
 		return err
@@ -117,6 +120,40 @@ func (c *check) verifyTests(t *source.Tree, row *verified) error {
 		c.count(cases)
 		return err
 	})
+}
+
+// verifyFixes runs the tests about environments on the release of s with each fix of upstream's code
+// alone. A fix that needs others gets all before it.
+func (c *check) verifyFixes(s series.Series) error {
+	fixes, err := filepath.Glob(filepath.Join(repo.Root, series.FixesFolder(s.Name), "*.patch"))
+	if err != nil {
+		return err
+	}
+	for i, fix := range fixes {
+		message, err := os.ReadFile(fix)
+		if err != nil {
+			return err
+		}
+		if s.Fixes = fix; strings.Contains(string(message), "\nNeeds: ") {
+			s.Fixes = strings.Join(fixes[:i+1], string(filepath.ListSeparator))
+		}
+		t, err := source.Assemble(c.ctx, repo, s, source.Options{Stock: true}, nil)
+		if err != nil {
+			return err
+		}
+		var none struct{}
+		err = c.once(t, "fix "+filepath.Base(fix), &none, func() error {
+			files, err := t.Changed(c.ctx)
+			if err != nil {
+				return err
+			}
+			return c.countGoTest(t.Dir, treeEnv, append([]string{"-run=Env"}, t.Packages(files)...)...)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", fix, err)
+		}
+	}
+	return nil
 }
 
 // passLasts is how long once counts on a pass.
