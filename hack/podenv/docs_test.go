@@ -178,8 +178,8 @@ func TestTheComparisonIsOfTheSuite(t *testing.T) {
 			t.Errorf("the suite envfiles has no spec %q: run podenv compare again", name)
 		}
 	}
-	var sums, all [2]int
-	for _, m := range regexp.MustCompile(`(?m)^\| (.+) \| (\d+)(?: of \d+)? \| (\d+)(?: of \d+)? \|$`).FindAllStringSubmatch(page, -1) {
+	var sums, all [4]int
+	for _, m := range regexp.MustCompile(`(?m)^\| (.+)`+strings.Repeat(` \| (\d+)(?: of \d+)?`, len(all))+` \|$`).FindAllStringSubmatch(page, -1) {
 		for i := range sums {
 			n, err := strconv.Atoi(m[2+i])
 			if err != nil {
