@@ -135,3 +135,12 @@ func editPodSpec(t *testing.T, tree string) {
 	edited := replaceOnce(t, fakeRelease()[coreTypes], "Name string", "Name, Other string")
 	write(t, tree, map[string]string{coreTypes: edited})
 }
+
+func replaceOnce(t *testing.T, text, old, replacement string) string {
+	t.Helper()
+	before, after, found := strings.Cut(text, old)
+	if !found {
+		t.Fatalf("%q is not in the source", old)
+	}
+	return before + replacement + after
+}

@@ -71,13 +71,11 @@ func isFixtureTest(file string) bool {
 // hack/_update-generated-protobuf-dockerized.sh and hack/update-openapi-spec.sh of each run.
 var minors = map[string]*minor{
 	"v1.29": {
-		tools:        oldTools,
-		toolsVersion: "v0.26.0",
-		gopath:       true,
-		packageGenerators: edited(packageGenerators, "conversion-gen", func(g *packageGenerator) {
-			g.allFlags = []string{"--extra-dirs"}
-		}),
-		specGates: "AllAlpha=true,OpenAPIEnums=false",
+		tools:             oldTools,
+		toolsVersion:      "v0.26.0",
+		gopath:            true,
+		packageGenerators: packageGenerators,
+		specGates:         "AllAlpha=true,OpenAPIEnums=false",
 	},
 	"v1.30": {
 		tools:             tools(),
@@ -158,7 +156,8 @@ var packageGenerators = []packageGenerator{
 		flags: []string{"--bounding-dirs=k8s.io/kubernetes,k8s.io/api"},
 	},
 	{
-		tool: "conversion-gen", marker: "conversion-gen", file: "zz_generated.conversion.go",
+		// A conversion calls those of its fields, which it finds only in the packages that it is given.
+		tool: "conversion-gen", marker: "conversion-gen", file: "zz_generated.conversion.go", allPackages: true,
 		flags: []string{"--extra-peer-dirs=k8s.io/kubernetes/pkg/apis/core,k8s.io/kubernetes/pkg/apis/core/v1,k8s.io/api/core/v1"},
 	},
 	{

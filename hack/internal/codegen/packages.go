@@ -17,6 +17,7 @@ type goPackage struct {
 	dir     string // in the tree
 	path    string // import path
 	markers map[string][]string
+	imports []string
 }
 
 // peers are the other packages whose types p's generators read.

@@ -18,7 +18,7 @@ const protobufMarker = "protobuf-gen"
 
 // protobuf generates the protobuf definitions of the touched packages, and their code.
 func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
-	packages := p.marked(protobufMarker, func(pkg *goPackage) bool { return p.touched[pkg.path] || p.reshaped[pkg.path] })
+	packages := p.marked(protobufMarker, func(pkg *goPackage) bool { return p.touched[pkg.path] })
 	if len(packages) == 0 {
 		return nil, nil
 	}
@@ -97,7 +97,7 @@ func (p *pipeline) protobufPackages(packages []*goPackage) (apimachinery, others
 		}
 		apimachinery = append(apimachinery, listed)
 	}
-	imported := p.types.importedBy(wanted)
+	imported := p.importedBy(wanted)
 	for _, pkg := range p.marked(protobufMarker, func(pkg *goPackage) bool { return imported[pkg.path] && !isMachinery[pkg.path] }) {
 		if wanted[pkg.path] {
 			others = append(others, pkg.path)

@@ -2,9 +2,14 @@ package codegen
 
 import (
 	"context"
+	"fmt"
+	"go/parser"
+	"go/token"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 )
 
 // reach says for which packages a change can change what generators write.
@@ -13,15 +18,11 @@ type reach struct {
 	packages map[string]*goPackage // all packages that ask for generators, by import path
 	// touched are the packages that the change edits.
 	touched map[string]bool
-	// affected are the touched packages, and those whose types contain, at any depth, a
-	// type that the change edits.
+	// affected are the touched packages, and those that import them at any depth: their types
+	// may contain one that the change edits.
 	affected map[string]bool
-	// reshaped are the packages whose types contain a type that the change deletes or gives
-	// another kind, such as a struct that was a string.
-	reshaped map[string]bool
 	// clients is set if the change adds or removes resources that client-go has clients for.
 	clients bool
-	types   *typeGraph
 }
 
 func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
@@ -29,33 +30,80 @@ func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reach{repo: c.repo, packages: packages, touched: map[string]bool{}, clients: c.changesClients()}
-	if r.types, err = readTypes(o.Tree, packages); err != nil {
-		return nil, err
+	for _, p := range packages {
+		if p.imports, err = p.readImports(o.Tree); err != nil {
+			return nil, err
+		}
 	}
+	r := &reach{repo: c.repo, packages: packages, touched: map[string]bool{}, clients: c.changesClients()}
 	if c.everything {
 		for p := range packages {
 			r.touched[p] = true
 		}
-		r.affected, r.reshaped = r.touched, r.touched
+		r.affected = r.touched
 		return r, nil
 	}
-	var edited, reshaped []typeName
 	for _, file := range c.paths() {
-		pkg := importPath(path.Dir(file))
-		r.touched[pkg] = true
-		e, err := findEdits(pkg, c.before[file], c.after[file])
-		if err != nil {
-			return nil, err
+		r.touched[importPath(path.Dir(file))] = true
+	}
+	importers := map[string][]string{}
+	for _, p := range packages {
+		for _, imported := range p.imports {
+			importers[imported] = append(importers[imported], p.path)
 		}
-		edited, reshaped = append(edited, e.types...), append(reshaped, e.reshaped...)
 	}
-	r.affected = r.types.containing(edited)
-	r.reshaped = r.types.containing(reshaped)
-	for pkg := range r.touched {
-		r.affected[pkg] = true
-	}
+	r.affected = closure(r.touched, func(pkg string) []string { return importers[pkg] })
 	return r, nil
+}
+
+// readImports lists what the sources of the package import.
+func (p *goPackage) readImports(tree string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(tree, p.dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var imports []string
+	for _, name := range files {
+		if !isSource(path.Join(p.dir, filepath.Base(name))) {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return nil, fmt.Errorf("reading the API types: %w", err)
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return nil, err
+			}
+			imports = append(imports, imported)
+		}
+	}
+	return imports, nil
+}
+
+// closure returns packages and all that next leads to from them, at any depth.
+func closure(packages map[string]bool, next func(pkg string) []string) map[string]bool {
+	found := map[string]bool{}
+	for left := slices.Collect(maps.Keys(packages)); len(left) > 0; {
+		pkg := left[0]
+		left = left[1:]
+		if !found[pkg] {
+			found[pkg] = true
+			left = append(left, next(pkg)...)
+		}
+	}
+	return found
+}
+
+// importedBy returns packages and those that they import, at any depth.
+func (r *reach) importedBy(packages map[string]bool) map[string]bool {
+	return closure(packages, func(pkg string) []string {
+		if p := r.packages[pkg]; p != nil {
+			return p.imports
+		}
+		return nil
+	})
 }
 
 // marked lists the packages with the marker that match, by import path.

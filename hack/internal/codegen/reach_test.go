@@ -29,17 +29,17 @@ func TestReach(t *testing.T) {
 		deepcopy, conversion, defaults []string
 	}{
 		{
-			name:       "a type that types of another package contain",
+			name:       "a type of a package that another one imports",
 			edit:       map[string]string{coreTypes: "package v1\n\ntype Pod struct{ Spec PodSpec }\n\ntype PodSpec struct{ Name, Other string }\n\ntype Node struct{}\n"},
 			deepcopy:   []string{"k8s.io/api/apps/v1", "k8s.io/api/core/v1"},
 			conversion: []string{"k8s.io/kubernetes/pkg/apis/core/v1"},
 			defaults:   []string{"k8s.io/kubernetes/pkg/apis/apps/v1"},
 		},
 		{
-			name:       "a type that no other package contains",
-			edit:       map[string]string{coreTypes: "package v1\n\ntype Pod struct{ Spec PodSpec }\n\ntype PodSpec struct{ Name string }\n\ntype Node struct{ Name string }\n"},
-			deepcopy:   []string{"k8s.io/api/core/v1"},
-			conversion: []string{"k8s.io/kubernetes/pkg/apis/core/v1"},
+			name:       "a type of a package that no other one imports",
+			edit:       map[string]string{rbacTypes: "package v1\n\ntype Role struct{ Name string }\n"},
+			deepcopy:   []string{"k8s.io/api/rbac/v1"},
+			conversion: []string{"k8s.io/kubernetes/pkg/apis/rbac/v1"},
 		},
 		{
 			name:       "an internal type",
