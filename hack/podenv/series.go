@@ -21,10 +21,9 @@ func newSeries(a *app) *cobra.Command {
 		Short: "List the series: release, patches, lines touched, feature gates",
 		Long: `series prints, for each series, the release that it is based on, its patches and their
 lines, the lines that these add and remove in existing files (the cost of a rebase),
-the new files that they add, and the feature gates with stage and default. The gates
-are what the built binaries report: podenv starts one for a moment, without a cluster,
-and reads its metric kubernetes_feature_enabled. A series that is not built has the
-gates of featuregates/ and says so. For a series in progress (it has a file
+the new files that they add, and the feature gates of featuregates/ with stage and
+default. podenv starts the built binaries for a moment, without a cluster, and asks
+whether they know the gates so. A series that is not built says so. For a series in progress (it has a file
 patches/<minor>/incomplete), podenv prints what it lacks.
 
 With --trees it prints instead, for each series with an assembled tree, git's hash

@@ -4,15 +4,17 @@
 package report
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 )
@@ -37,18 +39,18 @@ type Report struct {
 	Gates []Gate `json:"gates"`
 }
 
-// Gate is a feature gate as the series' binaries report it.
+// Gate is a feature gate as featuregates/ declares it.
 type Gate struct {
 	Name string `json:"name"`
-	// Stage is "ALPHA", "BETA" or empty for GA, as in kubernetes_feature_enabled.
+	// Stage is "ALPHA", "BETA" or empty for GA.
 	Stage   string `json:"stage"`
 	Default bool   `json:"default"`
-	// Wrong says how the binaries and featuregates/ differ; empty if they agree.
+	// Wrong says what a binary says instead; empty if they agree.
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// Of reports on the series s. It runs one of the built components for a moment. If the series
-// is not built, the gates are those of featuregates/, unconfirmed.
+// Of reports on the series s. It starts the built components for a moment, which confirms the
+// gates of featuregates/.
 func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 	r := Report{Series: s.Name, Release: s.Release, Gates: []Gate{}}
 	if err := r.countPatches(s); err != nil {
@@ -66,9 +68,10 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 		return Report{}, err
 	}
 	binaries := filepath.Join(l.Build(s.Name), "bin")
-	if r.Built, err = isBuilt(binaries, want); err != nil {
-		return Report{}, err
-	}
+	r.Built = !slices.ContainsFunc(components(want), func(component string) bool {
+		_, err := os.Stat(filepath.Join(binaries, component))
+		return err != nil
+	})
 	for _, state := range want {
 		r.Gates = append(r.Gates, Gate{Name: string(state.Name), Stage: string(state.Spec.PreRelease), Default: state.Spec.Default})
 	}
@@ -76,20 +79,6 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 		err = r.readGates(ctx, binaries, want)
 	}
 	return r, err
-}
-
-// isBuilt reports whether the folder binaries has the components that readGates runs.
-func isBuilt(binaries string, states []featuregates.State) (bool, error) {
-	for _, component := range append(components(states), metricsComponent) {
-		_, err := os.Stat(filepath.Join(binaries, component))
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // components are the components that use one of the gates.
@@ -102,36 +91,53 @@ func components(states []featuregates.State) []string {
 	return slices.Compact(names)
 }
 
-// readGates replaces the gates of featuregates/ by those that the binaries report.
+// readGates compares the gates with what the binaries say: whether they start with the gate, and
+// what --help says of it.
 func (r *Report) readGates(ctx context.Context, binaries string, want []featuregates.State) error {
-	served, err := metricsGates(ctx, filepath.Join(binaries, metricsComponent))
-	if err != nil {
-		return fmt.Errorf("asking %s of series %s for its feature gates: %w", metricsComponent, r.Series, err)
+	defaults := map[string]bool{}
+	for _, g := range r.Gates {
+		defaults[g.Name] = g.Default
 	}
-	help := map[string]string{}
 	for _, component := range components(want) {
-		if help[component], err = run.Command(ctx, filepath.Join(binaries, component), "--help").Output(); err != nil {
+		binary := filepath.Join(binaries, component)
+		help, err := run.Command(ctx, binary, "--help").Output()
+		var known map[string]bool
+		if err == nil {
+			known, err = node.Build{Component: component, Binary: binary}.KnownGates(ctx, defaults)
+		}
+		if err != nil {
 			return fmt.Errorf("asking %s of series %s for its feature gates: %w", component, r.Series, err)
 		}
-	}
-	for i, state := range want {
-		expected := r.Gates[i]
-		found, ok := served[expected.Name]
-		if !ok {
-			r.Gates[i].Wrong = fmt.Sprintf("%s does not know it: if the build is older than the patches, podenv build --series %s", metricsComponent, r.Series)
-			continue
-		}
-		r.Gates[i].Stage, r.Gates[i].Default = found.Stage, found.Enabled
-		if found.Stage != expected.Stage || found.Enabled != expected.Default {
-			r.Gates[i].Wrong = fmt.Sprintf("featuregates/ says %s, default %t", stage(expected.Stage), expected.Default)
-		}
-		for _, component := range state.Components {
-			if line := gateInHelp(help[component], expected.Name); r.Gates[i].Wrong == "" && !matchesHelp(line, found) {
-				r.Gates[i].Wrong = fmt.Sprintf("%s --help says %s", component, line)
+		for i, state := range want {
+			g := &r.Gates[i]
+			if g.Wrong != "" || !slices.Contains(state.Components, component) {
+				continue
+			}
+			if _, ok := known[g.Name]; !ok {
+				g.Wrong = fmt.Sprintf("%s does not know it: if the build is older than the patches, podenv build --series %s", component, r.Series)
+			} else if line := inHelp(help, g.Name); line != g.helpLine() {
+				g.Wrong = fmt.Sprintf("%s --help says %s", component, cmp.Or(line, "nothing of it, as of a gate that is GA"))
 			}
 		}
 	}
 	return nil
+}
+
+// inHelp is what a component's --help says about the gate; empty if it is not listed.
+func inHelp(help, name string) string {
+	m := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `=true\|false \(([^)]*)\)`).FindStringSubmatch(help)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+// helpLine is what --help says about the gate. It does not list GA gates.
+func (g Gate) helpLine() string {
+	if g.Stage == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s - default=%t", g.Stage, g.Default)
 }
 
 // Disagree reports whether any gate differs from featuregates/. It decides the exit status of

@@ -2,12 +2,9 @@ package report
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,60 +19,17 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// asComponent is the variable that makes the test binary a component, and the text that it prints.
-const asComponent = "PODENV_TEST_COMPONENT"
-
-func TestMain(m *testing.M) {
-	if text := os.Getenv(asComponent); text != "" {
-		beComponent(text)
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// beComponent prints text for --help, and otherwise serves it as metrics.
-func beComponent(text string) {
-	port := ""
-	for _, arg := range os.Args[1:] {
-		if arg == "--help" {
-			fmt.Println(text)
-			return
-		}
-		if p, ok := strings.CutPrefix(arg, "--secure-port="); ok {
-			port = p
-		}
-	}
-	s := httptest.NewUnstartedServer(nil)
-	s.StartTLS() // for its certificate
-	server := http.Server{
-		Addr:      "127.0.0.1:" + port,
-		TLSConfig: &tls.Config{Certificates: s.TLS.Certificates},
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/metrics" {
-				fmt.Fprintln(w, text)
-			}
-		}),
-	}
-	fmt.Println(server.ListenAndServeTLS("", ""))
-	os.Exit(1)
-}
-
-// truth is the output of components that agree with featuregates/.
-func truth(t *testing.T) (metrics, help string) {
+// truth is the --help of components that agree with featuregates/.
+func truth(t *testing.T) (help string) {
 	t.Helper()
 	states, err := featuregates.In("v1.33")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range states {
-		on := 0
-		if s.Spec.Default {
-			on = 1
-		}
-		metrics += fmt.Sprintf("kubernetes_feature_enabled{name=\"%s\",stage=\"%s\"} %d\n", s.Name, s.Spec.PreRelease, on)
 		help += fmt.Sprintf("   kube:%s=true|false (%s - default=%t)\n", s.Name, s.Spec.PreRelease, s.Spec.Default)
 	}
-	return metrics, help
+	return help
 }
 
 // world is a repository with one series.
@@ -101,22 +55,17 @@ func (w *world) write(name, text string, mode os.FileMode) {
 	}
 }
 
-// component builds a component that outputs text.
-func (w *world) component(name, text string) {
+// component builds a component that prints help for --help, and knows the gates in it and those
+// that are GA.
+func (w *world) component(name, help string, ga ...string) {
 	w.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.write("_output/build/v1.33/bin/"+name, fmt.Sprintf("#!/bin/sh\nexport %s='%s'\nexec '%s' \"$@\"\n", asComponent, text, self), 0o755)
-}
-
-// build builds all components that Of runs.
-func (w *world) build(metrics, help string) {
-	w.Helper()
-	w.component(metricsComponent, metrics)
-	w.component("kubelet", help)
-	w.component("kube-apiserver", help)
+	w.write("_output/build/v1.33/bin/"+name, fmt.Sprintf(`#!/bin/sh
+help='%s'
+[ "$1" != --help ] || { echo "$help"; exit; }
+for gate in $(echo "${1#--feature-gates=}" | tr , ' '); do
+	case "$help %s" in *"${gate%%=*}"*) ;; *) echo "unrecognized feature gate: ${gate%%=*}"; exit 1 ;; esac
+done
+`, help, strings.Join(ga, " ")), 0o755)
 }
 
 func (w *world) report() (Report, error) {
@@ -129,33 +78,28 @@ func (w *world) report() (Report, error) {
 }
 
 func TestBuiltBinariesTellTheirGates(t *testing.T) {
-	metrics, help := truth(t)
-	const metric, line = `kubernetes_feature_enabled{name="EnvFiles",stage="ALPHA"} 0`, "EnvFiles=true|false (ALPHA - default=false)"
+	help := truth(t)
+	const line = "EnvFiles=true|false (ALPHA - default=false)"
+	edited := func(to string) string { return strings.Replace(help, line, to, 1) }
 	for name, tc := range map[string]struct {
-		metrics, help string
-		want          string // of the gate EnvFiles
+		apiServer, kubelet string
+		ga                 string
+		want               string // of the gate EnvFiles
 	}{
-		"as featuregates/ says": {metrics, help, ""},
-		"the default is another": {
-			strings.Replace(metrics, metric, `kubernetes_feature_enabled{name="EnvFiles",stage="ALPHA"} 1`, 1), help,
-			"featuregates/ says ALPHA, default false",
-		},
-		"the stage is another": {
-			strings.Replace(metrics, metric, `kubernetes_feature_enabled{name="EnvFiles",stage="BETA"} 0`, 1), help,
-			"featuregates/ says ALPHA, default false",
-		},
+		"as featuregates/ says":  {help, help, "", ""},
+		"the default is another": {edited("EnvFiles=true|false (ALPHA - default=true)"), help, "", "kube-apiserver --help says ALPHA - default=true"},
+		"the stage is another":   {edited("EnvFiles=true|false (BETA - default=false)"), help, "", "kube-apiserver --help says BETA - default=false"},
+		"the gate is GA":         {edited(""), help, "EnvFiles", "kube-apiserver --help says nothing of it, as of a gate that is GA"},
 		"the gate is unknown": {
-			strings.Replace(metrics, metric, "", 1), help,
-			"kube-controller-manager does not know it: if the build is older than the patches, podenv build --series v1.33",
+			edited(""), help, "",
+			"kube-apiserver does not know it: if the build is older than the patches, podenv build --series v1.33",
 		},
-		"a component of its own mind": {
-			metrics, strings.Replace(help, line, "EnvFiles=true|false (ALPHA - default=true)", 1),
-			"kube-apiserver --help says ALPHA - default=true",
-		},
+		"the second component is another": {help, edited("EnvFiles=true|false (ALPHA - default=true)"), "", "kubelet --help says ALPHA - default=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.build(tc.metrics, tc.help)
+			w.component("kube-apiserver", tc.apiServer, tc.ga)
+			w.component("kubelet", tc.kubelet)
 			r, err := w.report()
 			if err != nil {
 				t.Fatal(err)
@@ -174,10 +118,10 @@ func TestBuiltBinariesTellTheirGates(t *testing.T) {
 	}
 }
 
-func TestAComponentThatDoesNotServeIsAnError(t *testing.T) {
+func TestAComponentThatDoesNotStartIsAnError(t *testing.T) {
 	w := newWorld(t)
-	w.build(truth(t))
-	w.write("_output/build/v1.33/bin/"+metricsComponent, "#!/bin/sh\necho 'unknown flag'; exit 1\n", 0o755)
+	w.component("kubelet", truth(t))
+	w.write("_output/build/v1.33/bin/kube-apiserver", "#!/bin/sh\necho 'unknown flag'; exit 1\n", 0o755)
 	_, err := w.report()
 	if err == nil || !strings.Contains(err.Error(), "unknown flag") {
 		t.Errorf("the error is %v", err)
