@@ -106,3 +106,25 @@ func gateArgs(component string, set map[string]bool) []string {
 	}
 	return []string{featureGates + featuregates.Flag(set), "--version"}
 }
+
+// HelpGate is what a component's --help says of a gate.
+type HelpGate struct {
+	Stage   string // ALPHA, BETA or DEPRECATED
+	Default bool
+}
+
+// helpGate matches a gate in a component's --help: "NAME=true|false (ALPHA -
+// default=false)". A gate may have a second entry, with its default under another
+// --min-compatibility-version.
+var helpGate = regexp.MustCompile(`\b(\w+)=true\|false \((\w+) - default=(true|false)\)( if --)?`)
+
+// GatesInHelp returns the gates in a component's --help, which does not list those that are GA.
+func GatesInHelp(help string) map[string]HelpGate {
+	gates := map[string]HelpGate{}
+	for _, m := range helpGate.FindAllStringSubmatch(help, -1) {
+		if m[4] == "" {
+			gates[m[1]] = HelpGate{Stage: m[2], Default: m[3] == "true"}
+		}
+	}
+	return gates
+}

@@ -101,15 +101,18 @@ func TestKnownGatesAsksTheBuild(t *testing.T) {
 	}
 }
 
-func TestHelpDefaults(t *testing.T) {
+func TestGatesInHelp(t *testing.T) {
 	const help = `--feature-gates mapStringBool   A set of key=value pairs. Options are:
                 AllAlpha=true|false (ALPHA - default=false)
                 kube:EnvFiles=true|false (ALPHA - default=false)
                 RelaxedEnvironmentVariableValidation=true|false (BETA - default=true) (DEPRECATED)
                 DRAFractionalCapacityRange=true|false (BETA - default=false), or DRAFractionalCapacityRange=true|false (BETA - default=true) if --min-compatibility-version>=1.37
       --fail-swap-on   true|false`
-	want := map[string]bool{"AllAlpha": false, "EnvFiles": false, "DRAFractionalCapacityRange": false, "RelaxedEnvironmentVariableValidation": true}
-	if diff := cmp.Diff(want, helpDefaults(help)); diff != "" {
+	want := map[string]HelpGate{
+		"AllAlpha": {Stage: "ALPHA"}, "EnvFiles": {Stage: "ALPHA"}, "DRAFractionalCapacityRange": {Stage: "BETA"},
+		"RelaxedEnvironmentVariableValidation": {Stage: "BETA", Default: true},
+	}
+	if diff := cmp.Diff(want, GatesInHelp(help)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -90,9 +89,9 @@ func (s *State) query(ctx context.Context, t *target, requested map[string]bool)
 	if err != nil {
 		return fmt.Errorf("the defaults of %s: %w", s.Component, err)
 	}
-	defaults := helpDefaults(help)
+	inHelp := GatesInHelp(help)
 	for name, on := range r.gates {
-		if byDefault, listed := defaults[name]; listed && on != byDefault {
+		if g, listed := inHelp[name]; listed && on != g.Default {
 			s.Gates[name] = on
 		}
 	}
@@ -119,21 +118,6 @@ func nodeStatus(ctx context.Context, client kubernetes.Interface, name string) s
 		status += ",SchedulingDisabled"
 	}
 	return status
-}
-
-// helpGate matches a gate in a component's --help: "NAME=true|false (ALPHA -
-// default=false)". GA gates are not listed there. A gate may have a second entry, with its
-// default under another --min-compatibility-version.
-var helpGate = regexp.MustCompile(`\b(\w+)=true\|false \(\w+ - default=(true|false)\)( if --)?`)
-
-func helpDefaults(help string) map[string]bool {
-	defaults := make(map[string]bool)
-	for _, m := range helpGate.FindAllStringSubmatch(help, -1) {
-		if m[3] == "" {
-			defaults[m[1]] = m[2] == "true"
-		}
-	}
-	return defaults
 }
 
 // WriteTable writes states as a table with a header. Each gate has its own line, and problems

@@ -4,12 +4,10 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"podenv.dev/featuregates"
@@ -115,29 +113,14 @@ func (r *Report) readGates(ctx context.Context, binaries string, want []featureg
 			}
 			if _, ok := known[g.Name]; !ok {
 				g.Wrong = fmt.Sprintf("%s does not know it: if the build is older than the patches, podenv build --series %s", component, r.Series)
-			} else if line := inHelp(help, g.Name); line != g.helpLine() {
-				g.Wrong = fmt.Sprintf("%s --help says %s", component, cmp.Or(line, "nothing of it, as of a gate that is GA"))
+			} else if says, listed := node.GatesInHelp(help)[g.Name]; listed && says != (node.HelpGate{Stage: g.Stage, Default: g.Default}) {
+				g.Wrong = fmt.Sprintf("%s --help says %s - default=%t", component, says.Stage, says.Default)
+			} else if !listed && g.Stage != "" {
+				g.Wrong = component + " --help says nothing of it, as of a gate that is GA"
 			}
 		}
 	}
 	return nil
-}
-
-// inHelp is what a component's --help says about the gate; empty if it is not listed.
-func inHelp(help, name string) string {
-	m := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `=true\|false \(([^)]*)\)`).FindStringSubmatch(help)
-	if m == nil {
-		return ""
-	}
-	return m[1]
-}
-
-// helpLine is what --help says about the gate. It does not list GA gates.
-func (g Gate) helpLine() string {
-	if g.Stage == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s - default=%t", g.Stage, g.Default)
 }
 
 // Disagree reports whether any gate differs from featuregates/. It decides the exit status of
