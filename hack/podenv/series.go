@@ -65,7 +65,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			if verified {
 				return a.prove(cmd.Context(), "^TestSeries$", "series", "-podenv.only=series")
 			}
-			all, err := a.allSeries()
+			all, err := series.LoadAll(a.layout)
 			if err != nil {
 				return err
 			}
@@ -111,26 +111,9 @@ func (a *app) printIncomplete(s series.Series) error {
 	return err
 }
 
-// allSeries loads every series of patches/.
-func (a *app) allSeries() ([]series.Series, error) {
-	names, err := series.All(a.layout)
-	if err != nil {
-		return nil, err
-	}
-	var all []series.Series
-	for _, name := range names {
-		s, err := series.Load(a.layout, name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
-}
-
 // printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.
 func (a *app) printTrees(ctx context.Context) error {
-	all, err := a.allSeries()
+	all, err := series.LoadAll(a.layout)
 	if err != nil {
 		return err
 	}
@@ -154,7 +137,7 @@ func (a *app) printPatches(format string, one bool) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.allSeries()
+	all, err := series.LoadAll(a.layout)
 	if err != nil {
 		return err
 	}
@@ -174,7 +157,7 @@ func (a *app) printPatches(format string, one bool) error {
 
 // printNewer prints a tab-separated line for each series whose minor has a newer release.
 func (a *app) printNewer(ctx context.Context) error {
-	all, err := a.allSeries()
+	all, err := series.LoadAll(a.layout)
 	if err != nil {
 		return err
 	}

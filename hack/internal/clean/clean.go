@@ -45,17 +45,15 @@ type Options struct {
 // List returns all items, those to remove and those to keep, and why. It changes nothing. If e is
 // nil, the list has no images.
 func List(ctx context.Context, l layout.Layout, e *engine.Engine, o Options) ([]Item, error) {
-	names, err := series.All(l)
+	all, err := series.LoadAll(l)
 	if err != nil {
 		return nil, err
 	}
+	var names []string
 	releases := map[string]string{} // series by release
-	for _, name := range names {
-		s, err := series.Load(l, name)
-		if err != nil {
-			return nil, err
-		}
-		releases[s.Release] = name
+	for _, s := range all {
+		names = append(names, s.Name)
+		releases[s.Release] = s.Name
 	}
 	var items []Item
 	if e != nil {

@@ -143,26 +143,22 @@ func IsTest(path string) bool {
 
 // CheckPatches finds patches without a fate, and those that add more than MaxPatchLines.
 func CheckPatches(l layout.Layout) error {
-	all, err := All(l)
+	all, err := LoadAll(l)
 	if err != nil {
 		return err
 	}
 	var found []error
-	for _, name := range all {
-		s, err := Load(l, name)
-		if err != nil {
-			return err
-		}
+	for _, s := range all {
 		patches, err := s.Describe()
 		if err != nil {
 			return err
 		}
 		for _, p := range patches {
 			if p.Fate == "" {
-				found = append(found, fmt.Errorf("%s/%s has no fate: end its message with a line \"Carry: until ...\", \"Upstream: not yet sent\" or \"Drop: when ...\"", Folder(name), p.File))
+				found = append(found, fmt.Errorf("%s/%s has no fate: end its message with a line \"Carry: until ...\", \"Upstream: not yet sent\" or \"Drop: when ...\"", Folder(s.Name), p.File))
 			}
 			if p.Lines > MaxPatchLines {
-				found = append(found, fmt.Errorf("%s/%s adds %d lines without tests, more than %d: split it, which can be by its new files alone", Folder(name), p.File, p.Lines, MaxPatchLines))
+				found = append(found, fmt.Errorf("%s/%s adds %d lines without tests, more than %d: split it, which can be by its new files alone", Folder(s.Name), p.File, p.Lines, MaxPatchLines))
 			}
 		}
 	}

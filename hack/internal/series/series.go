@@ -164,12 +164,16 @@ func All(l layout.Layout) ([]string, error) {
 	return append(ofKubernetes, ofTekton...), err
 }
 
-// Siblings lists the series of the same project as s, which share new files. It includes s.
-func (s Series) Siblings(l layout.Layout) ([]string, error) {
-	if s.IsTekton() {
-		return names(l, tektonPrefix)
+// LoadAll loads all series in patches/, in the order of All.
+func LoadAll(l layout.Layout) ([]Series, error) {
+	names, err := All(l)
+	all := make([]Series, len(names))
+	for i, name := range names {
+		if err == nil {
+			all[i], err = Load(l, name)
+		}
 	}
-	return names(l, "")
+	return all, err
 }
 
 // names lists the series of one project, oldest first: prefix is tektonPrefix, or empty for

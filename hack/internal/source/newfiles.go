@@ -189,25 +189,21 @@ func (a *assembly) newFileEdit(path, root string, added bool) (*newFileEdit, err
 // others lists the other series whose patches add the new file at path: those that use the common
 // version, and those that have their own.
 func (a *assembly) others(path string) (share, own []string, err error) {
-	names, err := a.series.Siblings(a.layout)
+	all, err := series.LoadAll(a.layout)
 	if err != nil {
 		return nil, nil, err
 	}
 	common := a.series.NewFileFolder(path)
-	for _, name := range names {
-		s, err := series.Load(a.layout, name)
-		if err != nil {
-			return nil, nil, err
-		}
+	for _, s := range all {
 		paths, err := s.NewFiles()
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case name == a.series.Name || !slices.Contains(paths, path):
+		case s.Name == a.series.Name || s.IsTekton() != a.series.IsTekton() || !slices.Contains(paths, path):
 		case s.NewFileFolder(path) == common:
-			share = append(share, name)
+			share = append(share, s.Name)
 		default:
-			own = append(own, name)
+			own = append(own, s.Name)
 		}
 	}
 	return share, own, nil
