@@ -221,7 +221,7 @@ func (w *checkout) apply(commit string, generators codegen.Options, before strin
 
 // test runs the tests of the packages that a commit touches.
 func (w *checkout) test(commit string) error {
-	files, err := w.tree.ChangedIn(w.ctx, commit)
+	files, err := gitrepo.Repo{Dir: w.tree.Dir}.ChangedIn(w.ctx, commit)
 	if err != nil {
 		return err
 	}

@@ -81,11 +81,6 @@ func (t *Tree) Contents(ctx context.Context) ([]string, error) {
 	return gitrepo.Repo{Dir: t.Dir}.Lines(ctx, args...)
 }
 
-// ChangedIn lists the files that a commit of the tree changes, sorted.
-func (t *Tree) ChangedIn(ctx context.Context, commit string) ([]string, error) {
-	return gitrepo.Repo{Dir: t.Dir}.ChangedIn(ctx, commit)
-}
-
 // Packages lists the import paths of the packages of the tree that files belong to, sorted. It
 // ignores files that no Go test covers.
 func (t *Tree) Packages(files []string) []string {

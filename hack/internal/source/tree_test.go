@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/series"
 )
 
@@ -20,7 +21,7 @@ func TestATreeKnowsItsReleaseAndWhatDiffersFromIt(t *testing.T) {
 	if got, err := tree.Changed(t.Context()); err != nil || !slices.Equal(got, patched) {
 		t.Errorf("changed are %q, %v", got, err)
 	}
-	if got, err := tree.ChangedIn(t.Context(), "HEAD^"); err != nil || !slices.Equal(got, []string{fakeTypes}) {
+	if got, err := (gitrepo.Repo{Dir: tree.Dir}).ChangedIn(t.Context(), "HEAD^"); err != nil || !slices.Equal(got, []string{fakeTypes}) {
 		t.Errorf("the patch of the API changes %q, %v", got, err)
 	}
 	w.edit("pkg/apis/core/validation/a_test.go", "", "package validation\n")
