@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // groupList is the file of the tree that lists the groups and versions of the API, in the
@@ -32,41 +30,37 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 	}
 	types = slices.DeleteFunc(types, func(pkg string) bool { return !strings.HasPrefix(pkg, "k8s.io/api/") })
 	pluralExceptions := p.pluralExceptions()
-	results := &collector{files: outputs{}}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		const folder = clientGo + "/kubernetes"
-		args := []string{
-			"--clientset-name=kubernetes",
-			"--input-base=k8s.io/api",
-			"--apply-configuration-package=" + importPath(applyConfigurations),
-			pluralExceptions,
-		}
-		args = append(args, p.clientFlags...)
-		served, err := servedGroups(v)
-		if err != nil {
-			return err
-		}
-		for _, version := range served {
-			args = append(args, "--input="+version)
-		}
-		return results.add(p.clientFolder(ctx, v, "client-gen", folder, clientGo, args))
-	})
-	group.Go(func() error {
-		const folder = clientGo + "/listers"
-		return results.add(p.clientFolder(ctx, v, "lister-gen", folder, folder, append([]string{pluralExceptions}, p.inputs(types)...)))
-	})
-	group.Go(func() error {
-		const folder = clientGo + "/informers"
-		args := []string{
-			"--single-directory",
-			"--versioned-clientset-package=k8s.io/client-go/kubernetes",
-			"--listers-package=k8s.io/client-go/listers",
-			pluralExceptions,
-		}
-		return results.add(p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types)...)))
-	})
-	return results.files, group.Wait()
+	return together(ctx,
+		func(ctx context.Context) (outputs, error) {
+			served, err := servedGroups(v)
+			if err != nil {
+				return nil, err
+			}
+			args := append([]string{
+				"--clientset-name=kubernetes",
+				"--input-base=k8s.io/api",
+				"--apply-configuration-package=" + importPath(applyConfigurations),
+				pluralExceptions,
+			}, p.clientFlags...)
+			for _, version := range served {
+				args = append(args, "--input="+version)
+			}
+			return p.clientFolder(ctx, v, "client-gen", clientGo+"/kubernetes", clientGo, args)
+		},
+		func(ctx context.Context) (outputs, error) {
+			const folder = clientGo + "/listers"
+			return p.clientFolder(ctx, v, "lister-gen", folder, folder, append([]string{pluralExceptions}, p.inputs(types)...))
+		},
+		func(ctx context.Context) (outputs, error) {
+			const folder = clientGo + "/informers"
+			args := []string{
+				"--single-directory",
+				"--versioned-clientset-package=k8s.io/client-go/kubernetes",
+				"--listers-package=k8s.io/client-go/listers",
+				pluralExceptions,
+			}
+			return p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types)...))
+		})
 }
 
 // pluralExceptions is the argument with the kinds whose plural the generators get wrong.

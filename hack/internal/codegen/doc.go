@@ -6,8 +6,6 @@
 // generators run in parallel, each in a view of the tree. At the end the tree gets all of their
 // results, or none:
 //
-//	change ─► packages ─┬─► protobuf, deepcopy ─┬─► fixtures ─────────────────────────┬─► tree
-//	                    ├─► openapi ────────────┴─► apply configurations, OpenAPI specs ┤
-//	                    ├─► conversion, defaults, validation ─────────────────────────┤
-//	                    └─► clients, listers, informers ──────────────────────────────┘
+//	change ─► packages ─┬─► protobuf, methods, openapi ─────────┬─► OpenAPI specs, apply configurations, fixtures ─► tree
+//	                    └─► conversion, defaults, clients, … ───┘
 package codegen

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,7 +25,8 @@ type pipeline struct {
 	work  string // folder of this run
 }
 
-// generate runs the generators in parallel, each as soon as its inputs are generated.
+// generate runs the generators: in parallel those that read only sources, then those that compile
+// what these have generated.
 func (m *minor) generate(ctx context.Context, o Options, r *reach, step *progress.Step) (outputs, error) {
 	tools, err := buildTools(ctx, o, m, step)
 	if err != nil {
@@ -54,48 +54,23 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	if err := p.checkOpenAPI(); err != nil {
 		return nil, err
 	}
-	// The programs that are compiled below see the tree with the files generated before.
+	out, err := together(ctx, p.protobuf, p.methods, p.functions, p.clients, p.definitions)
+	if err != nil {
+		return nil, err
+	}
+	// The programs that are compiled next see the tree with the files generated so far.
 	compiled, err := p.view("compiled")
 	if err != nil {
 		return nil, err
 	}
-	results := &collector{files: outputs{}, view: compiled}
-	group, ctx := errgroup.WithContext(ctx)
-	methods := inBackground(group, func() error {
-		inner, ctx := errgroup.WithContext(ctx)
-		inner.Go(func() error { return results.addToView(p.protobuf(ctx)) })
-		inner.Go(func() error { return results.addToView(p.methods(ctx)) })
-		return inner.Wait()
-	})
-	group.Go(func() error { return results.add(p.functions(ctx)) })
-	group.Go(func() error { return results.add(p.clients(ctx)) })
-	defined := inBackground(group, func() error {
-		definitions, err := p.definitions(ctx)
-		if err != nil || !wait(ctx, methods) {
-			return err
-		}
-		return results.addToView(definitions, nil)
-	})
-	group.Go(func() error {
-		if !wait(ctx, defined) || !p.reachesOpenAPI() {
-			return nil
-		}
-		return results.add(p.fromSchemas(ctx, compiled))
-	})
-	group.Go(func() error {
-		types := methods
-		if p.modelNames {
-			types = defined // openapi-gen also writes methods of the types
-		}
-		if !wait(ctx, types) {
-			return nil
-		}
-		return results.add(p.fixtures(ctx, compiled))
-	})
-	if err := group.Wait(); err != nil {
+	if err := out.write(compiled.dir); err != nil {
 		return nil, err
 	}
-	return results.files, nil
+	more, err := together(ctx,
+		func(ctx context.Context) (outputs, error) { return p.fromSchemas(ctx, compiled) },
+		func(ctx context.Context) (outputs, error) { return p.fixtures(ctx, compiled) })
+	maps.Copy(out, more)
+	return out, err
 }
 
 // view creates a view for the generator called name.
@@ -110,54 +85,22 @@ func (p *pipeline) view(name string) (*view, error) {
 	return v, nil
 }
 
-// inBackground runs f in group. The channel is closed when f has succeeded.
-func inBackground(group *errgroup.Group, f func() error) <-chan struct{} {
-	done := make(chan struct{})
-	group.Go(func() error {
-		if err := f(); err != nil {
+// together runs generators in parallel, and returns the files of all.
+func together(ctx context.Context, generators ...func(context.Context) (outputs, error)) (outputs, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	made := make([]outputs, len(generators))
+	for i, generate := range generators {
+		group.Go(func() (err error) {
+			made[i], err = generate(ctx)
 			return err
-		}
-		close(done)
-		return nil
-	})
-	return done
-}
-
-// wait waits until done is closed. It returns false if ctx ended first. Whoever ended ctx
-// reports the error.
-func wait(ctx context.Context, done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
+		})
 	}
-}
-
-// collector gathers the files that generators write.
-type collector struct {
-	mu    sync.Mutex
-	files outputs
-	view  *view
-}
-
-// addToView adds files, and writes them to the view for the generators that read them.
-func (c *collector) addToView(files outputs, err error) error {
-	if err := c.add(files, err); err != nil {
-		return err
+	err := group.Wait()
+	all := outputs{}
+	for _, files := range made {
+		maps.Copy(all, files)
 	}
-	return files.write(c.view.dir)
-}
-
-// add adds files, unless the generator that wrote them failed with err.
-func (c *collector) add(files outputs, err error) error {
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	maps.Copy(c.files, files)
-	return nil
+	return all, err
 }
 
 // generator prepares one of the tools, which looks for packages in v.

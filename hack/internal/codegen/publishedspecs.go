@@ -16,8 +16,12 @@ import (
 //go:embed openapispec/main.go openapispec/schemas.go openapispec/spec.go
 var openAPISpec embed.FS
 
-// fromSchemas generates what depends on the OpenAPI definitions in v.
+// fromSchemas generates what depends on the OpenAPI definitions in v. It returns nil if the change
+// reaches none.
 func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
+	if !p.reachesOpenAPI() {
+		return nil, nil
+	}
 	if err := os.CopyFS(v.path("cmd"), openAPISpec); err != nil {
 		return nil, err
 	}
