@@ -159,9 +159,7 @@ func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, k
 		}
 	}
 	if !keep {
-		defer func() { // also after Ctrl-C
-			err = errors.Join(err, a.down(context.WithoutCancel(ctx), p.Reporter))
-		}()
+		defer func() { err = a.remove(ctx, p.Reporter, err) }()
 	}
 	r, _, err := a.up(ctx, p, want)
 	if err != nil {

@@ -275,7 +275,11 @@ func (w *Walk) metrics() string {
 	if !w.Measured {
 		return unknown
 	}
-	return list("These:", "None that the API server or a kubelet served by then.", w.Metrics)
+	these := "These:"
+	if len(w.Costs) == 0 {
+		these = "These, but no pod started while the gate was off, so that some may be of starting pods:"
+	}
+	return list(these, "None that the API server or a kubelet served by then.", w.Metrics)
 }
 
 func (w *Walk) failures() string {

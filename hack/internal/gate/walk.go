@@ -140,21 +140,25 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 			if err = w.replayOff(ctx, probes, step); err == nil {
 				w.Walk.Stored, err = w.changed(ctx, objects)
 			}
-			if err == nil {
+			return err
+		}},
+		{"costs with the gate off", func(ctx context.Context, step *progress.Step) (err error) {
+			if err = w.measure(ctx, objects, false, step); err == nil {
 				off, err = w.metrics(ctx)
 			}
 			return err
 		}},
-		{"costs with the gate off", func(ctx context.Context, step *progress.Step) error { return w.measure(ctx, objects, false, step) }},
 		{"", func(ctx context.Context, _ *progress.Step) error { return w.set(ctx, true, r) }},
-		{"objects with the gate on again", func(ctx context.Context, step *progress.Step) (err error) {
-			if err = w.back(ctx, w.Walk.Stored, objects); err == nil {
+		{"objects with the gate on again", func(ctx context.Context, _ *progress.Step) error {
+			return w.back(ctx, w.Walk.Stored, objects)
+		}},
+		{"costs with the gate on", func(ctx context.Context, step *progress.Step) (err error) {
+			if err = w.measure(ctx, objects, true, step); err == nil {
 				metrics, err = w.metrics(ctx)
 			}
 			w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, metrics), err == nil
 			return err
 		}},
-		{"costs with the gate on", func(ctx context.Context, step *progress.Step) error { return w.measure(ctx, objects, true, step) }},
 		{"", func(ctx context.Context, _ *progress.Step) (err error) {
 			w.Walk.Again, err = w.specs(ctx, "", r)
 			return err
