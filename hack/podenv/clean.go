@@ -27,7 +27,8 @@ what no series needs:
   tree     of a series that patches/ no longer has; never one with edits
   build    of a series that patches/ no longer has
   cache    files in _output/cache that nothing has read for a week (--unused-for)
-  scratch  logs and folders that tests work in, by the same rule
+  scratch  logs, results of conformance and gate walk, and folders that tests work in,
+           by the same rule
   go       Go's build cache, with --go-cache only: other projects use it, too
 
 An image's size includes layers that it shares with others. make distclean deletes all

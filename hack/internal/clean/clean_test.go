@@ -83,14 +83,17 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 	l := repository(t)
 	day := func(days int) time.Time { return time.Now().AddDate(0, 0, -days) }
 	for name, at := range map[string]struct{ read, written time.Time }{
-		"rootfs/read.tar":      {day(1), day(30)},
-		"rootfs/written.tar":   {day(30), day(1)},
-		"rootfs/old.tar":       {day(30), day(30)},
-		"source/old.git/HEAD":  {day(30), day(30)},
-		"source/used.git/HEAD": {day(30), day(30)},
-		"source/used.git/pack": {day(2), day(30)},
-		"source/v1.33.lock":    {day(30), day(30)},
-		"rootfs/lock":          {day(30), day(30)},
+		"rootfs/read.tar":        {day(1), day(30)},
+		"rootfs/written.tar":     {day(30), day(1)},
+		"rootfs/old.tar":         {day(30), day(30)},
+		"source/old.git/HEAD":    {day(30), day(30)},
+		"source/used.git/HEAD":   {day(30), day(30)},
+		"source/used.git/pack":   {day(2), day(30)},
+		"source/v1.33.lock":      {day(30), day(30)},
+		"../conformance/v1.33/a": {day(30), day(30)},
+		"../gates/v1.33/A/a":     {day(30), day(30)},
+		"../gates/v1.34/A/a":     {day(1), day(30)},
+		"rootfs/lock":            {day(30), day(30)},
 	} {
 		file := filepath.Join(l.Output(), "cache", name)
 		testutil.WriteFile(t, file, "x")
@@ -111,6 +114,7 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 	}
 	for name, stays := range map[string]bool{
 		"cache/rootfs/read.tar": true, "cache/rootfs/written.tar": true, "cache/rootfs/old.tar": false,
+		"conformance/v1.33": false, "gates/v1.33": false, "gates/v1.34/A/a": true,
 		"cache/source/old.git": false, "cache/source/used.git/HEAD": true,
 		"cache/source/v1.33.lock": true, "cache/rootfs/lock": true, "../trees/rebase/v1.34/edit": true,
 	} {
