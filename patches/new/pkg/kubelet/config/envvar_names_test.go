@@ -31,7 +31,7 @@ spec:
 		{name: "PLAIN", relaxed: false},
 		{name: "A=B", relaxed: true, refused: true},
 	}
-	locked := utilfeature.DefaultMutableFeatureGate.GetAll()[features.RelaxedEnvironmentVariableValidation].LockToDefault
+	locked := utilfeature.DefaultFeatureGate.DeepCopy().GetAll()[features.RelaxedEnvironmentVariableValidation].LockToDefault
 	for _, tc := range testCases {
 		switch {
 		case !locked:
