@@ -13,7 +13,6 @@ import (
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/packages"
 	"podenv.dev/hack/internal/pipeline"
-	"podenv.dev/hack/internal/source"
 )
 
 func newPackages(a *app) *cobra.Command {
@@ -42,7 +41,7 @@ Equal programs give equal packages.`,
 			if err != nil {
 				return err
 			}
-			t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
+			t, err := p.TreeAsItIs(ctx)
 			if err != nil {
 				return err
 			}
@@ -52,9 +51,8 @@ Equal programs give equal packages.`,
 			}
 			var builds []*build.Result
 			for _, platform := range platforms {
-				step := p.Reporter.Step("go build for " + platform)
-				b, err := build.Binaries(ctx, a.layout, t, strings.TrimPrefix(platform, "linux/"), packages.Components, step)
-				if err := step.End(err); err != nil {
+				b, err := p.BinariesFor(ctx, t, platform, packages.Components)
+				if err != nil {
 					return err
 				}
 				builds = append(builds, b)

@@ -56,6 +56,7 @@ func TestOwnClusters(t *testing.T) {
 	l.check("cluster operations", "image", needBuild, clusterOperations)
 	if *full {
 		l.check("several control planes", "image", needBuild, severalControlPlanes)
+		l.check("walk of a gate", "upgrade", needBuild, gateWalk)
 		l.check("up goes on after Ctrl-C", "e2e", needBuild, upGoesOnAfterInterrupts)
 	}
 }

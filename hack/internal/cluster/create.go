@@ -135,7 +135,7 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 	if why := c.record.difference(want); why != "" {
 		return errors.New(why)
 	}
-	n := max(1, want.ControlPlanes) + want.Workers
+	n := want.controlPlanes() + want.Workers
 	if want.ControlPlanes > 1 {
 		n++ // the load balancer
 	}

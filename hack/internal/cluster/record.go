@@ -131,13 +131,16 @@ func (c *Cluster) halfMade() error {
 	return fmt.Errorf("cluster %s is half-made: run `%s`", c.name, c.command("up"))
 }
 
+// controlPlanes is their number; records of one have none.
+func (r *record) controlPlanes() int { return max(1, r.ControlPlanes) }
+
 // difference describes how a cluster with the record r differs from want; "" if it does not.
 func (r *record) difference(want *record) string {
 	switch {
 	case r.ImageID != want.ImageID:
 		return fmt.Sprintf("its node image is %s, not %s", r.image(), want.image())
-	case max(1, r.ControlPlanes) != max(1, want.ControlPlanes):
-		return fmt.Sprintf("the number of its control planes is %d, not %d", max(1, r.ControlPlanes), max(1, want.ControlPlanes))
+	case r.controlPlanes() != want.controlPlanes():
+		return fmt.Sprintf("the number of its control planes is %d, not %d", r.controlPlanes(), want.controlPlanes())
 	case r.Workers != want.Workers:
 		return fmt.Sprintf("it has %d workers, not %d", r.Workers, want.Workers)
 	case !maps.Equal(r.Gates, want.Gates):

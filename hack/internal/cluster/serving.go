@@ -45,7 +45,7 @@ func (c *Cluster) waitServing(ctx context.Context, limit time.Duration, step *pr
 	if err != nil {
 		return err
 	}
-	s := &serving{client: client, nodes: max(1, c.record.ControlPlanes) + c.record.Workers, gates: c.record.Gates}
+	s := &serving{client: client, nodes: c.record.controlPlanes() + c.record.Workers, gates: c.record.Gates}
 	shown := ""
 	err = poll.Until(ctx, limit, func(ctx context.Context) error {
 		err := s.check(ctx)

@@ -28,9 +28,12 @@ type Cost struct {
 const (
 	rounds       = 3
 	podsPerRound = 10
-
-	apiServerTime = "processor time of kube-apiserver per pod, in s"
 )
+
+// processorTime is Cost.What of the processor time of a component.
+func processorTime(component string) string {
+	return "processor time of " + component + " per pod, in s"
+}
 
 // measure creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
 // adds what that cost. Without such a pod, or if the API server refuses it, there are no costs.
@@ -111,7 +114,7 @@ func (w *Walker) usage(ctx context.Context) (map[string]use, error) {
 	}
 	all := map[string]use{"requests to the API server per pod": {value: sum(served["kube-apiserver"]["apiserver_request_total"])}}
 	for component, families := range served {
-		all["processor time of "+component+" per pod, in s"] = use{value: sum(families["process_cpu_seconds_total"])}
+		all[processorTime(component)] = use{value: sum(families["process_cpu_seconds_total"])}
 		all["resident memory of "+component+", in MiB"] = use{sum(families["process_resident_memory_bytes"]) / (1 << 20), true}
 	}
 	return all, nil

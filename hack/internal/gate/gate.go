@@ -134,9 +134,9 @@ func read(dir, minor, help string) ([]Gate, error) {
 			}
 		}
 	}
-	for _, m := range inHelp.FindAllStringSubmatch(help, -1) {
-		if _, ok := byName[m[1]]; !ok {
-			byName[m[1]] = Gate{Name: m[1], Stage: m[2], Default: m[3] == "true"}
+	for name, g := range node.GatesInHelp(help) {
+		if _, ok := byName[name]; !ok {
+			byName[name] = Gate{Name: name, Stage: g.Stage, Default: g.Default}
 		}
 	}
 	gates := make([]Gate, 0, len(byName))
@@ -148,9 +148,6 @@ func read(dir, minor, help string) ([]Gate, error) {
 	slices.SortFunc(gates, func(a, b Gate) int { return strings.Compare(a.Name, b.Name) })
 	return gates, nil
 }
-
-// inHelp matches a gate in a component's --help.
-var inHelp = regexp.MustCompile(`\b(\w+)=true\|false \((\w+) - default=(true|false)\)`)
 
 // stage returns a stage in one form: the lists have "Alpha" and "", metrics "ALPHA" and "".
 func stage(s string) string { return strings.ToUpper(cmp.Or(s, "GA")) }

@@ -67,7 +67,7 @@ func TestTheTableHasARowForEachWalk(t *testing.T) {
 	done := &Walk{Gate: Gate{Name: "Done", Stage: "BETA"}, Release: "v1", Complete: true, Dropped: []string{"a"},
 		On: []conformance.Row{{State: conformance.Passed}}, Stored: &Stored{Objects: 2, Again: true, Lost: []string{"a"}},
 		Servers: &Servers{Objects: 1}, Skew: map[string][]conformance.Row{"v0": {{State: conformance.Failed}}},
-		Costs: []Cost{{What: apiServerTime, Off: []float64{1}, On: []float64{2}}}}
+		Costs: []Cost{{What: "processor time of kube-apiserver per pod, in s", Off: []float64{1}, On: []float64{2}}}}
 	if err := done.Save(dir, "walk"); err != nil {
 		t.Fatal(err)
 	}

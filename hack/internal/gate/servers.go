@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
@@ -25,9 +24,6 @@ type Servers struct {
 	Lost    []string `json:"lost,omitempty"`    // fields that the last one to read did not show as stored
 	Refused []string `json:"refused,omitempty"` // reasons for refusing the update of a label
 }
-
-// secondPort is that of the second API server on the control-plane node.
-const secondPort = 6444
 
 // start is how long an API server may take to start or to end.
 const start = 3 * time.Minute
@@ -79,29 +75,24 @@ func (w *Walker) second(ctx context.Context, step *progress.Step) (dynamic.Inter
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := secondserver.Manifest(first, secondPort, secondserver.GatesOff([]string{w.Walk.Gate.Name}))
+	manifest, err := secondserver.Manifest(first, secondserver.GatesOff([]string{w.Walk.Gate.Name}))
 	if err != nil {
 		return nil, err
 	}
 	if _, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", secondserver.Install(manifest)); err != nil {
 		return nil, err
 	}
-	config, err := w.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
 	node, err := w.client.CoreV1().Nodes().Get(ctx, w.controlPlane(), metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
+	address := ""
 	for _, a := range node.Status.Addresses {
-		if a.Type == v1.NodeInternalIP {
-			config.Host = "https://" + net.JoinHostPort(a.Address, strconv.Itoa(secondPort))
-			break
+		if a.Type == v1.NodeInternalIP && address == "" {
+			address = net.JoinHostPort(a.Address, strconv.Itoa(secondserver.Port))
 		}
 	}
-	config.QPS, config.Burst = 50, 100
-	client, err := kubernetes.NewForConfig(config)
+	client, objects, err := w.clients(address)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +101,12 @@ func (w *Walker) second(ctx context.Context, step *progress.Step) (dynamic.Inter
 	}); err != nil {
 		return nil, fmt.Errorf("the API server with the gate off does not serve: %w", err)
 	}
-	return dynamic.NewForConfig(config)
+	return objects, nil
 }
 
 // endSecond stops the second API server, and waits until it has ended.
 func (w *Walker) endSecond(ctx context.Context) error {
-	ended := fmt.Sprintf("%s; ! pgrep -f '^%s .*%s%d'", secondserver.Remove, secondserver.First, secondserver.PortFlag, secondPort)
+	ended := fmt.Sprintf("%s; ! pgrep -f '^%s .*%s%d'", secondserver.Remove, secondserver.First, secondserver.PortFlag, secondserver.Port)
 	return poll.Until(ctx, start, func(ctx context.Context) error {
 		if _, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", ended); err != nil {
 			return fmt.Errorf("the second API server has not ended: %w", err)

@@ -194,20 +194,30 @@ func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter)
 	return rows, err
 }
 
-func (w *Walker) connect(ctx context.Context) error {
-	config, err := w.Cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	config.QPS, config.Burst = 50, 100
-	if w.client, err = kubernetes.NewForConfig(config); err != nil {
-		return err
-	}
-	if w.objects, err = dynamic.NewForConfig(config); err != nil {
+func (w *Walker) connect(ctx context.Context) (err error) {
+	if w.client, w.objects, err = w.clients(""); err != nil {
 		return err
 	}
 	w.nodes, err = w.Cluster.Nodes(ctx)
 	return err
+}
+
+// clients returns clients of the API server at address, HOST:PORT, or of the cluster's if that is empty.
+func (w *Walker) clients(address string) (kubernetes.Interface, dynamic.Interface, error) {
+	config, err := w.Cluster.RESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	if address != "" {
+		config.Host = "https://" + address
+	}
+	config.QPS, config.Burst = 50, 100
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	return client, objects, err
 }
 
 // controlPlane is the name of the node of the API server.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -87,6 +88,13 @@ func (p *Pipeline) Tree(ctx context.Context, o source.Options) (*source.Tree, er
 func (p *Pipeline) Binaries(ctx context.Context, t *source.Tree, components []string) (*build.Result, error) {
 	s, end := p.step("go build")
 	r, err := build.Binaries(ctx, p.Layout, t, runtime.GOARCH, components, s)
+	return r, end(err)
+}
+
+// BinariesFor compiles components of the tree t for one of PublishedPlatforms.
+func (p *Pipeline) BinariesFor(ctx context.Context, t *source.Tree, platform string, components []string) (*build.Result, error) {
+	s, end := p.step("go build for " + platform)
+	r, err := build.Binaries(ctx, p.Layout, t, strings.TrimPrefix(platform, "linux/"), components, s)
 	return r, end(err)
 }
 

@@ -70,9 +70,7 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 		}
 		parts := nodeimage.Parts{Build: &build.Result{}}
 		if len(components) > 0 {
-			s, end := p.step("go build for " + platform)
-			parts.Build, err = build.Binaries(ctx, p.Layout, t, arch, components, s)
-			if err := end(err); err != nil {
+			if parts.Build, err = p.BinariesFor(ctx, t, platform, components); err != nil {
 				return nil, err
 			}
 			if err := p.Images(ctx, parts.Build); err != nil {

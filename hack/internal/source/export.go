@@ -71,16 +71,8 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		}
 	}
 	needs := dependencies(patches)
-	for i, p := range patches {
-		if !a.options.Stock {
-			break
-		}
-		needs[i] = nil // a fix is made on the release
-		for n := range i {
-			if p.Trailer("Needs") != "" {
-				needs[i] = append(needs[i], n)
-			}
-		}
+	if a.options.Stock {
+		needs = needsOfFixes(patches)
 	}
 	if err := os.WriteFile(filepath.Join(tmp, coverPage), []byte(cover(a.series, patches, needs)), 0o644); err != nil {
 		return nil, err

@@ -110,6 +110,19 @@ func uses(file, code string) (names []string) {
 	return names
 }
 
+// needsOfFixes lists, for each fix, the indexes of those that it needs: none, as it is made on the
+// release, or all before it, if its message has Needs.
+func needsOfFixes(patches []series.Patch) [][]int {
+	needs, before := make([][]int, len(patches)), []int(nil)
+	for i, p := range patches {
+		if p.Trailer("Needs") != "" {
+			needs[i] = slices.Clone(before)
+		}
+		before = append(before, i)
+	}
+	return needs
+}
+
 // dependencies lists, for each patch, the indexes of earlier ones that it needs directly: those
 // that change a file of its own, and those that alone declare a name which it uses.
 func dependencies(patches []series.Patch) [][]int {

@@ -24,6 +24,8 @@ const (
 	FirstManifest = folder + First + ".yaml"
 	manifestFile  = folder + Name + ".yaml"
 	folder        = "/etc/kubernetes/manifests/"
+	// Port is the port on which the second API server listens.
+	Port = 6444
 	// PortFlag is the flag of an API server with its port.
 	PortFlag = "--secure-port="
 
@@ -37,9 +39,9 @@ func Install(manifest string) string {
 	return fmt.Sprintf("cat > %s.%s.new <<'END'\n%s\nEND\nmv %[1]s.%[2]s.new %[4]s", folder, Name, manifest, manifestFile)
 }
 
-// Manifest returns manifest, that of the first API server, for a second one on another port, with
+// Manifest returns manifest, that of the first API server, for a second one on Port, with
 // changes.
-func Manifest(manifest string, port int, change func(pod *v1.Pod, c *v1.Container) error) (string, error) {
+func Manifest(manifest string, change func(pod *v1.Pod, c *v1.Container) error) (string, error) {
 	var pod v1.Pod
 	if err := yaml.Unmarshal([]byte(manifest), &pod); err != nil {
 		return "", err
@@ -65,7 +67,7 @@ func Manifest(manifest string, port int, change func(pod *v1.Pod, c *v1.Containe
 	if flag < 0 {
 		return "", fmt.Errorf("%s has no flag %s", First, PortFlag)
 	}
-	c.Command[flag] = fmt.Sprint(PortFlag, port)
+	c.Command[flag] = fmt.Sprint(PortFlag, Port)
 	// Both have the same address, with which the first one is an endpoint of the Service kubernetes.
 	c.Command = append(c.Command, "--endpoint-reconciler-type=none")
 	if err := change(&pod, c); err != nil {
@@ -73,7 +75,7 @@ func Manifest(manifest string, port int, change func(pod *v1.Pod, c *v1.Containe
 	}
 	for _, probe := range []*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		if probe != nil && probe.HTTPGet != nil {
-			probe.HTTPGet.Port = intstr.FromInt(port)
+			probe.HTTPGet.Port = intstr.FromInt(Port)
 		}
 	}
 	text, err := yaml.Marshal(pod)

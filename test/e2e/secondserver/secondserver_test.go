@@ -35,7 +35,7 @@ spec:
 `
 
 func TestSecondManifest(t *testing.T) {
-	text, err := Manifest(manifest, 7000, GatesOff([]string{"A", "B"}))
+	text, err := Manifest(manifest, GatesOff([]string{"A", "B"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +52,11 @@ func TestSecondManifest(t *testing.T) {
 		t.Errorf("who selects the first API server selects it too: %v", pod.Labels)
 	}
 	c := pod.Spec.Containers[0]
-	want := []string{"kube-apiserver", "--secure-port=7000", "--v=2", "--endpoint-reconciler-type=none", "--feature-gates=A=false,B=false,C=true"}
+	want := []string{"kube-apiserver", "--secure-port=6444", "--v=2", "--endpoint-reconciler-type=none", "--feature-gates=A=false,B=false,C=true"}
 	if !slices.Equal(c.Command, want) {
 		t.Errorf("got the command %q, want %q", c.Command, want)
 	}
-	if probe := c.LivenessProbe.HTTPGet; probe.Port.IntValue() != 7000 || probe.Host != "10.0.0.1" || probe.Path != "/livez" {
+	if probe := c.LivenessProbe.HTTPGet; probe.Port.IntValue() != 6444 || probe.Host != "10.0.0.1" || probe.Path != "/livez" {
 		t.Errorf("the probe asks %+v", probe)
 	}
 	if len(c.Ports) != 0 {
@@ -77,7 +77,7 @@ func TestSecondManifestRefuses(t *testing.T) {
 		"an API server on a default port": {strings.ReplaceAll(manifest, "    - --secure-port=6443\n", ""), "no flag --secure-port="},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := Manifest(test.manifest, 7000, GatesOff(nil))
+			text, err := Manifest(test.manifest, GatesOff(nil))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v and\n%s\nwant an error with %q", err, text, test.want)
 			}
@@ -86,7 +86,7 @@ func TestSecondManifestRefuses(t *testing.T) {
 }
 
 func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
-	text, err := Manifest(manifest, 7000, FlagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
+	text, err := Manifest(manifest, FlagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := pod.Spec.Containers[0]
-	want := []string{"kube-apiserver", "--secure-port=7000", "--feature-gates=A=true,B=true,C=true", "--v=2",
+	want := []string{"kube-apiserver", "--secure-port=6444", "--feature-gates=A=true,B=true,C=true", "--v=2",
 		"--endpoint-reconciler-type=none", "--audit-log-path=/var/lib/x/log"}
 	if !slices.Equal(c.Command, want) {
 		t.Errorf("got the command %q, want %q", c.Command, want)
@@ -107,7 +107,7 @@ func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
 
 func TestSecondManifestWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T) {
 	flags := "    - --enable-admission-plugins=NodeRestriction,PodPreset\n    - --runtime-config=settings.k8s.io/v1alpha1=true\n    - --v=2\n"
-	text, err := Manifest(strings.Replace(manifest, "    - --v=2\n", flags, 1), 7000, GatesOff([]string{"PodPreset"}))
+	text, err := Manifest(strings.Replace(manifest, "    - --v=2\n", flags, 1), GatesOff([]string{"PodPreset"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestSecondManifestWithoutPodPresetHasNeitherItsAPINorItsPlugin(t *testing.T
 	if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"kube-apiserver", "--secure-port=7000", "--enable-admission-plugins=NodeRestriction", "--v=2",
+	want := []string{"kube-apiserver", "--secure-port=6444", "--enable-admission-plugins=NodeRestriction", "--v=2",
 		"--endpoint-reconciler-type=none", "--feature-gates=A=true,B=true,C=true,PodPreset=false"}
 	if got := pod.Spec.Containers[0].Command; !slices.Equal(got, want) {
 		t.Errorf("got the command %q, want %q", got, want)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
+
+	"podenv.dev/test/e2e/secondserver"
 )
 
 // Route is which server gets the connections to the endpoint.
@@ -20,7 +22,7 @@ const (
 
 const (
 	endpoint   = 6443 // the port that all clients use, and on which the first server listens
-	secondPort = 6444 // the port on which the second server listens
+	secondPort = secondserver.Port
 	firstPort  = 6445 // always redirected to the first server
 
 	chain = "PODENV-APISERVERS"

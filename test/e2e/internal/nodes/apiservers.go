@@ -107,7 +107,7 @@ func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files ma
 // runSecond makes the kubelet run an API server like the node's own, with changes.
 func (p *APIServerPair) runSecond(ctx context.Context, change func(*v1.Pod, *v1.Container) error) {
 	ginkgo.GinkgoHelper()
-	text, err := secondserver.Manifest(p.node.Run(ctx, "cat "+secondserver.FirstManifest), secondPort, change)
+	text, err := secondserver.Manifest(p.node.Run(ctx, "cat "+secondserver.FirstManifest), change)
 	framework.ExpectNoError(err)
 	p.node.Run(ctx, secondserver.Install(text))
 }

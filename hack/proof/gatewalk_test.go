@@ -1,0 +1,53 @@
+package proof
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"podenv.dev/hack/internal/gate"
+)
+
+// walkName is the name of the cluster of gateWalk.
+var walkName = repo.UniqueName("podenv-walk")
+
+// gateWalk walks a gate of this branch, of whose objects it is known what becomes of them: with the gate off
+// new ones are refused, and no stored one loses a field, whoever writes to it.
+func gateWalk(c *check) error {
+	const cleanUp = 3 * time.Minute // the walk deletes its cluster also after Ctrl-C
+	out, err := c.command(*podenv, "gate", "walk", "EnvFiles", "--series", steps.Series.Name, "--name", walkName, "--output", "json").Interruptible(cleanUp).Output()
+	if err != nil {
+		return err
+	}
+	var w gate.Walk
+	if err := json.Unmarshal([]byte(out), &w); err != nil {
+		return err
+	}
+	if !w.Complete || w.Servers == nil || w.Stored == nil || w.Older == nil {
+		return fmt.Errorf("not all parts were walked: %s", out)
+	}
+	c.part("new objects are refused with the gate off", func() error {
+		if len(w.Refused) == 0 {
+			return errors.New("none was")
+		}
+		return nil
+	})
+	for name, lost := range map[string][]string{
+		"two API servers": w.Servers.Lost, "off and on": append(w.Stored.Lost, w.Stored.Written...), "the minor before": append(w.Older.Lost, w.Older.Written...),
+	} {
+		c.part("no field is lost: "+name, func() error {
+			if len(lost) > 0 {
+				return fmt.Errorf("lost: %q", lost)
+			}
+			return nil
+		})
+	}
+	c.part("objects were stored, and written to by two API servers", func() error {
+		if w.Servers.Objects == 0 || w.Stored.Objects == 0 || w.Older.Objects == 0 || !w.Older.Again {
+			return fmt.Errorf("too few: %+v, %+v, %+v", w.Servers, w.Stored, w.Older)
+		}
+		return nil
+	})
+	return nil
+}
