@@ -150,8 +150,12 @@ func (w *Walk) fields() string {
 	for _, kind := range slices.Sorted(maps.Keys(w.Objects)) {
 		kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, w.Objects[kind]))
 	}
+	none := "An API server with the gate off stores all of their fields."
+	if len(w.Refused) > 0 { // perhaps all
+		none = "An API server with the gate off leaves no field out of those that it takes."
+	}
 	return "Objects of these kinds were tried, as the specs created them or as this branch declares: " + strings.Join(kinds, ", ") + ". " +
-		list("An API server with the gate off leaves these fields out of new ones:", "An API server with the gate off stores all of their fields.", w.Dropped) +
+		list("An API server with the gate off leaves these fields out of new ones:", none, w.Dropped) +
 		list("\n\nIt refuses some:", "", w.Refused)
 }
 
@@ -205,7 +209,7 @@ func (w *Walk) servers() string {
 	if w.Servers == nil || w.Servers.Objects == 0 {
 		return unknown
 	}
-	return fmt.Sprintf("%d objects were created by one of them, and a label was updated by both in turn. ", w.Servers.Objects) +
+	return fmt.Sprintf("Objects that one of them created, and both updated a label of in turn: %d. ", w.Servers.Objects) +
 		list("Fields were lost, or differ:", "No field was lost.", w.Servers.Lost) +
 		list("\n\nUpdates were refused:", "\n\nNo update was refused.", w.Servers.Refused)
 }

@@ -27,6 +27,12 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	w.Objects, w.Dropped, w.Refused = map[string]int{"Pod": 2}, []string{"Pod: spec.middle"}, []string{"Pod: Invalid"}
 	w.Stored = &Stored{Objects: 4, Pods: 2, Again: true, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
 	w.Metrics, w.Measured = []string{"kubelet: middle_total"}, true
+	// That no field was dropped says nothing of objects that were refused.
+	w.Dropped = nil
+	if got := page(); strings.Contains(got, "stores all of their fields") || !strings.Contains(got, "leaves no field out of those that it takes.\n\nIt refuses some:") {
+		t.Errorf("with refused objects alone:\n%s", got)
+	}
+	w.Dropped = []string{"Pod: spec.middle"}
 	got := page()
 	for _, want := range []string{
 		"Pod (2). An API server with the gate off leaves these fields out of new ones:\n\n- Pod: spec.middle", "It refuses some:\n\n- Pod: Invalid",
@@ -49,7 +55,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	got = page()
 	for _, want := range []string{
 		"API server were v1.32.1 for a while. 3 objects", "update of a label was refused:\n\n- Pod: unknown", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
-		"- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 1 failed", "6 objects were created by one of them", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
+		"- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 1 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
 		"| requests per pod | 3 (1 to 6) | 4 (4 to 4) |", "These:\n\n- kubelet: middle_total",
 	} {
 		if !strings.Contains(got, want) {
