@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"golang.org/x/mod/semver"
 
 	"podenv.dev/hack/internal/gate"
 )
@@ -39,6 +42,14 @@ func gateWalk(c *check) error {
 		c.part("no field is lost: "+name, func() error {
 			if len(lost) > 0 {
 				return fmt.Errorf("lost: %q", lost)
+			}
+			return nil
+		})
+	}
+	if semver.Compare(w.OlderRelease, "v1.34.0") < 0 { // upstream has the field since
+		c.part("a field that the minor before does not know is found, and that it refuses an update", func() error {
+			if field := "Pod: spec.containers[].env[].valueFrom.fileKeyRef"; !slices.Contains(w.Older.Hidden, field) || len(w.Older.Refused) == 0 {
+				return fmt.Errorf("found hidden: %q, refused: %q", w.Older.Hidden, w.Older.Refused)
 			}
 			return nil
 		})
