@@ -51,3 +51,10 @@ func TestDependenciesAreFilesAndNames(t *testing.T) {
 		t.Errorf("dependencies (-want +got):\n%s", diff)
 	}
 }
+
+func TestAFixNeedsAllBeforeItIfItSaysSo(t *testing.T) {
+	patches := []series.Patch{{}, {}, {Trailers: []string{"Needs: 0001 to 0002"}}, {}}
+	if diff := cmp.Diff([][]int{nil, nil, {0, 1}, nil}, needsOfFixes(patches)); diff != "" {
+		t.Errorf("needs (-want +got):\n%s", diff)
+	}
+}
