@@ -100,12 +100,6 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	if err := step.End(err); err != nil {
 		return err
 	}
-	if p.Series, err = series.Load(a.layout, to.Name); err != nil {
-		return err
-	}
-	if _, err := p.Tree(ctx, source.Options{}); err != nil {
-		return err
-	}
 	for _, d := range done {
 		fmt.Fprintf(a.out, "%s\t%s\n", d.How, d.Title)
 	}
@@ -117,6 +111,12 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	}
 	if slices.ContainsFunc(done, func(d source.Rebased) bool { return d.How == source.RebasedAgain }) {
 		fmt.Fprintf(a.errs, "%q: these patches were adapted to %s before; see with `git diff patches/%[2]s` what has to be adapted again\n", source.RebasedAgain, to.Name)
+	}
+	if p.Series, err = series.Load(a.layout, to.Name); err != nil {
+		return err
+	}
+	if _, err := p.Tree(ctx, source.Options{}); err != nil {
+		return fmt.Errorf("%w\n  the patches are carried: patches/%s is complete but for what this release asks of them; a new file that has to differ goes to patches/%[2]s/new; then: podenv tree --series %[2]s", err, to.Name)
 	}
 	return nil
 }

@@ -163,6 +163,10 @@ func (c *Client) Steps(ctx context.Context, run *unstructured.Unstructured) ([]S
 	})
 	var steps []Step
 	for _, pod := range pods.Items {
+		if pod.Spec.NodeName == "" {
+			// The API server answers with an empty log, and no error.
+			return nil, fmt.Errorf("pod %s of %s %s has no node yet", pod.Name, run.GetKind(), run.GetName())
+		}
 		for _, container := range pod.Spec.Containers {
 			name, isStep := strings.CutPrefix(container.Name, "step-")
 			if !isStep {
