@@ -141,7 +141,11 @@ func IsTest(path string) bool {
 	return strings.HasSuffix(path, "_test.go") || testFolder.MatchString(path)
 }
 
-// CheckPatches finds patches without a fate, and those that add more than MaxPatchLines.
+// minorOfGate matches the minor in which a gate or an API has begun, as upstream's lists have it.
+var minorOfGate = regexp.MustCompile(`"1\.\d+"`)
+
+// CheckPatches finds patches without a fate, those that add more than MaxPatchLines, and those
+// whose gates or APIs begin in another minor than that of their series.
 func CheckPatches(l layout.Layout) error {
 	all, err := LoadAll(l)
 	if err != nil {
@@ -159,6 +163,13 @@ func CheckPatches(l layout.Layout) error {
 			}
 			if p.Lines > MaxPatchLines {
 				found = append(found, fmt.Errorf("%s/%s adds %d lines without tests, more than %d: split it, which can be by its new files alone", Folder(s.Name), p.File, p.Lines, MaxPatchLines))
+			}
+			for name, text := range p.Added {
+				for _, minor := range minorOfGate.FindAllString(text, -1) {
+					if !s.IsTekton() && "v"+strings.Trim(minor, `"`) != s.Name {
+						found = append(found, fmt.Errorf("%s/%s names the minor %s in %s: what it adds begins in %s", Folder(s.Name), p.File, minor, name, s.Name))
+					}
+				}
 			}
 		}
 	}

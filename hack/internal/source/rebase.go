@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,6 +200,9 @@ func (r *rebase) sourceTree(ctx context.Context) (*Tree, error) {
 
 // start creates the repository of the rebase, unless there is nothing to carry.
 func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err error) {
+	if err := r.copyForms(); err != nil {
+		return false, err
+	}
 	if r.in, err = readInputs(r.series, false); err != nil {
 		return false, err
 	}
@@ -252,6 +256,20 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 	}
 	r.rebased, err = newRebaseState(r.tree.Dir, r.from.Name, r.series.Release, patches, now, r.state.last())
 	return true, err
+}
+
+// copyForms gives a series without patches the forms of new files that only r.from has.
+func (r *rebase) copyForms() error {
+	if patches, err := r.series.Patches(); err != nil || len(patches) > 0 {
+		return err
+	}
+	from, _ := r.from.NewFileFolders()
+	to, _ := r.series.NewFileFolders()
+	err := os.CopyFS(to, os.DirFS(from))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return nil // it has none, or they were copied before
+	}
+	return err
 }
 
 // refuseEdits refuses to write the patches of a series whose tree has edits.

@@ -118,7 +118,13 @@ func (w *rebaseWorld) editSeries(change func()) {
 
 func TestRebaseCarriesPatchesThatApply(t *testing.T) {
 	w := newRebaseWorld(t, false)
+	own := "new/pkg/kubelet/own.go" // a form that only v1.33 has
+	w.ok(os.MkdirAll(filepath.Dir(filepath.Join(w.series.Dir, own)), 0o755))
+	w.ok(os.WriteFile(filepath.Join(w.series.Dir, own), []byte("package kubelet\n"), 0o644))
 	how, changed := w.mustRebase(RebaseOptions{})
+	if _, err := os.Stat(filepath.Join(w.older.Dir, own)); err != nil {
+		t.Errorf("a form of the series is not carried: %v", err)
+	}
 	if diff := cmp.Diff([]string{RebasedApplied, RebasedApplied, RebasedApplied}, how); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
