@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
@@ -45,7 +47,45 @@ or a file or cluster that cannot be read.`,
 	flags := cmd.Flags()
 	o.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
+	cmd.AddCommand(newConvert(a))
 	flags.BoolVar(&o.noServiceAccount, "no-service-account-plugin", false, "the API server's admission plugin ServiceAccount is off: a pod that names no account gets no token")
+	return cmd
+}
+
+func newConvert(a *app) *cobra.Command {
+	var files manifestFlags
+	var version string
+	cmd := &cobra.Command{
+		Use:   "convert -f FILE",
+		Short: "Write PodPresets as MutatingAdmissionPolicies, for clusters without PodPreset",
+		Long: `convert reads PodPresets and writes a MutatingAdmissionPolicy and its binding for each.
+The policy injects the same variables, envFrom, volumes and mounts into the pods of the
+same namespace and labels, and leaves a pod in conflict as it is. Comments in front of
+each say what it does not carry. Where a policy fails, the pod is created without it.
+
+A policy is an object of the cluster and needs v1.36, or v1.34 with the feature gate
+MutatingAdmissionPolicy and --policy-version v1beta1.`,
+		Example: `  kubectl podenv preset convert -f presets.yaml > policies.yaml
+  kubectl podenv preset convert -f presets.yaml --namespace shop | kubectl apply -f -`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(preset.PolicyVersions, version) {
+				return &usageError{fmt.Errorf("--policy-version %q: choose %s", version, strings.Join(preset.PolicyVersions, " or "))}
+			}
+			var manifest preset.Manifest
+			if err := files.read(cmd.InOrStdin(), &manifest); err != nil {
+				return &usageError{err}
+			}
+			if err := preset.WritePolicies(a.out, &manifest, files.namespace, version); err != nil {
+				return &usageError{err}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&files.files, "filename", "f", nil, "a manifest, - for standard input; may be repeated")
+	flags.StringVarP(&files.namespace, "namespace", "n", "default", "of presets that name none")
+	flags.StringVar(&version, "policy-version", "v1", "of admissionregistration.k8s.io: v1, or v1beta1 for v1.34 and v1.35")
 	return cmd
 }
 

@@ -1,0 +1,242 @@
+package preset
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	admission "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+// PolicyVersions are the versions of admissionregistration.k8s.io that have
+// MutatingAdmissionPolicy, with fields of the same names.
+var PolicyVersions = []string{"v1", "v1beta1"}
+
+// notCarried is what no policy can do.
+var notCarried = []string{
+	"A conflict leaves the pod as it is, without an event or a warning.",
+	"Several policies have no promised order; presets are applied from oldest to newest.",
+	"No annotation names what was injected.",
+	"A policy is an object of the cluster: the users of the namespace cannot write it.",
+}
+
+// WritePolicies writes a MutatingAdmissionPolicy and its binding for each PodPreset of m, and
+// before them, as comments, what they do not carry. namespace is that of presets that name none.
+func WritePolicies(w io.Writer, m *Manifest, namespace, version string) error {
+	if len(m.presets) == 0 {
+		return fmt.Errorf("%s: no PodPreset in it", strings.Join(m.files, ", "))
+	}
+	var b bytes.Buffer
+	for _, p := range m.presets {
+		policy, lost, err := policyOf(p, cmp.Or(p.Namespace, namespace))
+		if err != nil {
+			return err
+		}
+		p.setDefaults()
+		if why := broken(p); why != "" {
+			return fmt.Errorf("PodPreset %s: %s", p.Name, why)
+		}
+		fmt.Fprintf(&b, "# What the policy does not carry of PodPreset %s:\n", p.Name)
+		for _, line := range append(lost, notCarried...) {
+			fmt.Fprintf(&b, "# - %s\n", line)
+		}
+		binding := &admission.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+			Spec:       admission.MutatingAdmissionPolicyBindingSpec{PolicyName: policy.Name},
+		}
+		policy.TypeMeta = metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/" + version, Kind: "MutatingAdmissionPolicy"}
+		binding.TypeMeta = metav1.TypeMeta{APIVersion: policy.APIVersion, Kind: "MutatingAdmissionPolicyBinding"}
+		for _, object := range []any{policy, binding} {
+			text, err := yaml.Marshal(object)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "---\n%s", text)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// policyOf returns the policy of a preset, and what of this preset it does not carry.
+func policyOf(p *PodPreset, namespace string) (*admission.MutatingAdmissionPolicy, []string, error) {
+	c := &policy{}
+	c.match("not-exempt", `!has(object.metadata.annotations) || (!("kubernetes.io/config.mirror" in object.metadata.annotations) && `+
+		`(!("podpreset.admission.kubernetes.io/exclude" in object.metadata.annotations) || object.metadata.annotations["podpreset.admission.kubernetes.io/exclude"] != "true"))`)
+	c.env(p.Spec.Env)
+	c.envFrom(p.Spec.EnvFrom)
+	c.mounts(p.Spec.VolumeMounts)
+	c.volumes(p.Spec.Volumes)
+	policy := &admission.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace + "." + p.Name},
+		Spec: admission.MutatingAdmissionPolicySpec{
+			// A preset never refuses a pod.
+			FailurePolicy:      ptr.To(admission.Ignore),
+			ReinvocationPolicy: admission.NeverReinvocationPolicy,
+			MatchConstraints: &admission.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+				ObjectSelector:    &p.Spec.Selector,
+				ResourceRules: []admission.NamedRuleWithOperations{{RuleWithOperations: admission.RuleWithOperations{
+					Operations: []admission.OperationType{admission.Create},
+					Rule:       admission.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				}}},
+			},
+			MatchConditions: c.conditions,
+			Mutations:       c.mutations,
+		},
+	}
+	return policy, c.lost, c.err
+}
+
+// policy is one that is being written.
+type policy struct {
+	conditions []admission.MatchCondition
+	mutations  []admission.Mutation
+	lost       []string
+	err        error
+}
+
+func (c *policy) match(name, expression string) {
+	c.conditions = append(c.conditions, admission.MatchCondition{Name: name, Expression: expression})
+}
+
+func (c *policy) patch(expression string) {
+	c.mutations = append(c.mutations, admission.Mutation{
+		PatchType: admission.PatchTypeJSONPatch, JSONPatch: &admission.JSONPatch{Expression: expression},
+	})
+}
+
+// inEach lets no pod through that has a container for which one of conditions, about c, is false.
+func (c *policy) inEach(name string, conditions []string) {
+	condition := strings.Join(conditions, " && ")
+	c.match(name, fmt.Sprintf("object.spec.containers.all(c, %[1]s) && (!has(object.spec.initContainers) || object.spec.initContainers.all(c, %[1]s))", condition))
+}
+
+// add appends to a list of each container those of values, which n stands for, that missing
+// holds for. A JSON patch that adds a member that exists replaces it.
+func (c *policy) add(list string, values any, missing string) {
+	literal := c.cel(values)
+	for _, of := range []string{"containers", "initContainers"} {
+		expression := fmt.Sprintf(`object.spec.%[1]s.transformList(i, c, JSONPatch{op: "add", path: "/spec/%[1]s/" + string(i) + "/%[2]s", `+
+			`value: (has(c.%[2]s) ? c.%[2]s.map(e, dyn(e)) : []) + %[3]s.filter(n, %[4]s)})`, of, list, literal, missing)
+		if of == "initContainers" {
+			expression = "!has(object.spec.initContainers) ? [] : " + expression
+		}
+		c.patch(expression)
+	}
+}
+
+func (c *policy) env(env []corev1.EnvVar) {
+	if len(env) == 0 {
+		return
+	}
+	var conditions []string
+	for _, e := range env {
+		same := fmt.Sprintf(`(!has(e.valueFrom) && (has(e.value) ? e.value : "") == %s)`, c.cel(e.Value))
+		if e.ValueFrom != nil {
+			same = "false"
+			c.lost = append(c.lost, fmt.Sprintf("A pod that defines %s gets nothing, even where its definition is the same.", e.Name))
+		}
+		conditions = append(conditions, fmt.Sprintf("(!has(c.env) || c.env.all(e, e.name != %s || %s))", c.cel(e.Name), same))
+	}
+	c.inEach("env", conditions)
+	c.lost = append(c.lost, "A variable that the pod has from a ConfigMap or Secret is no conflict: a policy reads none.")
+	c.add("env", env, "!has(c.env) || !c.env.exists(e, e.name == n.name)")
+}
+
+func (c *policy) envFrom(sources []corev1.EnvFromSource) {
+	if len(sources) == 0 {
+		return
+	}
+	c.lost = append(c.lost, "Its envFrom is never in conflict, and is repeated where the pod has the same.")
+	c.add("envFrom", sources, "true")
+}
+
+func (c *policy) mounts(mounts []corev1.VolumeMount) {
+	if len(mounts) == 0 {
+		return
+	}
+	var conditions []string
+	for _, m := range mounts {
+		same := fmt.Sprintf(`(e.name == %s && (has(e.subPath) ? e.subPath : "") == %s && (has(e.readOnly) && e.readOnly) == %t && !has(e.subPathExpr) && !has(e.mountPropagation))`,
+			c.cel(m.Name), c.cel(m.SubPath), m.ReadOnly)
+		if m.SubPathExpr != "" || m.MountPropagation != nil || m.RecursiveReadOnly != nil {
+			same = "false"
+		}
+		conditions = append(conditions, fmt.Sprintf("(!has(c.volumeMounts) || c.volumeMounts.all(e, e.mountPath != %s || %s))", c.cel(m.MountPath), same))
+	}
+	c.inEach("mounts", conditions)
+	c.lost = append(c.lost, "Paths are compared as text: /cache/ and /cache differ. Devices and the container's privileges are not looked at.")
+	c.add("volumeMounts", mounts, "!has(c.volumeMounts) || !c.volumeMounts.exists(e, e.mountPath == n.mountPath)")
+}
+
+func (c *policy) volumes(volumes []corev1.Volume) {
+	if len(volumes) == 0 {
+		return
+	}
+	var names []string
+	for _, v := range volumes {
+		names = append(names, v.Name)
+	}
+	c.match("volumes", fmt.Sprintf("!has(object.spec.volumes) || object.spec.volumes.all(e, !(e.name in %s))", c.list(names)))
+	c.lost = append(c.lost, fmt.Sprintf("A pod that has a volume %s gets nothing, even where it is the same.", strings.Join(names, " or ")))
+	c.patch(fmt.Sprintf(`[JSONPatch{op: "add", path: "/spec/volumes", value: (has(object.spec.volumes) ? object.spec.volumes.map(e, dyn(e)) : []) + %s}]`, c.cel(volumes)))
+}
+
+// list is a list of strings in CEL.
+func (c *policy) list(values []string) string {
+	var words []string
+	for _, v := range values {
+		words = append(words, c.cel(v))
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+// cel writes v, as its JSON is, as a literal of CEL.
+func (c *policy) cel(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		c.err = err
+		return ""
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		c.err = err
+	}
+	return literal(decoded)
+}
+
+// literal writes what JSON can hold. Kubernetes' CEL wants one type for all values of a list
+// or map, which dyn gives them.
+func literal(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			parts = append(parts, fmt.Sprintf("%s: dyn(%s)", literal(key), literal(value)))
+		}
+		slices.Sort(parts)
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []any:
+		for _, value := range v {
+			parts = append(parts, "dyn("+literal(value)+")")
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case nil:
+		return "null"
+	case string:
+		text, _ := json.Marshal(v) // a string always can; its escapes are CEL's too
+		return string(text)
+	}
+	return fmt.Sprint(v) // a number or a bool
+}

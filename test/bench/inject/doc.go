@@ -1,0 +1,3 @@
+// Package inject injects the same into pods by a PodPreset, by the MutatingAdmissionPolicy that
+// `kubectl podenv preset convert` writes of it, and by a webhook, on an API server without nodes.
+package inject
