@@ -63,8 +63,8 @@ The policy injects the same variables, envFrom, volumes and mounts into the pods
 same namespace and labels, and leaves a pod in conflict as it is. Comments in front of
 each say what it does not carry. Where a policy fails, the pod is created without it.
 
-A policy is an object of the cluster and needs v1.36, or v1.34 with the feature gate
-MutatingAdmissionPolicy and --policy-version v1beta1.`,
+A policy is an object of the cluster and needs v1.36, or v1.33 with the feature gate
+MutatingAdmissionPolicy, its API and --policy-version.`,
 		Example: `  kubectl podenv preset convert -f presets.yaml > policies.yaml
   kubectl podenv preset convert -f presets.yaml --namespace shop | kubectl apply -f -`,
 		Args: noArgs,
@@ -85,7 +85,7 @@ MutatingAdmissionPolicy and --policy-version v1beta1.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&files.files, "filename", "f", nil, "a manifest, - for standard input; may be repeated")
 	flags.StringVarP(&files.namespace, "namespace", "n", "default", "of presets that name none")
-	flags.StringVar(&version, "policy-version", "v1", "of admissionregistration.k8s.io: v1, or v1beta1 for v1.34 and v1.35")
+	flags.StringVar(&version, "policy-version", "v1", "of admissionregistration.k8s.io: v1, v1beta1 for v1.34 and v1.35, or v1alpha1 for v1.33")
 	return cmd
 }
 

@@ -20,6 +20,7 @@ func TestCompiling(t *testing.T) {
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
 	l.check("upstream tests of Tekton", "upstream", host.need, tektonTests)
 	l.check("PodPresets of v1.19", "upstream", needBuild, oldFixtures)
+	l.check("policies from PodPresets", "e2e", needBuild, policies)
 	l.check("kind builds from the server tarball", "image", needTarball, kindBuilds)
 }
 

@@ -5,7 +5,31 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 )
+
+// The API server answers a request for the log of a pod without a node with nothing, and no error.
+func TestAPodWithoutANodeHasNoSteps(t *testing.T) {
+	objects, err := Objects("apiVersion: tekton.dev/v1\nkind: TaskRun\nmetadata: {name: run}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "run-pod", Labels: map[string]string{"tekton.dev/taskRun": "run"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "step-main"}}},
+	}
+	c := &Client{Kube: fake.NewClientset(pod), Namespace: "ns"}
+	if steps, err := c.Steps(t.Context(), objects[0]); err == nil {
+		t.Errorf("the pod has the steps %v", steps)
+	}
+	pod.Spec.NodeName = "node"
+	c.Kube = fake.NewClientset(pod)
+	if steps, err := c.Steps(t.Context(), objects[0]); err != nil || len(steps) != 1 {
+		t.Errorf("with a node it has the steps %v: %v", steps, err)
+	}
+}
 
 func TestEachExampleIsReadInBothVersions(t *testing.T) {
 	for _, e := range Examples {

@@ -167,7 +167,7 @@ func CheckPatches(l layout.Layout) error {
 			for name, text := range p.Added {
 				for _, minor := range minorOfGate.FindAllString(text, -1) {
 					if !s.IsTekton() && "v"+strings.Trim(minor, `"`) != s.Name {
-						found = append(found, fmt.Errorf("%s/%s names the minor %s in %s: what it adds begins in %s", Folder(s.Name), p.File, minor, name, s.Name))
+						found = append(found, fmt.Errorf("%s/%s names the minor %s in %s: what it adds begins in %s, so correct the line in trees/%[5]s, amend the commit, and run podenv patches", Folder(s.Name), p.File, minor, name, s.Name))
 					}
 				}
 			}

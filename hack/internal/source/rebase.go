@@ -265,11 +265,17 @@ func (r *rebase) copyForms() error {
 	}
 	from, _ := r.from.NewFileFolders()
 	to, _ := r.series.NewFileFolders()
-	err := os.CopyFS(to, os.DirFS(from))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		return nil // it has none, or they were copied before
+	if _, err := os.Stat(to); err == nil {
+		return nil // it has its own
 	}
-	return err
+	err := os.CopyFS(to, os.DirFS(from))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there are none
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(to))
+	}
+	return nil
 }
 
 // refuseEdits refuses to write the patches of a series whose tree has edits.

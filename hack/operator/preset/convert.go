@@ -18,7 +18,7 @@ import (
 
 // PolicyVersions are the versions of admissionregistration.k8s.io that have
 // MutatingAdmissionPolicy, with fields of the same names.
-var PolicyVersions = []string{"v1", "v1beta1"}
+var PolicyVersions = []string{"v1", "v1beta1", "v1alpha1"}
 
 // notCarried is what no policy can do.
 var notCarried = []string{
@@ -164,17 +164,18 @@ func (c *policy) mounts(mounts []corev1.VolumeMount) {
 	if len(mounts) == 0 {
 		return
 	}
+	c.lost = append(c.lost, "Paths are compared as text: /cache/ and /cache differ. Devices and the container's privileges are not looked at.")
 	var conditions []string
 	for _, m := range mounts {
 		same := fmt.Sprintf(`(e.name == %s && (has(e.subPath) ? e.subPath : "") == %s && (has(e.readOnly) && e.readOnly) == %t && !has(e.subPathExpr) && !has(e.mountPropagation))`,
 			c.cel(m.Name), c.cel(m.SubPath), m.ReadOnly)
 		if m.SubPathExpr != "" || m.MountPropagation != nil || m.RecursiveReadOnly != nil {
 			same = "false"
+			c.lost = append(c.lost, fmt.Sprintf("A pod that mounts something at %s gets nothing, even where it is the same.", m.MountPath))
 		}
 		conditions = append(conditions, fmt.Sprintf("(!has(c.volumeMounts) || c.volumeMounts.all(e, e.mountPath != %s || %s))", c.cel(m.MountPath), same))
 	}
 	c.inEach("mounts", conditions)
-	c.lost = append(c.lost, "Paths are compared as text: /cache/ and /cache differ. Devices and the container's privileges are not looked at.")
 	c.add("volumeMounts", mounts, "!has(c.volumeMounts) || !c.volumeMounts.exists(e, e.mountPath == n.mountPath)")
 }
 

@@ -30,7 +30,7 @@ func start(tb testing.TB) *server {
 	tb.Helper()
 	apiserver, etcd := os.Getenv("KUBE_APISERVER"), os.Getenv("ETCD")
 	if apiserver == "" || etcd == "" {
-		tb.Skip("KUBE_APISERVER and ETCD name no programs: this needs a patched kube-apiserver of v1.34 or later, and etcd")
+		tb.Skip("KUBE_APISERVER and ETCD name no programs: this needs a patched kube-apiserver of v1.33 or later, and etcd; `podenv test --only e2e` has both")
 	}
 	dir := tb.TempDir()
 	client, peer, secure := freePort(tb), freePort(tb), freePort(tb)
