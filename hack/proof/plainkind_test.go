@@ -52,6 +52,7 @@ func plainKind(c *check) error {
 		{"pods on different nodes reach each other with their own addresses", k.podToPod, true},
 		{"cluster DNS resolves a service, and the service answers", k.dns, false},
 		{"what pods send out of the pod network carries the node's address", k.egress, false},
+		{"volumes of the default StorageClass belong to their node", k.storage, false},
 		{"kubectl logs shows what a container printed", k.logs, false},
 		{"kubectl exec runs a command in a container", k.exec, false},
 		{"kind export logs works", k.exportLogs, false},

@@ -121,8 +121,14 @@ func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := image.File{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(defaultPause)}
-	return slices.Concat(files, added, []image.File{config}, services()), nil
+	storage, err := readStorage(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(files, added, []image.File{
+		{Path: containerdConfigFile, Mode: 0o644, Data: containerdConfig(defaultPause)},
+		{Path: "/kind/manifests/default-storage.yaml", Mode: 0o644, Data: []byte(storage.manifest)},
+	}, services()), nil
 }
 
 // services returns the links that enable a node's services, as `systemctl enable` makes them,

@@ -53,8 +53,8 @@ func TestDefaultCNIManifestIsWhatKindExpects(t *testing.T) {
 		t.Errorf("missing: %v", objects)
 	}
 	container := daemons.Spec.Template.Spec.Containers[0]
-	if container.Image != podnetImage {
-		t.Errorf("image %s, but the node image has %s", container.Image, podnetImage)
+	if container.Image != podnet.ref {
+		t.Errorf("image %s, but the node image has %s", container.Image, podnet.ref)
 	}
 	env := map[string]string{}
 	for _, e := range container.Env { // kind appends to it, so there has to be one

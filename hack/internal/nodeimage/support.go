@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -19,9 +20,6 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// podnetImage connects pods across nodes; files/kind/manifests/default-cni.yaml runs it.
-const podnetImage = "podenv.dev/podnet:1"
-
 // support is an image with one static binary.
 type support struct {
 	ref     string
@@ -32,16 +30,29 @@ type support struct {
 
 // SupportImages returns the archives of the images that a cluster of the release in treeDir
 // runs besides Kubernetes' own: etcd, CoreDNS and pause, at the versions that its kubeadm
-// asks for, and podnet. They are compiled from Go modules and cached. SupportImages needs
-// the source in the tree, not its binaries.
+// asks for, and for this machine's architecture, which a node image has, podnet and the
+// provisioner of the default StorageClass. They are compiled from Go modules and cached.
+// SupportImages needs the source in the tree, not its binaries.
 func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDir, arch string, step *progress.Step) ([]string, error) {
 	v, err := readVersions(treeDir)
 	if err != nil {
 		return nil, err
 	}
 	images := supportImages(v)
-	tars := make([]string, len(images))
 	g, gctx := errgroup.WithContext(ctx)
+	var helper string
+	if arch == runtime.GOARCH {
+		storage, err := readStorage(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, podnet, storage.support())
+		g.Go(func() (err error) {
+			helper, err = storage.helperImage(gctx, l, step)
+			return err
+		})
+	}
+	tars := make([]string, len(images))
 	for i, image := range images {
 		g.Go(func() error {
 			tar, err := image.build(gctx, l, arch, step)
@@ -52,9 +63,14 @@ func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDi
 			return nil
 		})
 	}
-	return tars, g.Wait()
+	err = g.Wait()
+	if helper != "" {
+		tars = append(tars, helper)
+	}
+	return tars, err
 }
 
+// supportImages are the images that kubeadm asks for.
 func supportImages(v versions) []support {
 	return []support{
 		{
@@ -72,11 +88,13 @@ func supportImages(v versions) []support {
 			ref: v.pauseImage(), program: gobuild.Program{Package: "./hack/images/pause"},
 			binary: "/pause", config: v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"},
 		},
-		{
-			ref: podnetImage, program: gobuild.Program{Package: "./hack/images/podnet"},
-			binary: "/podnet", config: v1.Config{Entrypoint: []string{"/podnet"}},
-		},
 	}
+}
+
+// podnet connects pods across nodes; files/kind/manifests/default-cni.yaml runs it.
+var podnet = support{
+	ref: "podenv.dev/podnet:1", program: gobuild.Program{Package: "./hack/images/podnet"},
+	binary: "/podnet", config: v1.Config{Entrypoint: []string{"/podnet"}},
 }
 
 // build compiles and packs the image. The go command decides what must be compiled.

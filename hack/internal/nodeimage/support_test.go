@@ -68,18 +68,20 @@ const DefaultEtcdVersion = "9.9.9-0"
 const CoreDNSVersion = "v9.9.9"
 const PauseVersion = "9.9"
 `)
-	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, runtime.GOARCH, nil)
+	_, err := SupportImages(t.Context(), layout.Layout{Root: t.TempDir()}, series.Series{Release: "v9.9.9"}, tree, foreignArch, nil)
 	testutil.CheckError(t, err, "no file pins this version: make hack/images/")
 	testutil.CheckError(t, err, "for v9.9.9")
 }
+
+// foreignArch is not this machine's, so that nothing of a node image alone is built for it.
+var foreignArch = map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 
 // The images of a release's specs take any etcd from the folder of programs, which must run here.
 func TestProgramsOfAnotherArchitectureHaveAFolderOfTheirOwn(t *testing.T) {
 	fakeCommands(t, map[string]string{"go": goBuilds(t)})
 	l := fakeRepository(t)
-	foreign := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 	archives := map[string]bool{}
-	for _, arch := range []string{foreign, runtime.GOARCH} {
+	for _, arch := range []string{foreignArch, runtime.GOARCH} {
 		archive, err := support{ref: "registry.k8s.io/etcd:3.5.24-0", binary: "/etcd"}.build(t.Context(), l, arch, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,95 @@
+package nodeimage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"runtime"
+
+	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/gobuild"
+	"podenv.dev/hack/internal/image"
+	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/progress"
+)
+
+// storage is the provisioner of the default StorageClass, as kind's own node images have it.
+type storage struct {
+	// manifest has the StorageClass and the deployment of the provisioner.
+	manifest string
+	// The images that the manifest names. The provisioner makes and deletes a volume's folder by a pod of
+	// the helper, on the node to which the volume belongs.
+	provisioner, helper string
+}
+
+// storageSource is the file of kind's module with the manifest and the references of its images.
+const storageSource = "pkg/build/nodeimage/const_storage.go"
+
+// readStorage reads the constants of kind's module: its package exports none of them.
+func readStorage(ctx context.Context, l layout.Layout) (storage, error) {
+	dir, err := moduleDir(ctx, l, kindModule)
+	if err != nil {
+		return storage{}, fmt.Errorf("finding kind's StorageClass: %w", err)
+	}
+	return storageIn(filepath.Join(dir, storageSource))
+}
+
+func storageIn(file string) (storage, error) {
+	files := token.NewFileSet()
+	source, err := parser.ParseFile(files, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return storage{}, fmt.Errorf("reading kind's StorageClass: %w", err)
+	}
+	pkg, err := new(types.Config).Check("nodeimage", files, []*ast.File{source}, nil)
+	if err != nil {
+		return storage{}, fmt.Errorf("reading kind's StorageClass: %w", err)
+	}
+	var failed error
+	value := func(name string) string {
+		c, ok := pkg.Scope().Lookup(name).(*types.Const)
+		if !ok || c.Val().Kind() != constant.String {
+			failed = cmp.Or(failed, fmt.Errorf("%s has no string %s: this version of kind is laid out differently", file, name))
+			return ""
+		}
+		return constant.StringVal(c.Val())
+	}
+	s := storage{value("defaultStorageManifest"), value("storageProvisionerImage"), value("storageHelperImage")}
+	return s, failed
+}
+
+// support returns the image of the provisioner, whose version hack/images/local-path-provisioner pins.
+func (s storage) support() support {
+	const program = "/usr/local/bin/local-path-provisioner" // the manifest's command, looked up in PATH
+	return support{
+		ref: s.provisioner, program: gobuild.Program{Dir: "hack/images/local-path-provisioner", Package: "github.com/rancher/local-path-provisioner"},
+		binary: program,
+	}
+}
+
+// helperImage returns the archive of the image with the shell that runs the manifest's scripts, from
+// Debian's busybox.
+func (s storage) helperImage(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
+	pinned, err := debian.Pinned(l, "busybox-static")
+	if err != nil {
+		return "", err
+	}
+	key := digest.Of(s.helper, runtime.GOARCH, pinned[0])
+	archive, _, err := image.Cached(l.Cache("support"), "local-path-helper", key, func(archive string) error {
+		packaged, err := debian.Files(ctx, l, runtime.GOARCH, step, "busybox-static")
+		if err != nil {
+			return err
+		}
+		for _, applet := range []string{"sh", "mkdir", "rm"} {
+			packaged = append(packaged, image.File{Path: "/bin/" + applet, Link: "/usr/bin/busybox"})
+		}
+		return image.Spec{Name: s.helper, Files: packaged}.Write(archive)
+	})
+	return archive, err
+}
