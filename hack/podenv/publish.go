@@ -53,8 +53,10 @@ last: an interrupted publish has published nothing.`,
 			if err := checkPlatforms(platforms); err != nil {
 				return err
 			}
-			if r.Key, err = loadKey(keyFile); err != nil {
-				return err
+			if keyFile != "" {
+				if r.Key, err = attest.LoadSigner(cmd.Context(), keyFile); err != nil {
+					return err
+				}
 			}
 			p, err := a.pipeline()
 			if err != nil {

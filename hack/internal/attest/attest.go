@@ -31,6 +31,9 @@ const (
 	payloadType  = "application/vnd.in-toto+json"
 )
 
+// provenanceType is the type of a statement's predicate: https://slsa.dev/spec/v1.0/provenance.
+const provenanceType = "https://slsa.dev/provenance/v1"
+
 // maxSize limits what is read of an attachment, in bytes: anybody may attach to an image.
 const maxSize = 8 << 20
 
@@ -92,13 +95,25 @@ func LoadKey(file string) (Key, error) {
 	return signerverifier.NewRSAPSSSignerVerifierFromSSLibKey(k)
 }
 
+// LoadSigner is LoadKey for a key that signs.
+func LoadSigner(ctx context.Context, file string) (Key, error) {
+	key, err := LoadKey(file)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := key.Sign(ctx, nil); err != nil {
+		return nil, fmt.Errorf("%s cannot sign: %w; name the file of the private key", file, err)
+	}
+	return key, nil
+}
+
 // Envelope returns the statement that the image called name, with the digest hash, is of the
 // provenance p. It is signed unless key is nil.
 func Envelope(ctx context.Context, key Key, name string, hash v1.Hash, p Provenance) ([]byte, error) {
 	s := statement{
 		Type:          "https://in-toto.io/Statement/v1",
 		Subject:       []Resource{{Name: name, Digest: map[string]string{hash.Algorithm: hash.Hex}}},
-		PredicateType: "https://slsa.dev/provenance/v1",
+		PredicateType: provenanceType,
 	}
 	s.Predicate.BuildDefinition.BuildType = "https://podenv.dev/build/v1"
 	s.Predicate.BuildDefinition.ExternalParameters = p
@@ -115,7 +130,7 @@ func Envelope(ctx context.Context, key Key, name string, hash v1.Hash, p Provena
 			return nil, err
 		}
 		if e, err = signer.SignPayload(ctx, payloadType, payload); err != nil {
-			return nil, fmt.Errorf("signing with --key, which must be the private key: %w", err)
+			return nil, fmt.Errorf("signing the provenance: %w", err)
 		}
 	}
 	return json.Marshal(e)
@@ -140,6 +155,9 @@ func open(ctx context.Context, data []byte, key Key, hash v1.Hash) (*Provenance,
 	var s statement
 	if err = errors.Join(err, json.Unmarshal(payload, &s)); err != nil || e.PayloadType != payloadType {
 		return nil, errors.Join(fmt.Errorf("its statement, of type %q, is not in-toto's", e.PayloadType), err)
+	}
+	if s.PredicateType != provenanceType {
+		return nil, fmt.Errorf("its statement is of the type %q, not of provenance", s.PredicateType)
 	}
 	if !slices.ContainsFunc(s.Subject, func(s Resource) bool { return s.Digest[hash.Algorithm] == hash.Hex }) {
 		return nil, fmt.Errorf("its statement is about another image, not about %s", hash)

@@ -2,7 +2,10 @@ package attest
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/testutil"
@@ -121,5 +125,66 @@ func TestBOMHasStagingModules(t *testing.T) {
 	data, err := BOM(testImage(t, image.File{Path: "/x", Mode: 0o755, Source: filepath.Join(dir, "program")}), "x", "v1.33.13", nil)
 	if err != nil || !strings.Contains(string(data), `"pkg:golang/example.com/y@v1.33.13"`) {
 		t.Errorf("the bill is %s, %v", data, err)
+	}
+}
+
+// keyFiles writes a pair of keys.
+func keyFiles(t *testing.T) (private, public string) {
+	t.Helper()
+	pub, priv, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(kind string, der []byte, err error) string {
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "key.pem")
+		testutil.WriteFile(t, file, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+		return file
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(priv)
+	private = write("PRIVATE KEY", der, err)
+	der, err = x509.MarshalPKIXPublicKey(pub)
+	return private, write("PUBLIC KEY", der, err)
+}
+
+func TestAPublicKeyDoesNotSign(t *testing.T) {
+	private, public := keyFiles(t)
+	if _, err := LoadSigner(t.Context(), private); err != nil {
+		t.Error(err)
+	}
+	_, err := LoadSigner(t.Context(), public)
+	testutil.CheckError(t, err, public+" cannot sign")
+	testutil.CheckError(t, err, "name the file of the private key")
+}
+
+// The key may also sign other statements about an image: a bill of materials, a scan.
+func TestAStatementOfAnotherTypeIsNoProvenance(t *testing.T) {
+	private, _ := keyFiles(t)
+	key, err := LoadSigner(t.Context(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}
+	for predicate, wantErr := range map[string]string{provenanceType: "", "https://spdx.dev/Document": `of the type "https://spdx.dev/Document", not of provenance`} {
+		payload, err := json.Marshal(statement{PredicateType: predicate, Subject: []Resource{{Digest: map[string]string{"sha256": hash.Hex}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		signer, err := dsse.NewEnvelopeSigner(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		envelope, err := signer.SignPayload(t.Context(), payloadType, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(envelope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = open(t.Context(), data, key, hash)
+		testutil.CheckError(t, err, wantErr)
 	}
 }
