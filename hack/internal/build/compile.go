@@ -48,11 +48,11 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 		}
 	}
 
-	output := newCompileOutput(components, bin, step)
+	output := &compileOutput{step: step}
+	step.Now("looking for what has changed")
 	if c.first {
 		go c.countPackages(ctx, components, output)
 	}
-	defer output.report()()
 	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", c.linkerFlags}, goFlags...)
 	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
 		Dir(c.tree.Dir).Env(goEnv...).Env("GOTMPDIR="+tmp, "GOARCH="+c.arch).
