@@ -11,7 +11,7 @@ import (
 )
 
 // touchedSpecs matches the names of the specs of the conformance suite for what the branch touches, and
-// those of env files, which releases from v1.34 on have.
+// those of env files: the release's own from v1.34 on, before that what the patches add to its test/e2e.
 const touchedSpecs = `(\[sig-node\] (ConfigMap|Containers|Downward API|Ephemeral Containers|InitContainer|Pods|PodTemplates|Secrets|Variable Expansion) ` +
 	`|\[sig-storage\] (ConfigMap|Secrets) |\[sig-apps\] StatefulSet ).*\[Conformance\]|\[FeatureGate:EnvFiles\]`
 
