@@ -18,6 +18,7 @@ func TestCompiling(t *testing.T) {
 	l.check("each patch by itself", "source", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })
 	l.check("kubelet for Windows", "source", needBuild, func(c *check) error { return kubeletForWindows(c, built.value.Tree) })
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
+	l.check("integration tests of the patches", "upstream", needBuild, integrationTests)
 	l.check("upstream tests of Tekton", "upstream", host.need, tektonTests)
 	l.check("PodPresets of v1.19", "upstream", needBuild, oldFixtures)
 	l.check("policies from PodPresets", "e2e", needBuild, policies)

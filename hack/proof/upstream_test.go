@@ -1,7 +1,10 @@
 package proof
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -55,4 +58,30 @@ func (c *check) touchedTests(t *source.Tree) ([]junit.Case, error) {
 		}
 	}
 	return cases, err
+}
+
+// integrationTest is what the patches add to the release's integration tests of pods.
+const integrationTest = "test/integration/pods/environment_test.go"
+
+// integrationTests runs it in the tree, on API servers that it starts, with the etcd of the node image.
+func integrationTests(c *check) error {
+	t := built.value.Tree
+	if _, err := os.Stat(filepath.Join(t.Dir, integrationTest)); errors.Is(err, fs.ErrNotExist) {
+		return skipped(t.Series.Name + " has none")
+	}
+	etcd, err := etcdProgram()
+	if err != nil {
+		return err
+	}
+	// Without paths in the binary, the API server's test package finds its own folder below these.
+	dir := c.TempDir()
+	module := filepath.Join(dir, "src", "k8s.io", "kubernetes")
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(dir, "bin"), 0o755), os.Symlink(etcd, filepath.Join(dir, "bin", "etcd")),
+		os.MkdirAll(filepath.Dir(module), 0o755), os.Symlink(t.Dir, module),
+	); err != nil {
+		return err
+	}
+	env := append([]string{"TEST_SRCDIR=" + dir, "TEST_WORKSPACE=src", "PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}, treeEnv...)
+	return c.countGoTest(t.Dir, env, "-run=^TestEnvironmentGates$", "./"+filepath.Dir(integrationTest))
 }
