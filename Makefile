@@ -11,7 +11,7 @@ PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 PLUGIN ?= _output/bin/kubectl-podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test conformance test-fresh verify-series doctor tree patches build image kubectl-podenv e2e e2e-full soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
+.PHONY: help up down test conformance test-fresh verify-series doctor tree patches build image kubectl-podenv e2e e2e-full atlas soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ kubectl-podenv: ## what operators run on any cluster, as `kubectl podenv`: one s
 
 e2e-full: ## every suite on a cluster of its own, those that move it up and down included
 	@$(PODENV) test --only e2e,upgrade --full
+
+atlas: ## by kubeadm from the stock minor before through all newer minors, and back: hours
+	@$(PODENV) test --only atlas
 
 soak: ## take a kubelet of the cluster up and down WALKS times (20), and check every environment
 	@$(PODENV) e2e --name $(NAME) --suite upgrade --procs 1 --focus 'many times' --walks $(or $(WALKS),20) --timeout 6h

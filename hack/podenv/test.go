@@ -35,7 +35,8 @@ time.
 
 Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
 the cluster up and down between builds and gates, with the kubelets of the series and
-of the minor before.
+of the minor before. Only by name: atlas, which takes a cluster by kubeadm through all
+minors and back.
 
 With --full, upgrade uses all kubelets that the version skew policy allows. --full also
 runs the specs that are labelled Slow and the suite of Tekton, compares the generators
@@ -46,7 +47,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
   podenv test --only e2e,upgrade --full    # all suites, and all of them`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkGroups(only, proof.Groups); err != nil {
+			if err := checkGroups(only, append(slices.Clone(proof.Groups), proof.Atlas)); err != nil {
 				return err
 			}
 			podenv, err := os.Executable()

@@ -56,8 +56,10 @@ func TestClusters(t *testing.T) {
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
+	l.check("upgrade by kubeadm through all minors", Atlas, needBuild, kubeadmAtlas)
 	if *full {
 		l.check("several control planes", "image", needBuild, severalControlPlanes)
+		l.check("upgrade by kubeadm", "upgrade", needBuild, kubeadmUpgrade)
 		l.check("walk of a gate", "upgrade", needBuild, gateWalk)
 		l.check("up goes on after Ctrl-C", "e2e", needBuild, upGoesOnAfterInterrupts)
 	}

@@ -7,5 +7,8 @@
 // The package is below hack because only packages there can import hack/internal.
 package proof
 
-// Groups are what --only of podenv test chooses from.
+// Groups are what podenv test runs. --only chooses from them, and from Atlas.
 var Groups = []string{"lint", "unit", "source", "upstream", "image", "e2e", "upgrade"}
+
+// Atlas is the group of the checks that take hours.
+const Atlas = "atlas"
