@@ -34,6 +34,19 @@ func TestPauseEndsWhenItIsTold(t *testing.T) {
 	}
 }
 
+func TestPauseEndsIfItIsAskedWhatItIs(t *testing.T) {
+	args := os.Args
+	defer func() { os.Args = args }()
+	os.Args = []string{"pause", "-v"}
+	ended := make(chan struct{})
+	go func() { main(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(timeout):
+		t.Error("pause -v waits for a signal")
+	}
+}
+
 func TestPauseReapsEveryChildThatHasEnded(t *testing.T) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGCHLD)
