@@ -5,15 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/gitrepo"
 )
 
@@ -30,9 +31,9 @@ var generatorSources = []string{
 // change is what differs between the release and the tree.
 type change struct {
 	repo *repository
-	// before and after are the changed files that generators read, by path. An added or
-	// deleted file is in only one of them.
-	before, after map[string][]byte
+	// before and after are the changed files that generators read, by path. before lacks those
+	// that were added; in after, those that were deleted are nil.
+	before, after outputs
 	// changedOutputs are the generated files that differ from the release.
 	changedOutputs []string
 	// everything is set if the generators themselves changed, or if Options.All asks for it.
@@ -45,7 +46,7 @@ func findChange(ctx context.Context, o Options) (*change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for changes in %s: %w; assemble it with `podenv tree`", o.Tree, err)
 	}
-	c := &change{repo: repo, after: map[string][]byte{}, everything: o.All}
+	c := &change{repo: repo, everything: o.All}
 	var sources []string
 	for _, file := range paths {
 		switch {
@@ -61,15 +62,8 @@ func findChange(ctx context.Context, o Options) (*change, error) {
 	if c.before, err = repo.released(ctx, sources); err != nil {
 		return nil, err
 	}
-	for _, file := range sources {
-		data, err := os.ReadFile(filepath.Join(repo.Dir, file))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		c.after[file] = data
+	if c.after, err = (&view{dir: repo.Dir}).collect(sources...); err != nil {
+		return nil, err
 	}
 	return c, c.keepInputs()
 }
@@ -123,18 +117,16 @@ func hasMarker(dir string) (bool, error) {
 
 // paths lists the changed inputs, sorted.
 func (c *change) paths() []string {
-	return sets.List(sets.KeySet(c.before).Union(sets.KeySet(c.after)))
+	return slices.Sorted(maps.Keys(c.after))
 }
 
 // restoreStale adds the release's content of the generated files that differ from the release
 // and that no generator has written again.
 func (c *change) restoreStale(ctx context.Context, out outputs) error {
-	var stale []string
-	for _, file := range c.changedOutputs {
-		if _, ok := out[file]; !ok {
-			stale = append(stale, file)
-		}
-	}
+	stale := slices.DeleteFunc(c.changedOutputs, func(file string) bool {
+		_, generated := out[file]
+		return generated
+	})
 	released, err := c.repo.released(ctx, stale)
 	if err != nil {
 		return err
@@ -153,4 +145,78 @@ func (c *change) changesClients() bool {
 	return c.everything || slices.ContainsFunc(c.paths(), func(file string) bool {
 		return bytes.Count(c.before[file], genclient) != bytes.Count(c.after[file], genclient)
 	})
+}
+
+// outputVersion must be raised when Generate writes other files for the same inputs.
+const outputVersion = "3"
+
+// InputsKey is a hash of everything that Generate's output depends on: equal keys of the same
+// release mean equal generated files. It reads only what changed since the release, and takes
+// well under a second.
+func InputsKey(ctx context.Context, o Options) (string, error) {
+	c, err := findChange(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{"codegen", outputVersion, o.Release, strconv.FormatBool(o.All)}
+	sources, _ := openAPISpec.ReadDir("openapispec") // embedded: cannot fail
+	for _, source := range sources {
+		data, _ := openAPISpec.ReadFile("openapispec/" + source.Name())
+		parts = append(parts, source.Name(), string(data))
+	}
+	for _, file := range c.paths() {
+		if data := c.after[file]; data != nil {
+			parts = append(parts, "file", file, string(data))
+		} else {
+			parts = append(parts, "deleted", file)
+		}
+	}
+	if c.changesClients() {
+		groups, err := os.ReadFile(filepath.Join(c.repo.Dir, groupList))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		parts = append(parts, "groups", string(groups))
+	}
+	return digest.Of(parts...), nil
+}
+
+// repository is the git repository of a tree.
+type repository struct {
+	gitrepo.Repo
+	base string // commit of the release
+}
+
+// released returns the release's content of files, without those that it does not have.
+func (r *repository) released(ctx context.Context, files []string) (map[string][]byte, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	var names strings.Builder
+	for _, file := range files {
+		fmt.Fprintf(&names, "%s:%s\n", r.base, file)
+	}
+	batch, err := r.Cmd(ctx, "cat-file", "--batch").Stdin(strings.NewReader(names.String())).Output()
+	if err != nil {
+		return nil, err
+	}
+	contents := map[string][]byte{}
+	for _, file := range files {
+		var header string
+		header, batch, _ = strings.Cut(batch, "\n")
+		if strings.HasSuffix(header, " missing") {
+			continue
+		}
+		size, err := strconv.Atoi(header[strings.LastIndexByte(header, ' ')+1:])
+		if err != nil {
+			return nil, fmt.Errorf("reading %s of the release: git cat-file printed %q", file, header)
+		}
+		// Output trims the newlines at the end, which belong to the last file.
+		if missing := size - len(batch); missing > 0 {
+			batch += strings.Repeat("\n", missing)
+		}
+		contents[file] = []byte(batch[:size])
+		batch = strings.TrimPrefix(batch[size:], "\n")
+	}
+	return contents, nil
 }

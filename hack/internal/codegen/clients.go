@@ -3,11 +3,16 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"podenv.dev/hack/internal/series"
 )
 
 // groupList is the file of the tree that lists the groups and versions of the API, in the
@@ -29,7 +34,10 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 		return nil, err
 	}
 	types = slices.DeleteFunc(types, func(pkg string) bool { return !strings.HasPrefix(pkg, "k8s.io/api/") })
-	pluralExceptions := p.pluralExceptions()
+	pluralExceptions := "--plural-exceptions=Endpoints:Endpoints" // the kinds whose plural the generators get wrong
+	for _, kind := range p.unpluralized {
+		pluralExceptions += "," + kind + ":" + kind
+	}
 	return together(ctx,
 		func(ctx context.Context) (outputs, error) {
 			served, err := servedGroups(v)
@@ -39,7 +47,7 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 			args := append([]string{
 				"--clientset-name=kubernetes",
 				"--input-base=k8s.io/api",
-				"--apply-configuration-package=" + importPath(applyConfigurations),
+				"--apply-configuration-package=" + series.ImportPath(applyConfigurations),
 				pluralExceptions,
 			}, p.clientFlags...)
 			for _, version := range served {
@@ -63,19 +71,10 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 		})
 }
 
-// pluralExceptions is the argument with the kinds whose plural the generators get wrong.
-func (m *minor) pluralExceptions() string {
-	flag := "--plural-exceptions=Endpoints:Endpoints"
-	for _, kind := range m.unpluralized {
-		flag += "," + kind + ":" + kind
-	}
-	return flag
-}
-
 // clientFolder generates the files of folder again, with a tool that writes to target.
 func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, target string, args []string) (outputs, error) {
 	defer p.log.start("client-go's " + path.Base(folder))()
-	before, err := listGo(v, folder)
+	before, err := listGenerated(v, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, targ
 	if err := p.generator(ctx, v, tool, args...).Run(); err != nil {
 		return nil, fmt.Errorf("generating client-go's %s: %w", path.Base(folder), err)
 	}
-	after, err := listGo(v, folder)
+	after, err := listGenerated(v, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +95,9 @@ func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, targ
 // outputFolder returns the arguments that make a generator write packages below folder.
 func (p *pipeline) outputFolder(v *view, folder string) []string {
 	if p.gopath {
-		return []string{"--output-base=" + v.sources(), "--output-package=" + importPath(folder)}
+		return []string{"--output-base=" + v.sources(), "--output-package=" + series.ImportPath(folder)}
 	}
-	return []string{"--output-dir=" + v.path(folder), "--output-pkg=" + importPath(folder)}
+	return []string{"--output-dir=" + v.path(folder), "--output-pkg=" + series.ImportPath(folder)}
 }
 
 // servedGroups lists the groups and versions that an API server serves, as folders below
@@ -130,4 +129,48 @@ func servedGroups(v *view) ([]string, error) {
 		folders = append(folders, name+"/"+version)
 	}
 	return folders, nil
+}
+
+// applyConfigurations generates client-go's apply configurations from the API types and from the
+// schemas that schemaCommand prints. It generates all of them: some files list every one.
+func (p *pipeline) applyConfigurations(ctx context.Context, v *view, schemaCommand string) (outputs, error) {
+	models, err := p.command(ctx, v, schemaCommand).Log(io.Discard).Output()
+	if err != nil {
+		return nil, fmt.Errorf("generating apply configurations: %w", err)
+	}
+	schemaFile := filepath.Join(p.work, "models.json")
+	if err := os.WriteFile(schemaFile, []byte(models), 0o644); err != nil {
+		return nil, err
+	}
+	types, err := externalTypes(v)
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"--openapi-schema=" + schemaFile}, p.inputs(types)...)
+	return p.clientFolder(ctx, v, "applyconfiguration-gen", applyConfigurations, applyConfigurations, args)
+}
+
+// externalTypes lists the packages that have apply configurations.
+func externalTypes(v *view) ([]string, error) {
+	const api = stagingRoot + "k8s.io/api"
+	var packages []string
+	err := fs.WalkDir(os.DirFS(v.path(api)), ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == "types.go" {
+			packages = append(packages, series.ImportPath(path.Join(api, path.Dir(file))))
+		}
+		return err
+	})
+	return append(packages, "k8s.io/apimachinery/pkg/apis/meta/v1"), err
+}
+
+// listGenerated lists the generated files below dir.
+func listGenerated(v *view, dir string) ([]string, error) {
+	var files []string
+	err := fs.WalkDir(os.DirFS(v.path(dir)), ".", func(name string, entry fs.DirEntry, err error) error {
+		if file := path.Join(dir, name); err == nil && !entry.IsDir() && IsGenerated(file) {
+			files = append(files, file)
+		}
+		return err
+	})
+	return files, err
 }

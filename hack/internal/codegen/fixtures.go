@@ -31,12 +31,16 @@ func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 
 func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (outputs, error) {
 	defer p.log.start("round-trip fixtures")()
-	dir := filepath.Join(p.work, "fixtures", path.Base(set.pkg))
-	head := filepath.Join(dir, "testdata", "HEAD")
-	if err := os.MkdirAll(head, 0o755); err != nil {
+	head := path.Join(set.dir, "testdata/HEAD")
+	before, err := listGenerated(&view{dir: p.tree}, head)
+	if err != nil {
 		return nil, err
 	}
-	test := filepath.Join(dir, "fixtures.test")
+	made := &view{dir: filepath.Join(p.work, "fixtures")}
+	if err := os.MkdirAll(made.path(head), 0o755); err != nil {
+		return nil, err
+	}
+	dir, test := made.path(set.dir), made.path(set.dir+"/fixtures.test")
 	if err := p.command(ctx, v, "go", "test", "-c", "-o", test, set.pkg).Run(); err != nil {
 		return nil, err
 	}
@@ -46,32 +50,9 @@ func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (out
 	if err := p.command(ctx, v, test, args...).Dir(dir).Run(); err != nil {
 		return nil, err
 	}
-	return readFixtures(head, filepath.Join(p.tree, set.dir, "testdata", "HEAD"), path.Join(set.dir, "testdata/HEAD"))
-}
-
-// readFixtures returns the files of newDir as those of the tree's folder dir. Files that only
-// oldDir has are deleted.
-func readFixtures(newDir, oldDir, dir string) (outputs, error) {
-	files := outputs{}
-	stale, err := os.ReadDir(oldDir)
+	after, err := listGenerated(made, head)
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range stale {
-		if file := path.Join(dir, entry.Name()); IsGenerated(file) {
-			files[file] = nil
-		}
-	}
-	entries, err := os.ReadDir(newDir)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(newDir, entry.Name()))
-		if err != nil {
-			return nil, err
-		}
-		files[path.Join(dir, entry.Name())] = data
-	}
-	return files, nil
+	return made.collect(append(before, after...)...)
 }

@@ -21,7 +21,8 @@ var generatedNames = []string{
 }
 
 const (
-	clientGo            = "staging/src/k8s.io/client-go"
+	stagingRoot         = "staging/src/"
+	clientGo            = stagingRoot + "k8s.io/client-go"
 	applyConfigurations = clientGo + "/applyconfigurations"
 	openAPISpecs        = "api/openapi-spec"
 	openAPIDefinitions  = "pkg/generated/openapi"

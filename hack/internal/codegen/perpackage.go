@@ -22,7 +22,7 @@ func (p *pipeline) methods(ctx context.Context) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.perPackage(ctx, v, func(g packageGenerator) bool { return g.methods })
+	out, err := p.perPackage(ctx, v, true)
 	if err != nil {
 		return nil, err
 	}
@@ -37,14 +37,15 @@ func (p *pipeline) functions(ctx context.Context) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.perPackage(ctx, v, func(g packageGenerator) bool { return !g.methods })
+	return p.perPackage(ctx, v, false)
 }
 
-// perPackage runs the wanted ones of the generators that write one Go file per package.
-func (p *pipeline) perPackage(ctx context.Context, v *view, wanted func(packageGenerator) bool) (outputs, error) {
+// perPackage runs the generators that write one Go file per package: those of methods, or the
+// others.
+func (p *pipeline) perPackage(ctx context.Context, v *view, methods bool) (outputs, error) {
 	out := outputs{}
 	for _, g := range p.packageGenerators {
-		if !wanted(g) {
+		if g.methods != methods {
 			continue
 		}
 		files, err := p.runPackageGenerator(ctx, v, g)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -128,4 +129,32 @@ func (p *pipeline) command(ctx context.Context, v *view, name string, args ...st
 		name = tool
 	}
 	return run.Command(ctx, name, args...).Log(p.log.step.Log()).Env(p.tools.env...).Dir(v.dir)
+}
+
+// logger shows on one step which generators are running, several at once.
+type logger struct {
+	step *progress.Step
+
+	mu      sync.Mutex
+	running []string
+}
+
+// start shows that what is being generated, until the returned function is called.
+func (l *logger) start(what string) (done func()) {
+	l.update(func() { l.running = append(l.running, what) })
+	return func() {
+		l.update(func() {
+			i := slices.Index(l.running, what)
+			l.running = slices.Delete(l.running, i, i+1)
+		})
+	}
+}
+
+func (l *logger) update(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	if len(l.running) > 0 {
+		l.step.Now("generating %s", strings.Join(l.running, ", "))
+	}
 }

@@ -129,27 +129,15 @@ func (v *view) checkTags(packages []*goPackage) error {
 			if err != nil {
 				return err
 			}
-			if line, text := firstDifference(written, tagged); line > 0 {
-				return fmt.Errorf("%s:%d: the generator of protobuf code would make this line %q: write it so, with gofmt and the protobuf tag that every field has", file, line, text)
+			was := bytes.Split(written, []byte("\n"))
+			for i, line := range bytes.Split(tagged, []byte("\n")) {
+				if i >= len(was) || !bytes.Equal(line, was[i]) {
+					return fmt.Errorf("%s:%d: the generator of protobuf code would make this line %q: write it so, with gofmt and the protobuf tag that every field has", file, i+1, bytes.TrimSpace(line))
+				}
 			}
 		}
 	}
 	return nil
-}
-
-// firstDifference returns the number, from 1, and the text of the first line of b that differs
-// from a; 0 if there is none.
-func firstDifference(a, b []byte) (int, string) {
-	if bytes.Equal(a, b) {
-		return 0, ""
-	}
-	was, is := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
-	for i := range is {
-		if i >= len(was) || !bytes.Equal(was[i], is[i]) {
-			return i + 1, strings.TrimSpace(string(is[i]))
-		}
-	}
-	return len(is), ""
 }
 
 // copyGogo copies gogo.proto, which generated.proto files import, to where protoc finds it.

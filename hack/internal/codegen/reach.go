@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+
+	"podenv.dev/hack/internal/series"
 )
 
 // reach says for which packages a change can change what generators write.
@@ -44,7 +47,7 @@ func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
 		return r, nil
 	}
 	for _, file := range c.paths() {
-		r.touched[importPath(path.Dir(file))] = true
+		r.touched[series.ImportPath(path.Dir(file))] = true
 	}
 	importers := map[string][]string{}
 	for _, p := range packages {
@@ -121,4 +124,60 @@ func (r *reach) marked(name string, match func(*goPackage) bool) []*goPackage {
 // isAffected reports whether the change affects p, or a package whose types p's generators read.
 func (r *reach) isAffected(p *goPackage) bool {
 	return r.affected[p.path] || slices.ContainsFunc(p.peers(), func(peer string) bool { return r.affected[peer] })
+}
+
+// goPackage is a package of the tree that asks for generators.
+type goPackage struct {
+	dir     string // in the tree
+	path    string // import path
+	markers map[string][]string
+	imports []string
+}
+
+// peers are the other packages whose types p's generators read.
+func (p *goPackage) peers() []string {
+	var peers []string
+	for _, name := range []string{"conversion-gen", "conversion-gen-external-types", "defaulter-gen-input", "validation-gen-input"} {
+		for _, value := range p.markers[name] {
+			if strings.Contains(value, "/") {
+				peers = append(peers, value)
+			}
+		}
+	}
+	return peers
+}
+
+// importPaths lists the import paths of packages.
+func importPaths(packages []*goPackage) []string {
+	var paths []string
+	for _, p := range packages {
+		paths = append(paths, p.path)
+	}
+	return paths
+}
+
+// findPackages finds the packages that ask for generators, by import path.
+func findPackages(ctx context.Context, repo *repository) (map[string]*goPackage, error) {
+	out, err := repo.Quiet(ctx, "grep", "--untracked", "-z", "-I", "-E", `^// *\+k8s:([a-z-]+-gen(-[a-z-]+)?|`+modelPackage+`)=`, "--", "*.go")
+	if err != nil {
+		return nil, fmt.Errorf("looking for the packages that ask for generators: %w", err)
+	}
+	packages := map[string]*goPackage{}
+	for line := range strings.Lines(out) {
+		file, text, _ := strings.Cut(line, "\x00")
+		match := marker.FindStringSubmatch(strings.TrimRight(text, "\n"))
+		if match == nil || !isSource(file) {
+			continue
+		}
+		dir := path.Dir(file)
+		p := packages[series.ImportPath(dir)]
+		if p == nil {
+			p = &goPackage{dir: dir, path: series.ImportPath(dir), markers: map[string][]string{}}
+			packages[p.path] = p
+		}
+		if value := strings.TrimSpace(match[2]); !slices.Contains(p.markers[match[1]], value) {
+			p.markers[match[1]] = append(p.markers[match[1]], value)
+		}
+	}
+	return packages, nil
 }

@@ -84,11 +84,8 @@ func (v *view) breakLinks(dir string) error {
 		return err
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(os.Remove(file), os.WriteFile(file, data, 0o644)); err != nil {
+		original := filepath.Join(v.tree, dir, filepath.Base(file))
+		if err := errors.Join(os.Remove(file), copyFile(original, file)); err != nil {
 			return err
 		}
 	}
@@ -98,7 +95,7 @@ func (v *view) breakLinks(dir string) error {
 // remove deletes files that a generator will write again.
 func (v *view) remove(files ...string) error {
 	for _, file := range files {
-		if err := removeIfExists(v.path(file)); err != nil {
+		if err := os.RemoveAll(v.path(file)); err != nil {
 			return err
 		}
 	}
@@ -121,7 +118,7 @@ func (v *view) collect(files ...string) (outputs, error) {
 // writeIfChanged writes data to file, or deletes file if data is nil.
 func writeIfChanged(file string, data []byte) error {
 	if data == nil {
-		return removeIfExists(file)
+		return os.RemoveAll(file)
 	}
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
