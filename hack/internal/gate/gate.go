@@ -154,13 +154,11 @@ func stage(s string) string { return strings.ToUpper(cmp.Or(s, "GA")) }
 
 var label = regexp.MustCompile(`\[FeatureGate:(\w+)\]`)
 
-// need is what specs need that podenv's clusters lack, by what is in their names.
-type need struct {
+// needs are what specs need that podenv's clusters lack, by what is in their names.
+var needs = []struct {
 	name *regexp.Regexp
 	what string
-}
-
-var needs = []need{
+}{
 	{regexp.MustCompile(`\[Feature:Windows\]|\(ntfs\)`), "a Windows node"},
 	{regexp.MustCompile(`\[Driver: [^\]]*(gke|aws|azure|vsphere|cinder|gce)[^\]]*\]|\[Feature:(LoadBalancer|GCEAlphaFeature)\]`), "a cloud"},
 	{regexp.MustCompile(`\[Feature:SELinux`), "a node with SELinux"},
@@ -172,29 +170,32 @@ var needs = []need{
 
 // countSpecs counts the specs of each gate in the output of --list-tests.
 func countSpecs(gates []Gate, names string) {
-	at := map[string]int{}
-	for i, g := range gates {
-		at[g.Name] = i
+	byName := map[string]*Gate{}
+	for i := range gates {
+		byName[gates[i].Name] = &gates[i]
 	}
 	for line := range strings.Lines(names) {
 		for _, m := range label.FindAllStringSubmatch(line, -1) {
-			i, ok := at[m[1]]
-			if !ok {
-				continue
+			if g := byName[m[1]]; g != nil {
+				g.count(line)
 			}
-			g := &gates[i]
-			g.Specs++
-			lacks := slices.IndexFunc(needs, func(n need) bool { return n.name.MatchString(line) })
-			if lacks < 0 {
-				g.CanRun++
-				continue
-			}
+		}
+	}
+}
+
+// count counts the spec called name.
+func (g *Gate) count(name string) {
+	g.Specs++
+	for _, need := range needs {
+		if need.name.MatchString(name) {
 			if g.Needs == nil {
 				g.Needs = map[string]int{}
 			}
-			g.Needs[needs[lacks].what]++
+			g.Needs[need.what]++
+			return
 		}
 	}
+	g.CanRun++
 }
 
 // Find returns the gate called name, if a walk can turn it on and off.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,10 +103,10 @@ func (w *Walk) WriteMarkdown(out io.Writer, command string) error {
 
 	fmt.Fprintf(&b, "# %s\n\n%s in %s, on by default: %t. Every answer is what `%s` found.\n", g.Name, g.Stage, w.Release, g.Default, command)
 	section("Enablement and rollback")
-	question("How is it turned on?", "By the gate `"+g.Name+"` of "+orNone(g.Components)+".")
+	question("How is it turned on?", "By the gate `"+g.Name+"` of "+cmp.Or(strings.Join(g.Components, ", "), "no component")+".")
 	question("Does it change what objects are stored?", w.fields())
-	question("Can it be turned off again?", w.off())
-	question("And on again?", w.again())
+	question("Can it be turned off again?", w.Stored.meanwhile("While it was off"))
+	question("And on again?", w.Stored.after())
 	question("Are there tests of it?", w.specs())
 	section("Rollout, upgrade and rollback")
 	question("Can it disturb workloads that run?", w.disturbed())
@@ -122,13 +123,6 @@ func (w *Walk) WriteMarkdown(out io.Writer, command string) error {
 	question("What is known to fail?", w.failures())
 	_, err := io.WriteString(out, b.String())
 	return err
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "no component"
-	}
-	return strings.Join(names, ", ")
 }
 
 // list renders findings under a sentence; none is the answer if there are none.
@@ -157,14 +151,6 @@ func (w *Walk) fields() string {
 	return "Objects of these kinds were tried, as the specs created them or as this branch declares: " + strings.Join(kinds, ", ") + ". " +
 		list("An API server with the gate off leaves these fields out of new ones:", none, w.Dropped) +
 		list("\n\nIt refuses some:", "", w.Refused)
-}
-
-func (w *Walk) off() string {
-	return w.Stored.meanwhile("While it was off")
-}
-
-func (w *Walk) again() string {
-	return w.Stored.after()
 }
 
 func (w *Walk) upAndDown() string {

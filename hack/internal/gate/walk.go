@@ -107,7 +107,10 @@ type Release struct{ Kubelet, APIServer node.Build }
 // Run makes the walk, in the order of its steps below. The cluster is as it was at the end, and after
 // an error or Ctrl-C; what was found by then is in Walk.
 func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
-	if err := w.connect(ctx); err != nil {
+	if w.client, w.objects, err = w.clients(""); err != nil {
+		return err
+	}
+	if w.nodes, err = w.Cluster.Nodes(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.restore(context.WithoutCancel(ctx), r)) }()
@@ -194,14 +197,6 @@ func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter)
 	return rows, err
 }
 
-func (w *Walker) connect(ctx context.Context) (err error) {
-	if w.client, w.objects, err = w.clients(""); err != nil {
-		return err
-	}
-	w.nodes, err = w.Cluster.Nodes(ctx)
-	return err
-}
-
 // clients returns clients of the API server at address, HOST:PORT, or of the cluster's if that is empty.
 func (w *Walker) clients(address string) (kubernetes.Interface, dynamic.Interface, error) {
 	config, err := w.Cluster.RESTConfig()
@@ -284,7 +279,10 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, err
 		}
-		if err := w.awaitAccount(ctx, name); err != nil {
+		if err := poll.Until(ctx, settle, func(ctx context.Context) error {
+			_, err := w.client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{}) // without it, pods are refused
+			return err
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -313,14 +311,6 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 		p.varies = missing(p.on, another)
 	}
 	return probes, nil
-}
-
-// awaitAccount waits for the service account of pods in a new namespace.
-func (w *Walker) awaitAccount(ctx context.Context, namespace string) error {
-	return poll.Until(ctx, settle, func(ctx context.Context) error {
-		_, err := w.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		return err
-	})
 }
 
 // replayOff compares, by dry runs, what an API server with the gate off stores with what one with
@@ -361,10 +351,10 @@ type stored struct {
 func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step) ([]stored, error) {
 	var all []stored
 	for i, p := range probes {
+		if !p.storable() {
+			continue
+		}
 		for _, kind := range []string{"untouched", "written"} {
-			if !p.storable() {
-				continue
-			}
 			name := fmt.Sprintf("%s-%d", kind, i)
 			object, err := p.client(w.objects, namespace).Create(ctx, p.named(namespace, name), metav1.CreateOptions{})
 			if err != nil {
