@@ -51,7 +51,7 @@ func probe(ctx context.Context, l layout.Layout, step *progress.Step) error {
 	if err != nil {
 		return fmt.Errorf("building the probe for privileged containers: %w", err)
 	}
-	layer, err := image.FilesLayer([]image.File{{Path: "/probe", Mode: 0o755, Data: binary}})
+	layer, err := image.NewLayer(image.WriteTar([]image.File{{Path: "/probe", Mode: 0o755, Data: binary}}))
 	if err != nil {
 		return err
 	}

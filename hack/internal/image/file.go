@@ -10,7 +10,10 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
+
+	"podenv.dev/hack/internal/digest"
 )
 
 // Epoch is the time of everything in an image, so that equal content gives equal images.
@@ -40,6 +43,17 @@ func WriteFiles(tw *tar.Writer, files []File, existing map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// WriteTar returns a function that writes the tar of files.
+func WriteTar(files []File) func(io.Writer) error {
+	return func(w io.Writer) error {
+		tw := tar.NewWriter(w)
+		if err := WriteFiles(tw, files, nil); err != nil {
+			return err
+		}
+		return tw.Close()
+	}
 }
 
 // withParents returns files and their parent directories by path in the tar, without a leading
@@ -106,6 +120,20 @@ func chmodBits(mode fs.FileMode) int64 {
 		}
 	}
 	return bits
+}
+
+// FilesKey hashes files and their content, in any order.
+func FilesKey(files []File) (string, error) {
+	var parts, sources []string
+	byPath := func(a, b File) int { return strings.Compare(a.Path, b.Path) }
+	for _, f := range slices.SortedStableFunc(slices.Values(files), byPath) {
+		parts = append(parts, f.Path, f.Mode.String(), f.Link, string(f.Data))
+		if f.Source != "" {
+			sources = append(sources, f.Source)
+		}
+	}
+	sums, err := digest.Files(sources...)
+	return digest.Of(append(parts, sums...)...), err
 }
 
 // MinimalFiles are the files that a static program may expect: users, name service

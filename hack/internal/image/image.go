@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -17,7 +18,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/renameio/v2"
+
+	"podenv.dev/hack/internal/digest"
 )
 
 // SearchPath is PATH in every image that does not set its own.
@@ -47,7 +51,7 @@ func (s Spec) Write(out string) error {
 		if len(files) == 0 {
 			continue
 		}
-		layer, err := FilesLayer(files)
+		layer, err := NewLayer(WriteTar(files))
 		if err != nil {
 			return fmt.Errorf("image %s: %w", s.Name, err)
 		}
@@ -77,6 +81,48 @@ func New(architecture string, config v1.Config, layers ...v1.Layer) (v1.Image, e
 	}
 	return mutate.AppendLayers(img, layers...)
 }
+
+// layer is a tar that is written again each time it is read. It is not compressed, because it
+// only goes to the container engine of this machine.
+type layer struct {
+	write func(io.Writer) error
+	hash  v1.Hash
+	size  int64 // bytes
+}
+
+// NewLayer returns a layer with the tar that write writes. write must write the same each time.
+func NewLayer(write func(io.Writer) error) (v1.Layer, error) {
+	l := &layer{write: write}
+	r, err := l.Uncompressed()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	l.hash, l.size, err = v1.SHA256(r)
+	return l, err
+}
+
+// Uncompressed is part of v1.Layer.
+func (l *layer) Uncompressed() (io.ReadCloser, error) {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(l.write(w)) }()
+	return r, nil
+}
+
+// Compressed is part of v1.Layer.
+func (l *layer) Compressed() (io.ReadCloser, error) { return l.Uncompressed() }
+
+// Digest is part of v1.Layer.
+func (l *layer) Digest() (v1.Hash, error) { return l.hash, nil }
+
+// DiffID is part of v1.Layer.
+func (l *layer) DiffID() (v1.Hash, error) { return l.hash, nil }
+
+// Size is part of v1.Layer.
+func (l *layer) Size() (int64, error) { return l.size, nil }
+
+// MediaType is part of v1.Layer.
+func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncompressedLayer, nil }
 
 // Write writes img to w as a docker-archive, with the reference ref.
 func Write(w io.Writer, ref string, img v1.Image) error {
@@ -131,6 +177,24 @@ func Cached(dir, name, key string, write func(archive string) error) (archive st
 		}
 	}
 	return archive, true, nil
+}
+
+// specFormat is part of the key of a Spec. Increment it when the packing changes.
+const specFormat = "1"
+
+// Key is a digest of s and of the local files that it packs.
+func (s Spec) Key() (string, error) {
+	files, err := FilesKey(slices.Concat(s.Base, s.Files))
+	return digest.Of(specFormat, s.Name, s.Architecture, fmt.Sprint(s.Config), files), err
+}
+
+// Cached is the function Cached for the archive of s.
+func (s Spec) Cached(dir, name string) (archive string, written bool, err error) {
+	key, err := s.Key()
+	if err != nil {
+		return "", false, err
+	}
+	return Cached(dir, name, key, s.Write)
 }
 
 // Tags returns the references of the images in a docker-archive.

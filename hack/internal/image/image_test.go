@@ -160,6 +160,35 @@ func TestCachedWritesAnImageOncePerKey(t *testing.T) {
 	}
 }
 
+func TestSpecKeyGoesByContent(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "x")
+	write(t, filepath.Join(dir, "b"), "x")
+	write(t, filepath.Join(dir, "c"), "y")
+	key := func(spec Spec) string {
+		t.Helper()
+		k, err := spec.Key()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	from := func(file string) Spec {
+		return Spec{Name: "x", Files: []File{{Path: "/x", Source: filepath.Join(dir, file)}}}
+	}
+	if key(from("a")) != key(from("b")) {
+		t.Error("the key depends on where a file was")
+	}
+	if key(from("a")) == key(from("c")) {
+		t.Error("the key does not depend on a file's content")
+	}
+	other := from("a")
+	other.Config.User = "1"
+	if key(from("a")) == key(other) {
+		t.Error("the key does not depend on the config")
+	}
+}
+
 func write(t *testing.T, file, content string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {

@@ -95,7 +95,7 @@ func baseLayer(ctx context.Context, l layout.Layout, step *progress.Step) (key s
 		return "", nil, err
 	}
 	files = append(files, programs...)
-	content, err := filesKey(files)
+	content, err := image.FilesKey(files)
 	// The name of the tar has a hash of what it was made from, so 200 MB need not be read again.
 	return digest.Of(baseFormat, filepath.Base(tar), fmt.Sprint(nodeConfig), content), func(w io.Writer) error {
 		raw, err := os.Open(tar)

@@ -134,7 +134,7 @@ func checkImages(ctx context.Context, r *build.Result, archives []string) error 
 // reference returns the image's name, with a hash of its content and of the scripts that build it.
 // The names of the archives have hashes of their content, see image.Cached.
 func reference(base, version string, files []image.File, archives []string) (string, error) {
-	content, err := filesKey(files)
+	content, err := image.FilesKey(files)
 	if err != nil {
 		return "", err
 	}
@@ -143,18 +143,4 @@ func reference(base, version string, files []image.File, archives []string) (str
 		parts = append(parts, filepath.Base(archive))
 	}
 	return fmt.Sprintf("podenv/node:%s-%s", build.ImageTag(version), digest.Of(parts...)[:12]), nil
-}
-
-// filesKey hashes files and their content, in any order.
-func filesKey(files []image.File) (string, error) {
-	var parts, sources []string
-	byPath := func(a, b image.File) int { return strings.Compare(a.Path, b.Path) }
-	for _, f := range slices.SortedFunc(slices.Values(files), byPath) {
-		parts = append(parts, f.Path, f.Mode.String(), f.Link, string(f.Data))
-		if f.Source != "" {
-			sources = append(sources, f.Source)
-		}
-	}
-	sums, err := digest.Files(sources...)
-	return digest.Of(append(parts, sums...)...), err
 }

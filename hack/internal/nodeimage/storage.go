@@ -13,7 +13,6 @@ import (
 	"runtime"
 
 	"podenv.dev/hack/internal/debian"
-	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -76,20 +75,13 @@ func (s storage) support() support {
 // helperImage returns the archive of the image with the shell that runs the manifest's scripts, from
 // Debian's busybox.
 func (s storage) helperImage(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
-	pinned, err := debian.Pinned(l, "busybox-static")
+	files, err := debian.Files(ctx, l, runtime.GOARCH, step, "busybox-static")
 	if err != nil {
 		return "", err
 	}
-	key := digest.Of(s.helper, runtime.GOARCH, pinned[0])
-	archive, _, err := image.Cached(l.Cache("support"), "local-path-helper", key, func(archive string) error {
-		packaged, err := debian.Files(ctx, l, runtime.GOARCH, step, "busybox-static")
-		if err != nil {
-			return err
-		}
-		for _, applet := range []string{"sh", "mkdir", "rm"} {
-			packaged = append(packaged, image.File{Path: "/bin/" + applet, Link: "/usr/bin/busybox"})
-		}
-		return image.Spec{Name: s.helper, Files: packaged}.Write(archive)
-	})
+	for _, applet := range []string{"sh", "mkdir", "rm"} {
+		files = append(files, image.File{Path: "/bin/" + applet, Link: "/usr/bin/busybox"})
+	}
+	archive, _, err := image.Spec{Name: s.helper, Files: files}.Cached(l.Cache("support"), "local-path-helper")
 	return archive, err
 }

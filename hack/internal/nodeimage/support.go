@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
-	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -111,13 +111,50 @@ func (s support) build(ctx context.Context, l layout.Layout, arch string, step *
 	if err := gobuild.Static(ctx, l, s.program, bin, step); err != nil {
 		return "", err
 	}
-	sum, err := digest.File(bin)
-	if err != nil {
-		return "", err
-	}
-	key := digest.Of(s.ref, s.binary, arch, fmt.Sprint(s.config), sum)
-	archive, _, err := image.Cached(l.Cache("support"), gobuild.Name(name, arch), key, image.Spec{
+	archive, _, err := image.Spec{
 		Name: s.ref, Architecture: arch, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config,
-	}.Write)
+	}.Cached(l.Cache("support"), gobuild.Name(name, arch))
 	return archive, err
+}
+
+// kubeadmConstants is the file with the versions of a release's support images.
+const kubeadmConstants = "cmd/kubeadm/app/constants/constants.go"
+
+// registry is where kubeadm takes images from by default.
+const registry = "registry.k8s.io"
+
+// versions are the tags of the images that a control plane runs besides Kubernetes' own.
+type versions struct {
+	etcd, coreDNS, pause string
+}
+
+var versionConstant = regexp.MustCompile(`(?m)^\s*(?:const )?(DefaultEtcdVersion|CoreDNSVersion|PauseVersion)\s*=\s*"([^"]+)"`)
+
+// readVersions reads the versions from the source of kubeadm in treeDir, because they are
+// needed before kubeadm is compiled.
+func readVersions(treeDir string) (versions, error) {
+	file := filepath.Join(treeDir, kubeadmConstants)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return versions{}, fmt.Errorf("reading which images kubeadm asks for: %w", err)
+	}
+	found := map[string]string{}
+	for _, m := range versionConstant.FindAllStringSubmatch(string(text), -1) {
+		found[m[1]] = m[2]
+	}
+	v := versions{etcd: found["DefaultEtcdVersion"], coreDNS: found["CoreDNSVersion"], pause: found["PauseVersion"]}
+	if v.etcd == "" || v.coreDNS == "" || v.pause == "" {
+		return versions{}, fmt.Errorf("%s: want DefaultEtcdVersion, CoreDNSVersion and PauseVersion, found %q, %q, %q", file, v.etcd, v.coreDNS, v.pause)
+	}
+	return v, nil
+}
+
+func (v versions) etcdImage() string    { return registry + "/etcd:" + v.etcd }
+func (v versions) coreDNSImage() string { return registry + "/coredns/coredns:" + v.coreDNS }
+func (v versions) pauseImage() string   { return registry + "/pause:" + v.pause }
+
+// etcdModule returns the version of etcd's module: the "-0" of an image counts its builds.
+func (v versions) etcdModule() string {
+	version, _, _ := strings.Cut(v.etcd, "-")
+	return "v" + version
 }

@@ -127,7 +127,7 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 	if err != nil {
 		return err
 	}
-	layer, err := image.FilesLayer(files)
+	layer, err := image.NewLayer(image.WriteTar(files))
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 		if repository == specBusybox {
 			own = append(own, image.File{Path: "/usr/bin/sh", Link: "busybox"}) // a spec looks for its message
 		}
-		more, err := image.FilesLayer(own)
+		more, err := image.NewLayer(image.WriteTar(own))
 		if err != nil {
 			return err
 		}

@@ -2,19 +2,15 @@ package testimages
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"podenv.dev/hack/internal/debian"
-	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -38,9 +34,6 @@ const (
 	// /etc/passwd defines.
 	EnvdumpNamed = "podenv.dev/envdump-named:1"
 )
-
-// format is part of every image's key. Increment it when the packing changes.
-const format = "2"
 
 // Build returns the docker-archives of the images, Busybox first. It packs those whose
 // inputs have changed.
@@ -73,11 +66,7 @@ func pack(ctx context.Context, l layout.Layout, packaged []image.File, step *pro
 		named,
 	} {
 		name, _, _ := strings.Cut(path.Base(spec.Name), ":")
-		key, err := specKey(spec)
-		if err != nil {
-			return nil, fmt.Errorf("test image %s: %w", name, err)
-		}
-		out, packed, err := image.Cached(l.Cache("testimages"), name, key, spec.Write)
+		out, packed, err := spec.Cached(l.Cache("testimages"), name)
 		if err != nil {
 			return nil, fmt.Errorf("test image %s: %w", name, err)
 		}
@@ -97,21 +86,4 @@ func envdump(name, program, user string) image.Spec {
 		Files:  []image.File{{Path: "/envdump", Mode: 0o755, Source: program}},
 		Config: v1.Config{Entrypoint: []string{"/envdump"}, Env: []string{"PATH=/"}, User: user},
 	}
-}
-
-// specKey hashes spec and the local files that it packs.
-func specKey(spec image.Spec) (string, error) {
-	spec.Files = slices.Clone(spec.Files)
-	for i, f := range spec.Files {
-		if f.Source == "" {
-			continue
-		}
-		content, err := os.ReadFile(f.Source)
-		if err != nil {
-			return "", err
-		}
-		spec.Files[i].Source, spec.Files[i].Data = "", content
-	}
-	text, err := json.Marshal(spec)
-	return digest.Of(format, string(text)), err
 }

@@ -232,32 +232,3 @@ func TestPrintenvPrintsAnyName(t *testing.T) {
 		})
 	}
 }
-
-func TestSpecKeyGoesByContent(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a"), "x", 0o644)
-	write(t, filepath.Join(dir, "b"), "x", 0o644)
-	write(t, filepath.Join(dir, "c"), "y", 0o644)
-	key := func(spec image.Spec) string {
-		t.Helper()
-		k, err := specKey(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
-	}
-	from := func(file string) image.Spec {
-		return image.Spec{Name: "x", Files: []image.File{{Path: "/x", Source: filepath.Join(dir, file)}}}
-	}
-	if key(from("a")) != key(from("b")) {
-		t.Error("the key depends on where a file was")
-	}
-	if key(from("a")) == key(from("c")) {
-		t.Error("the key does not depend on a file's content")
-	}
-	other := from("a")
-	other.Config.User = "1"
-	if key(from("a")) == key(other) {
-		t.Error("the key does not depend on the config")
-	}
-}
