@@ -2,8 +2,11 @@ package build
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/digest"
@@ -13,6 +16,15 @@ import (
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
 )
+
+// Components are the Kubernetes programs that Binaries compiles, each from cmd/<name>
+// of the tree.
+var Components = []string{
+	"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubeadm", "kubectl",
+}
+
+// ImageComponents are the Components that run as containers. Images packs them.
+var ImageComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 
 // Result is what was built from a tree.
 type Result struct {
@@ -66,8 +78,12 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, arch string,
 		return r, nil
 	}
 	for _, c := range stale {
-		if err := m[c].removeDamaged(r.Binaries[c]); err != nil {
-			return nil, err
+		// The go command checks only the build ID in a file, and would not link a damaged one again.
+		// It updates the time of files that are up to date, so only another size means damage.
+		if info, err := os.Stat(r.Binaries[c]); err == nil && info.Size() != m[c].Size {
+			if err := os.Remove(r.Binaries[c]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	compile := &compilation{tree: t, arch: arch, dir: dir, linkerFlags: stamp.linkerFlags(), first: len(m) == 0}
@@ -75,6 +91,20 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, arch string,
 		return nil, err
 	}
 	return r, m.add(r, key, stale)
+}
+
+// selected returns components in the order of Components, without duplicates, or all
+// Components if none is given.
+func selected(components []string) ([]string, error) {
+	if len(components) == 0 {
+		return Components, nil
+	}
+	for _, c := range components {
+		if !slices.Contains(Components, c) {
+			return nil, fmt.Errorf("unknown component %q: choose from %s", c, strings.Join(Components, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(Components), func(c string) bool { return !slices.Contains(components, c) }), nil
 }
 
 // Lock keeps other podenv processes out of the build folder dir.

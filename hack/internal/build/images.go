@@ -11,7 +11,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
-	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
@@ -20,9 +19,6 @@ import (
 // registry is where kubeadm expects the images of the control plane. Nothing is pulled from
 // there: the images are loaded into the nodes.
 const registry = "registry.k8s.io"
-
-// imageFormat is part of every image's key. Increment it when the packing changes.
-const imageFormat = "2"
 
 // ImageName is the reference of component's image at version.
 func ImageName(component, version string) string {
@@ -79,29 +75,19 @@ func ComponentImage(ctx context.Context, l layout.Layout, component, version, bi
 // needs iptables and similar tools.
 func packComponent(ctx context.Context, l layout.Layout, dir, arch, component, version, binary string, step *progress.Step) (file string, written bool, err error) {
 	ref := ImageName(component, version)
-	baseKey, base := "minimal", func() ([]image.File, error) { return image.MinimalFiles(), nil }
+	base := image.MinimalFiles()
 	if component == "kube-proxy" {
-		if baseKey, base, err = proxyBase(ctx, l, arch, step); err != nil {
+		if base, err = proxyBase(ctx, l, arch, step); err != nil {
 			return "", false, fmt.Errorf("image %s: %w", ref, err)
 		}
 	}
-	sum, err := digest.File(binary)
-	if err != nil {
-		return "", false, err
-	}
-	return image.Cached(dir, component, digest.Of(imageFormat, ref, arch, sum, baseKey), func(archive string) error {
-		step.Now("packing %s", ref)
-		files, err := base()
-		if err != nil {
-			return fmt.Errorf("image %s: %w", ref, err)
-		}
-		path := "/usr/local/bin/" + component
-		return image.Spec{
-			Name: ref, Architecture: arch,
-			Base:  files,
-			Files: []image.File{{Path: path, Mode: 0o755, Source: binary}},
-			// kubeadm's manifests set the command. The entrypoint is for running the image directly.
-			Config: v1.Config{Entrypoint: []string{path}},
-		}.Write(archive)
-	})
+	step.Now("packing %s", ref)
+	path := "/usr/local/bin/" + component
+	return image.Spec{
+		Name: ref, Architecture: arch,
+		Base:  base,
+		Files: []image.File{{Path: path, Mode: 0o755, Source: binary}},
+		// kubeadm's manifests set the command. The entrypoint is for running the image directly.
+		Config: v1.Config{Entrypoint: []string{path}},
+	}.Cached(dir, component)
 }

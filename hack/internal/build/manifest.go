@@ -2,8 +2,6 @@ package build
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,18 +53,4 @@ func (m manifest) add(r *Result, key string, components []string) error {
 func (b binary) isUpToDate(file, key string) bool {
 	info, err := os.Stat(file)
 	return err == nil && b.Key == key && info.Size() == b.Size && info.ModTime().Equal(b.Modified)
-}
-
-// removeDamaged removes file if it does not have the size of b. The go command checks only the
-// build ID in the file, and would not link it again. It also updates the time of files that are
-// up to date, so a different time does not mean damage.
-func (b binary) removeDamaged(file string) error {
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil || info.Size() == b.Size:
-		return err
-	}
-	return os.Remove(file)
 }

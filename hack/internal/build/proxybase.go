@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"podenv.dev/hack/internal/debian"
-	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -32,25 +31,18 @@ func ProxyPackages(l layout.Layout) ([]string, error) { return debian.Pinned(l, 
 const wrapper = "/usr/sbin/iptables-wrapper"
 
 // proxyBase returns the files of kube-proxy's image besides the component, which are some of
-// Debian's tools without a Debian system, and a digest of their inputs.
-func proxyBase(ctx context.Context, l layout.Layout, arch string, step *progress.Step) (key string, files func() ([]image.File, error), err error) {
-	pinned, err := debian.Pinned(l, proxyPackages...)
+// Debian's tools without a Debian system.
+func proxyBase(ctx context.Context, l layout.Layout, arch string, step *progress.Step) ([]image.File, error) {
+	packaged, err := debian.Files(ctx, l, arch, step, proxyPackages...)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	program := filepath.Join(l.Cache("programs"), gobuild.Name("iptables-wrapper", arch))
 	if err := gobuild.Static(ctx, l, gobuild.Program{Package: "./hack/images/iptables-wrapper", Arch: arch}, program, step); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	sum, err := digest.File(program)
-	return digest.Of(append(pinned, sum, arch)...), func() ([]image.File, error) {
-		packaged, err := debian.Files(ctx, l, arch, step, proxyPackages...)
-		if err != nil {
-			return nil, err
-		}
-		files := append(proxyFiles(), image.File{Path: wrapper, Mode: 0o755, Source: program})
-		return append(files, runtimeFiles(packaged)...), nil
-	}, err
+	files := append(proxyFiles(), image.File{Path: wrapper, Mode: 0o755, Source: program})
+	return append(files, runtimeFiles(packaged)...), nil
 }
 
 // proxyFiles are the files that installing the packages would create.

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"archive/tar"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"runtime"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/gzip"
 
 	"podenv.dev/hack/internal/image"
@@ -35,27 +33,17 @@ func ServerTarball(ctx context.Context, r *Result, step *progress.Step) (file st
 		return "", err
 	}
 	file = filepath.Join(r.Dir, "kubernetes-server-linux-"+runtime.GOARCH+".tar.gz")
-	pending, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o644))
-	if err != nil {
-		return "", err
-	}
-	defer pending.Cleanup() //nolint:errcheck // a no-op once the file has its name
-	zw, err := gzip.NewWriterLevel(contextWriter{ctx, pending}, gzip.BestSpeed)
-	if err != nil {
-		return "", err
-	}
-	tw := tar.NewWriter(zw)
 	step.Now("packing %s", filepath.Base(file))
-	if err := image.WriteFiles(tw, files, nil); err != nil {
-		return "", fmt.Errorf("server tarball: %w", err)
-	}
-	if err := tw.Close(); err != nil {
-		return "", err
-	}
-	if err := zw.Close(); err != nil {
-		return "", err
-	}
-	return file, pending.CloseAtomicallyReplace()
+	return file, image.WriteFile(file, func(w io.Writer) error {
+		zw, err := gzip.NewWriterLevel(contextWriter{ctx, w}, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		if err := image.WriteTar(files)(zw); err != nil {
+			return fmt.Errorf("server tarball: %w", err)
+		}
+		return zw.Close()
+	})
 }
 
 // contextWriter fails when its context ends.

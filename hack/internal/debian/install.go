@@ -18,9 +18,6 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// ErrInstall is wrapped by the error about packages that could not be installed.
-var ErrInstall = errors.New("missing packages")
-
 // installing keeps the steps of this process from waiting for each other's apt lock.
 var installing sync.Mutex
 
@@ -46,11 +43,11 @@ func (i Installer) CanInstall(ctx context.Context) error {
 }
 
 // EnsureInstalled installs the packages that are missing. If none is, it only runs one
-// dpkg-query. Errors wrap ErrInstall, and end with what the user can do instead.
+// dpkg-query. Errors end with what the user can do instead.
 func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, names ...string) error {
 	if _, err := exec.LookPath("dpkg-query"); err != nil {
 		return remedy.New(
-			fmt.Errorf("%w: this is not Debian: there is no dpkg-query", ErrInstall),
+			errors.New("missing packages: this is not Debian: there is no dpkg-query"),
 			"install what your distribution has for "+strings.Join(names, " "),
 		)
 	}
@@ -63,7 +60,7 @@ func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, nam
 	list := strings.Join(missing, " ")
 	if err := i.mayInstall(ctx); err != nil {
 		return remedy.New(
-			fmt.Errorf("%w: %s: %w", ErrInstall, list, err),
+			fmt.Errorf("missing packages: %s: %w", list, err),
 			"run `apt-get install --no-install-recommends "+list+"` as root",
 		)
 	}
@@ -79,7 +76,7 @@ func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, nam
 		}
 	}
 	if err != nil {
-		return remedy.New(fmt.Errorf("%w: %s: %w", ErrInstall, list, err), aptRemedy(err.Error()))
+		return remedy.New(fmt.Errorf("missing packages: %s: %w", list, err), aptRemedy(err.Error()))
 	}
 	return nil
 }

@@ -35,10 +35,6 @@ var requested = []string{
 // stays on the mirrors, which the security suite does not promise.
 const suite = "bookworm"
 
-// ErrPackagesMoved is wrapped by the error of RootFS when the mirrors no longer have the
-// versions that the lock file pins.
-var ErrPackagesMoved = errors.New("pinned Debian packages are gone from the mirrors")
-
 // pins are the versions of packages, by name.
 type pins map[string]string
 
@@ -165,7 +161,7 @@ func movedError(moved []string) error {
 	if len(moved) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s; pin what there is now with `%s`, and commit the lock file", ErrPackagesMoved, strings.Join(moved, ", "), refreshCommand)
+	return fmt.Errorf("pinned Debian packages are gone from the mirrors: %s; pin what there is now with `%s`, and commit the lock file", strings.Join(moved, ", "), refreshCommand)
 }
 
 // refreshCommand is the command that calls RefreshPackages.

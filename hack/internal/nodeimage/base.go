@@ -44,8 +44,7 @@ var ownFiles embed.FS
 
 // Base builds the base image and returns its reference, which has a hash of all inputs. An
 // image that exists is not built again. It has Debian, containerd and kind's base files, but
-// nothing of Kubernetes, so that it can be built while Kubernetes compiles. The error wraps
-// debian.ErrPackagesMoved when the mirrors no longer have the pinned packages.
+// nothing of Kubernetes, so that it can be built while Kubernetes compiles.
 func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) (string, error) {
 	key, write, err := baseLayer(ctx, l, step)
 	if err != nil {
