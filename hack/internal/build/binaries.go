@@ -2,11 +2,9 @@ package build
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/digest"
@@ -41,15 +39,10 @@ type Result struct {
 	Images map[string]string
 }
 
-// Binaries compiles components of the tree t as it is, edits included, or all Components if
-// components is empty, for an architecture: in a folder of its own if it is not this machine's.
-// It keeps binaries that are up to date, and does not run `go build` if nothing changed. The error
-// for code that does not compile is a *CompileError.
+// Binaries compiles components of the tree t as it is, edits included, for an architecture: in a
+// folder of its own if it is not this machine's. It keeps binaries that are up to date, and does
+// not run `go build` if nothing changed.
 func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, arch string, components []string, step *progress.Step) (*Result, error) {
-	components, err := selected(components)
-	if err != nil {
-		return nil, err
-	}
 	dir := l.Build(t.Name())
 	if arch != runtime.GOARCH {
 		dir = filepath.Join(dir, arch)
@@ -91,20 +84,6 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, arch string,
 		return nil, err
 	}
 	return r, m.add(r, key, stale)
-}
-
-// selected returns components in the order of Components, without duplicates, or all
-// Components if none is given.
-func selected(components []string) ([]string, error) {
-	if len(components) == 0 {
-		return Components, nil
-	}
-	for _, c := range components {
-		if !slices.Contains(Components, c) {
-			return nil, fmt.Errorf("unknown component %q: choose from %s", c, strings.Join(Components, ", "))
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(Components), func(c string) bool { return !slices.Contains(components, c) }), nil
 }
 
 // Lock keeps other podenv processes out of the build folder dir.

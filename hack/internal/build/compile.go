@@ -71,7 +71,7 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 
 // explain turns a failed build's output into an error that says what to do.
 func (c *compilation) explain(ctx context.Context, err error, lines []string) error {
-	if e := newCompileError(ctx, c.tree, lines); e != nil {
+	if e := compileError(ctx, c.tree, lines); e != nil {
 		return e
 	}
 	var failed *run.Error

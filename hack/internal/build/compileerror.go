@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,67 +16,41 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// shownLines is how many of the compiler's lines a CompileError keeps.
+// shownLines is how many of the compiler's lines the error of a tree that does not compile has.
 const shownLines = 20
 
 // position matches the start of a compiler message about a line of a file.
 var position = regexp.MustCompile(`^(\S+\.(?:go|s)):\d+(?::\d+)?: `)
 
-// CompileError reports that a tree does not compile.
-type CompileError struct {
-	Dir   string   // the tree
-	Lines []string // the compiler's first lines, packages included
-	More  int      // how many lines were left out
-	// Touched says, for each file in Lines that was changed since the release, which patches,
-	// commits and edits changed it.
-	Touched []string
-}
-
-func (e *CompileError) Error() string {
-	var b strings.Builder
-	b.WriteString("the tree does not compile:")
-	for _, line := range e.Lines {
-		b.WriteString("\n  " + line)
-	}
-	if e.More > 0 {
-		fmt.Fprintf(&b, "\n  and %d lines more", e.More)
-	}
-	for _, touched := range e.Touched {
-		b.WriteString("\n  " + touched)
-	}
-	fmt.Fprintf(&b, "\n  fix it in %s and run the same command again", e.Dir)
-	return b.String()
-}
-
-// newCompileError returns the error in the go command's messages, or nil if they name no line
-// of a file of the tree t.
-func newCompileError(ctx context.Context, t *source.Tree, messages []string) *CompileError {
-	e := &CompileError{Dir: t.Dir}
-	var files []string
-	lines := 0
+// compileError returns the error in the go command's messages, or nil if they name no line of a
+// file of the tree t. It says which patches, commits and edits changed the files since the release.
+func compileError(ctx context.Context, t *source.Tree, messages []string) error {
+	var lines, files []string
 	for _, line := range messages {
 		found := position.FindStringSubmatch(line)
 		if found != nil && !slices.Contains(files, found[1]) {
 			files = append(files, found[1])
 		}
-		if found == nil && !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "\t") {
-			continue
-		}
-		if lines++; lines <= shownLines {
-			e.Lines = append(e.Lines, strings.ReplaceAll(line, "\t", "    "))
+		if found != nil || strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "\t") {
+			lines = append(lines, strings.ReplaceAll(line, "\t", "    "))
 		}
 	}
 	if len(files) == 0 {
 		return nil
 	}
-	e.More = lines - len(e.Lines)
+	text := []string{"the tree does not compile:"}
+	text = append(text, lines[:min(len(lines), shownLines)]...)
+	if more := len(lines) - shownLines; more > 0 {
+		text = append(text, fmt.Sprintf("and %d lines more", more))
+	}
 	subjects := patchSubjects(t)
 	for _, file := range files[:min(len(files), 5)] {
 		if changes := touchedBy(ctx, t, file, subjects); changes != "" {
-			e.Touched = append(e.Touched, file+" was touched by "+changes)
+			text = append(text, file+" was touched by "+changes)
 		}
 	}
-	return e
+	text = append(text, fmt.Sprintf("fix it in %s and run the same command again", t.Dir))
+	return errors.New(strings.Join(text, "\n  "))
 }
 
 // patchSubjects maps the first line of each patch's message to the patch's file name.

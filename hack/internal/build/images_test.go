@@ -160,7 +160,7 @@ func readServer(t *testing.T, file string) map[string]imagetest.File {
 
 func TestServerTarballIsWhatKindReads(t *testing.T) {
 	l, tree := newTree(t, func(dir string) { editWord(dir, "word", "patched") })
-	r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, nil, nil)
+	r, err := Binaries(t.Context(), l, tree, runtime.GOARCH, Components, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
