@@ -8,9 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -66,7 +65,7 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return c.explain(ctx, err, output.lines())
+	return c.explain(ctx, err, output.messages)
 }
 
 // explain turns a failed build's output into an error that says what to do.
@@ -93,7 +92,7 @@ func (c *compilation) countPackages(ctx context.Context, components []string, ou
 	args := append(append([]string{"list", "-deps"}, goFlags...), mainPackages(components)...)
 	out, err := run.Command(ctx, "go", args...).Dir(c.tree.Dir).Env(goEnv...).Env("GOARCH=" + c.arch).Output()
 	if err == nil { // without the number the progress is less exact
-		output.setTotal(strings.Count(out, "\n") + 1)
+		output.total.Store(int64(strings.Count(out, "\n") + 1))
 	}
 }
 
@@ -113,17 +112,13 @@ var importPath = regexp.MustCompile(`^[\w.~-]+(/[\w.~+-]+)*$`)
 
 // compileOutput reads the output of `go build -v` and shows the progress in a step.
 type compileOutput struct {
-	step *progress.Step
-
-	mu       sync.Mutex
+	step     *progress.Step
 	messages []string // all lines except packages: mostly compiler errors
 	compiled int
-	total    int // packages that may need compiling; 0 if unknown
+	total    atomic.Int64 // packages that may need compiling; 0 if unknown
 }
 
 func (o *compileOutput) line(line string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if importPath.MatchString(line) {
 		o.compiled++
 		o.step.Now("%s, now %s", o.status(), line) // a main package is compiled last, and then linked
@@ -135,22 +130,9 @@ func (o *compileOutput) line(line string) {
 	}
 }
 
-func (o *compileOutput) setTotal(n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.total = n
-}
-
-// lines returns the messages, without the packages.
-func (o *compileOutput) lines() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.messages)
-}
-
 func (o *compileOutput) status() string {
-	if o.total == 0 {
-		return fmt.Sprintf("%d packages compiled", o.compiled)
+	if total := o.total.Load(); total > 0 {
+		return fmt.Sprintf("%d of up to %d packages", o.compiled, total)
 	}
-	return fmt.Sprintf("%d of up to %d packages", o.compiled, o.total)
+	return fmt.Sprintf("%d packages compiled", o.compiled)
 }

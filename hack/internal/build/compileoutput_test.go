@@ -27,11 +27,11 @@ func TestCompileOutputSaysWhatTheGoToolDoes(t *testing.T) {
 	wantStatus("0 packages compiled")
 	out("elet\ngolang.org/x/sys/unix\n")
 	wantStatus("2 packages compiled")
-	o.setTotal(900)
+	o.total.Store(900)
 	wantStatus("2 of up to 900 packages")
 
 	out("# k8s.io/kubernetes/pkg/x\npkg/x/x.go:1:1: wrong\n")
-	if lines := o.lines(); len(lines) != 2 || lines[1] != "pkg/x/x.go:1:1: wrong" {
+	if lines := o.messages; len(lines) != 2 || lines[1] != "pkg/x/x.go:1:1: wrong" {
 		t.Errorf("lines %q, want the messages without packages and command", lines)
 	}
 }

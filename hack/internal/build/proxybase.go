@@ -64,19 +64,14 @@ func proxyFiles() []image.File {
 func runtimeFiles(files []image.File) []image.File {
 	var kept []image.File
 	for _, f := range files {
-		if isNeeded(f.Path) {
+		unneeded := slices.ContainsFunc([]string{"/gconv/", "/systemd/", "/audit/", "/init.d/"}, func(part string) bool { return strings.Contains(f.Path, part) })
+		if strings.HasPrefix(f.Path, "/usr/share/") {
+			unneeded = path.Base(f.Path) != "copyright"
+		}
+		if !unneeded {
 			f.Mode = f.Mode.Perm()
 			kept = append(kept, f)
 		}
 	}
 	return kept
-}
-
-func isNeeded(file string) bool {
-	if strings.HasPrefix(file, "/usr/share/") {
-		return path.Base(file) == "copyright"
-	}
-	return !slices.ContainsFunc([]string{"/gconv/", "/systemd/", "/audit/", "/init.d/"}, func(part string) bool {
-		return strings.Contains(file, part)
-	})
 }

@@ -81,7 +81,11 @@ func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, targ
 	if err := v.remove(before...); err != nil {
 		return nil, err
 	}
-	args = append(p.outputFolder(v, target), args...)
+	output, pkg := "--output-dir="+v.path(target), "--output-pkg="
+	if p.gopath {
+		output, pkg = "--output-base="+v.sources(), "--output-package="
+	}
+	args = append([]string{output, pkg + series.ImportPath(target)}, args...)
 	if err := p.generator(ctx, v, tool, args...).Run(); err != nil {
 		return nil, fmt.Errorf("generating client-go's %s: %w", path.Base(folder), err)
 	}
@@ -90,14 +94,6 @@ func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, targ
 		return nil, err
 	}
 	return v.collect(append(before, after...)...)
-}
-
-// outputFolder returns the arguments that make a generator write packages below folder.
-func (p *pipeline) outputFolder(v *view, folder string) []string {
-	if p.gopath {
-		return []string{"--output-base=" + v.sources(), "--output-package=" + series.ImportPath(folder)}
-	}
-	return []string{"--output-dir=" + v.path(folder), "--output-pkg=" + series.ImportPath(folder)}
 }
 
 // servedGroups lists the groups and versions that an API server serves, as folders below

@@ -10,15 +10,6 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// gopathEnv is the environment in which generators that do not support modules find packages.
-// They use go/build, which needs GOROOT: -trimpath leaves it out of the generators.
-func (t *toolbox) gopathEnv(folders ...string) []string {
-	return []string{
-		"GO111MODULE=off", "GOFLAGS=", "GOROOT=" + t.goRoot,
-		"GOPATH=" + strings.Join(folders, string(os.PathListSeparator)),
-	}
-}
-
 // gopath is the GOPATH of v: a folder next to it, whose src folder links to v's modules.
 func (v *view) gopath() string { return v.dir + ".gopath" }
 
@@ -45,14 +36,6 @@ func (v *view) linkGopath() error {
 		}
 	}
 	return nil
-}
-
-// linkVendor creates a vendor folder that links to the staging modules.
-func (v *view) linkVendor() error {
-	if err := os.MkdirAll(v.path("vendor"), 0o755); err != nil {
-		return err
-	}
-	return os.Symlink(v.path(stagingRoot+"k8s.io"), v.path("vendor/k8s.io"))
 }
 
 // linkDependencies creates a GOPATH in dir with the packages outside the tree that packages

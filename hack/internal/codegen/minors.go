@@ -44,8 +44,8 @@ type packageGenerator struct {
 	marker string // the marker of packages that ask for it
 	// methods is set if it writes methods of the types, which do not compile without them.
 	methods bool
-	// allFlags are the flags that take all packages with the marker, reached or not.
-	allFlags []string
+	// allFlag is a flag that takes all packages with the marker, reached or not.
+	allFlag string
 	// allPackages is set if it runs for all packages with the marker as soon as one is
 	// reached.
 	allPackages bool
@@ -162,7 +162,7 @@ var packageGenerators = []packageGenerator{
 	},
 	{
 		// The defaults of a type call those of its fields, which may be of an unreached package.
-		tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go", allFlags: []string{"--extra-peer-dirs"},
+		tool: "defaulter-gen", marker: "defaulter-gen", file: "zz_generated.defaults.go", allFlag: "--extra-peer-dirs",
 	},
 	{tool: "prerelease-lifecycle-gen", marker: "prerelease-lifecycle-gen", file: "zz_generated.prerelease-lifecycle.go", methods: true},
 }

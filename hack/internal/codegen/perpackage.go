@@ -74,23 +74,18 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 	if err := v.remove(files...); err != nil {
 		return nil, err
 	}
-	args := append(p.outputFile(v, g.file), g.flags...)
-	for _, flag := range g.allFlags {
-		args = append(args, flag+"="+strings.Join(importPaths(all), ","))
+	output := []string{"--output-file=" + g.file}
+	if p.gopath {
+		output = []string{"--output-file-base=" + strings.TrimSuffix(g.file, ".go"), "--output-base=" + v.sources()}
+	}
+	args := append(output, g.flags...)
+	if g.allFlag != "" {
+		args = append(args, g.allFlag+"="+strings.Join(importPaths(all), ","))
 	}
 	if err := p.generator(ctx, v, g.tool, append(args, p.inputs(importPaths(packages))...)...).Run(); err != nil {
 		return nil, fmt.Errorf("generating %s: %w", g.file, err)
 	}
 	return v.collect(files...)
-}
-
-// outputFile returns the arguments that make a generator write a file called name into each
-// package.
-func (p *pipeline) outputFile(v *view, name string) []string {
-	if p.gopath {
-		return []string{"--output-file-base=" + strings.TrimSuffix(name, ".go"), "--output-base=" + v.sources()}
-	}
-	return []string{"--output-file=" + name}
 }
 
 // docsModel is the package whose descriptions file gives that of a new package its header.

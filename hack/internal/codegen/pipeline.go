@@ -108,7 +108,9 @@ func together(ctx context.Context, generators ...func(context.Context) (outputs,
 func (p *pipeline) generator(ctx context.Context, v *view, name string, args ...string) *run.Cmd {
 	c := p.command(ctx, v, name, append([]string{"--go-header-file=" + v.path(boilerplate)}, args...)...)
 	if p.gopath {
-		c.Env(p.tools.gopathEnv(v.gopath(), p.dependencies())...)
+		// These generators do not support modules. They use go/build, which needs GOROOT: -trimpath
+		// leaves it out of the programs.
+		c.Env("GO111MODULE=off", "GOFLAGS=", "GOROOT="+p.tools.goRoot, "GOPATH="+v.gopath()+string(os.PathListSeparator)+p.dependencies())
 	}
 	return c
 }

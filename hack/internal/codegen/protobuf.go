@@ -3,6 +3,7 @@ package codegen
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,7 +42,7 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 		return nil, err
 	}
 	gogo := filepath.Join(p.work, "gogo")
-	if err := copyGogo(ctx, p.tree, gogo); err != nil {
+	if err := linkGogo(ctx, p.tree, gogo); err != nil {
 		return nil, err
 	}
 	apimachinery, others := p.protobufPackages(packages)
@@ -71,7 +72,7 @@ func (p *pipeline) goToProtobuf(ctx context.Context, v *view, args ...string) (*
 		return p.generator(ctx, v, tool, append([]string{"--output-dir=" + root, "--proto-import=" + root}, args...)...), nil
 	}
 	// The code says where its proto file was: under the vendor folder of k8s.io/kubernetes.
-	if err := v.linkVendor(); err != nil {
+	if err := errors.Join(os.Mkdir(v.path("vendor"), 0o755), os.Symlink(v.path(stagingRoot+"k8s.io"), v.path("vendor/k8s.io"))); err != nil {
 		return nil, err
 	}
 	main := filepath.Join(v.sources(), "k8s.io", "kubernetes")
@@ -140,18 +141,16 @@ func (v *view) checkTags(packages []*goPackage) error {
 	return nil
 }
 
-// copyGogo copies gogo.proto, which generated.proto files import, to where protoc finds it.
-func copyGogo(ctx context.Context, tree, dir string) error {
-	const module, file = "github.com/gogo/protobuf", "gogoproto/gogo.proto"
+// linkGogo links to the module with gogo.proto, which generated.proto files import, from where protoc
+// looks for it below dir.
+func linkGogo(ctx context.Context, tree, dir string) error {
+	const module = "github.com/gogo/protobuf"
 	from, err := run.Command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Env(goEnv...).Dir(tree).Output()
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(dir, module, file)
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return copyFile(filepath.Join(from, file), to)
+	to := filepath.Join(dir, module)
+	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Symlink(from, to))
 }
 
 // checkProtoc returns an error that says how to install protoc if there is none.

@@ -1,6 +1,7 @@
 package debian
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -133,28 +134,17 @@ func (p pins) versioned(names []string) []string {
 	return pinned
 }
 
-// compare returns an error with the differences between p and the installed packages.
-func (p pins) compare(installed pins) error {
-	var moved []string
-	for _, name := range differing(p, installed) {
-		switch want, have := p[name], installed[name]; {
-		case have == "":
-			moved = append(moved, fmt.Sprintf("%s=%s (no longer installed)", name, want))
-		case want == "":
-			moved = append(moved, fmt.Sprintf("%s=%s (not pinned)", name, have))
-		default:
-			moved = append(moved, fmt.Sprintf("%s=%s (mirror has %s)", name, want, have))
+// changes lists how the versions of now differ from those of p, as NAME OLD -> NEW.
+func (p pins) changes(now pins) []string {
+	all := maps.Clone(p)
+	maps.Copy(all, now)
+	var changes []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if p[name] != now[name] {
+			changes = append(changes, fmt.Sprintf("%s %s -> %s", name, cmp.Or(p[name], "none"), cmp.Or(now[name], "none")))
 		}
 	}
-	return movedError(moved)
-}
-
-// differing returns the packages whose version differs between a and b, or that only one has.
-func differing(a, b pins) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	maps.DeleteFunc(all, func(name, _ string) bool { return a[name] == b[name] })
-	return slices.Sorted(maps.Keys(all))
+	return changes
 }
 
 func movedError(moved []string) error {

@@ -1,7 +1,6 @@
 package debian
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +46,7 @@ func (s Set) RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (
 		step.Now("installing %d Debian packages", len(p))
 		tar, installed, err := debootstrap(ctx, p.versioned(s.packages), s.options, scratch, step)
 		if err == nil {
-			err = p.compare(installed)
+			err = movedError(p.changes(installed))
 		}
 		return tar, err
 	})
@@ -89,10 +88,7 @@ func (s Set) RefreshPackages(ctx context.Context, l layout.Layout, step *progres
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range differing(old, found) {
-		changes = append(changes, fmt.Sprintf("%s %s -> %s", name, cmp.Or(old[name], "none"), cmp.Or(found[name], "none")))
-	}
-	return changes, renameio.WriteFile(s.lockFile(l), []byte(found.String()), 0o644)
+	return old.changes(found), renameio.WriteFile(s.lockFile(l), []byte(found.String()), 0o644)
 }
 
 // rootFSMutex makes the steps of this process take turns. A step that waits for the lock file says

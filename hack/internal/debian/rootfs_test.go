@@ -114,7 +114,7 @@ func TestRootFSLeavesNothingHalfMade(t *testing.T) {
 		version, says, wantErr string
 		moved                  bool
 	}{
-		"another version came":    {"2", "", "systemd=1 (mirror has 2)", true},
+		"another version came":    {"2", "", "systemd 1 -> 2", true},
 		"apt misses a version":    {"1", "E: Version '1' for 'systemd' was not found", "systemd=1", true},
 		"the mirror is not there": {"1", "E: Failed to fetch", "apt-get update", false},
 	} {

@@ -114,70 +114,58 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.restore(context.WithoutCancel(ctx), r)) }()
+	// part runs a part of the walk, unless an earlier one failed, and saves what was found. A part without
+	// a name reports steps of its own.
+	part := func(name string, run func(step *progress.Step)) {
+		if err != nil {
+			return
+		}
+		if name == "" {
+			run(nil)
+		} else {
+			step := r.Step(name)
+			run(step)
+			err = step.End(err)
+		}
+		err = errors.Join(err, w.Save())
+	}
 	var (
 		probes              []probe
 		objects             []stored
 		first, off, metrics []string
 	)
-	for _, step := range []struct {
-		name string // of a step that reports nothing itself
-		run  func(context.Context, *progress.Step) error
-	}{
-		{"", func(ctx context.Context, _ *progress.Step) (err error) {
-			w.Walk.On, err = w.specs(ctx, "", r)
-			return err
-		}},
-		{"objects of the specs", func(ctx context.Context, step *progress.Step) (err error) {
-			probes, err = w.replayOn(ctx, step)
-			return err
-		}},
-		{"storing objects", func(ctx context.Context, step *progress.Step) (err error) {
-			if objects, err = w.store(ctx, probes, step); err == nil {
-				first, err = w.metrics(ctx)
-			}
-			return err
-		}},
-		{"two API servers", func(ctx context.Context, step *progress.Step) error { return w.disagree(ctx, probes, step) }},
-		{"", func(ctx context.Context, _ *progress.Step) error { return w.set(ctx, false, r) }},
-		{"objects with the gate off", func(ctx context.Context, step *progress.Step) (err error) {
-			if err = w.replayOff(ctx, probes, step); err == nil {
-				w.Walk.Stored, err = w.changed(ctx, objects)
-			}
-			return err
-		}},
-		{"costs with the gate off", func(ctx context.Context, step *progress.Step) (err error) {
-			if err = w.measure(ctx, objects, false, step); err == nil {
-				off, err = w.metrics(ctx)
-			}
-			return err
-		}},
-		{"", func(ctx context.Context, _ *progress.Step) error { return w.set(ctx, true, r) }},
-		{"objects with the gate on again", func(ctx context.Context, _ *progress.Step) error {
-			return w.back(ctx, w.Walk.Stored, objects)
-		}},
-		{"costs with the gate on", func(ctx context.Context, step *progress.Step) (err error) {
-			if err = w.measure(ctx, objects, true, step); err == nil {
-				metrics, err = w.metrics(ctx)
-			}
-			w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, metrics), err == nil
-			return err
-		}},
-		{"", func(ctx context.Context, _ *progress.Step) (err error) {
-			w.Walk.Again, err = w.specs(ctx, "", r)
-			return err
-		}},
-		{"", func(ctx context.Context, _ *progress.Step) error { return w.skew(ctx, r) }},
-		{"", func(ctx context.Context, _ *progress.Step) error { return w.upAndDown(ctx, objects, r) }},
-	} {
-		if step.name == "" {
-			err = step.run(ctx, nil)
-		} else {
-			s := r.Step(step.name)
-			err = s.End(step.run(ctx, s))
+	part("", func(*progress.Step) { w.Walk.On, err = w.specs(ctx, "", r) })
+	part("objects of the specs", func(step *progress.Step) { probes, err = w.replayOn(ctx, step) })
+	part("storing objects", func(step *progress.Step) {
+		if objects, err = w.store(ctx, probes, step); err == nil {
+			first, err = w.metrics(ctx)
 		}
-		if err := errors.Join(err, w.Save()); err != nil {
-			return err
+	})
+	part("two API servers", func(step *progress.Step) { err = w.disagree(ctx, probes, step) })
+	part("", func(*progress.Step) { err = w.set(ctx, false, r) })
+	part("objects with the gate off", func(step *progress.Step) {
+		if err = w.replayOff(ctx, probes, step); err == nil {
+			w.Walk.Stored, err = w.changed(ctx, objects)
 		}
+	})
+	part("costs with the gate off", func(step *progress.Step) {
+		if err = w.measure(ctx, objects, false, step); err == nil {
+			off, err = w.metrics(ctx)
+		}
+	})
+	part("", func(*progress.Step) { err = w.set(ctx, true, r) })
+	part("objects with the gate on again", func(*progress.Step) { err = w.back(ctx, w.Walk.Stored, objects) })
+	part("costs with the gate on", func(step *progress.Step) {
+		if err = w.measure(ctx, objects, true, step); err == nil {
+			metrics, err = w.metrics(ctx)
+		}
+		w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, metrics), err == nil
+	})
+	part("", func(*progress.Step) { w.Walk.Again, err = w.specs(ctx, "", r) })
+	part("", func(*progress.Step) { err = w.skew(ctx, r) })
+	part("", func(*progress.Step) { err = w.upAndDown(ctx, objects, r) })
+	if err != nil {
+		return err
 	}
 	w.Walk.Complete = true
 	return w.Save()

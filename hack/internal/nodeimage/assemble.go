@@ -21,19 +21,13 @@ import (
 // because overlayfs snapshots do not work on the container's own overlayfs.
 const storeDir = "/run/podenv-store"
 
-// parallelImports is how many images containerd imports at once.
-const parallelImports = 2
-
-// removeTimeout limits how long it takes to remove the container after Ctrl-C.
-const removeTimeout = 30 * time.Second
-
 // assemble builds the image ref in a container of the image base. It adds files, and imports
 // and unpacks the images of archives, so that a node can start them at once.
 func assemble(ctx context.Context, e *engine.Engine, base, ref, version string, files []image.File, archives []string, step *progress.Step) error {
 	_, hash, _ := strings.Cut(ref, ":")
 	name := "podenv-node-image-" + hash
 	remove := func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second) // also after Ctrl-C
 		defer cancel()
 		_ = e.Docker(ctx, "rm", "--force", "--volumes", name).Run()
 	}
@@ -91,7 +85,7 @@ func (c container) importImages(ctx context.Context, archives []string) error {
 		return fmt.Errorf("starting containerd: %w", err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallelImports)
+	g.SetLimit(2)
 	for _, archive := range archives {
 		g.Go(func() error {
 			tags, err := image.Tags(archive)
