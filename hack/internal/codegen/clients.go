@@ -38,8 +38,8 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 	for _, kind := range p.unpluralized {
 		pluralExceptions += "," + kind + ":" + kind
 	}
-	return together(ctx,
-		func(ctx context.Context) (outputs, error) {
+	return p.together(ctx, map[string]generator{
+		"clientset": func(ctx context.Context) (outputs, error) {
 			served, err := servedGroups(v)
 			if err != nil {
 				return nil, err
@@ -55,11 +55,11 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 			}
 			return p.clientFolder(ctx, v, "client-gen", clientGo+"/kubernetes", clientGo, args)
 		},
-		func(ctx context.Context) (outputs, error) {
+		"listers": func(ctx context.Context) (outputs, error) {
 			const folder = clientGo + "/listers"
 			return p.clientFolder(ctx, v, "lister-gen", folder, folder, append([]string{pluralExceptions}, p.inputs(types)...))
 		},
-		func(ctx context.Context) (outputs, error) {
+		"informers": func(ctx context.Context) (outputs, error) {
 			const folder = clientGo + "/informers"
 			args := []string{
 				"--single-directory",
@@ -68,12 +68,12 @@ func (p *pipeline) clients(ctx context.Context) (outputs, error) {
 				pluralExceptions,
 			}
 			return p.clientFolder(ctx, v, "informer-gen", folder, folder, append(args, p.inputs(types)...))
-		})
+		},
+	})
 }
 
 // clientFolder generates the files of folder again, with a tool that writes to target.
 func (p *pipeline) clientFolder(ctx context.Context, v *view, tool, folder, target string, args []string) (outputs, error) {
-	defer p.log.start("client-go's " + path.Base(folder))()
 	before, err := listGenerated(v, folder)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,6 @@ func (p *pipeline) fixtures(ctx context.Context, v *view) (outputs, error) {
 }
 
 func (p *pipeline) fixtureSet(ctx context.Context, v *view, set fixtureSet) (outputs, error) {
-	defer p.log.start("round-trip fixtures")()
 	head := path.Join(set.dir, "testdata/HEAD")
 	before, err := listGenerated(&view{dir: p.tree}, head)
 	if err != nil {

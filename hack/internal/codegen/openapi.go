@@ -67,7 +67,6 @@ func (p *pipeline) definitions(ctx context.Context) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer p.log.start("OpenAPI definitions")()
 	packages := p.openAPIPackages(func(*goPackage) bool { return true })
 	var names []string
 	if p.modelNames {
@@ -152,10 +151,8 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 	if err := os.CopyFS(v.path("cmd"), openAPISpec); err != nil {
 		return nil, err
 	}
-	done := p.log.start("OpenAPI schemas")
 	bin := filepath.Join(p.work, "bin") + "/"
 	err := p.command(ctx, v, "go", "build", "-tags=podenv_tree", "-o", bin, "./cmd/openapispec", "./pkg/generated/openapi/cmd/models-schema").Run()
-	done()
 	if err != nil {
 		return nil, fmt.Errorf("compiling the OpenAPI definitions: %w", err)
 	}
@@ -171,7 +168,6 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 // specs generates the published OpenAPI specs from those of the release: the tree's may have
 // been generated from earlier types.
 func (p *pipeline) specs(ctx context.Context, v *view, command string) (outputs, error) {
-	defer p.log.start("OpenAPI specs")()
 	listed, err := p.repo.Fields(ctx, "ls-tree", "-r", "-z", "--name-only", p.repo.base, "--", openAPISpecs)
 	if err != nil {
 		return nil, err

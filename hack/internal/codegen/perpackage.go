@@ -66,7 +66,6 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 	if g.allPackages {
 		packages = all
 	}
-	defer p.log.start(g.file)()
 	var files []string
 	for _, pkg := range packages {
 		files = append(files, path.Join(pkg.dir, g.file))

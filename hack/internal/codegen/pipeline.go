@@ -21,7 +21,7 @@ type pipeline struct {
 	*minor
 	*reach
 	tools *toolbox
-	log   *logger
+	step  *progress.Step
 	tree  string
 	work  string // folder of this run
 }
@@ -38,7 +38,7 @@ func (m *minor) generate(ctx context.Context, o Options, r *reach, step *progres
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	p := &pipeline{minor: m, reach: r, tools: tools, log: &logger{step: step}, tree: o.Tree, work: work}
+	p := &pipeline{minor: m, reach: r, tools: tools, step: step, tree: o.Tree, work: work}
 	if m.gopath {
 		step.Now("linking what the API packages import")
 		if err := linkDependencies(ctx, o.Tree, p.dependencies(), slices.Sorted(maps.Keys(r.packages))); err != nil {
@@ -55,7 +55,9 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	if err := p.checkOpenAPI(); err != nil {
 		return nil, err
 	}
-	out, err := together(ctx, p.protobuf, p.methods, p.functions, p.clients, p.definitions)
+	out, err := p.together(ctx, map[string]generator{
+		"protobuf": p.protobuf, "methods": p.methods, "functions": p.functions, "clients": p.clients, "OpenAPI definitions": p.definitions,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +69,10 @@ func (p *pipeline) run(ctx context.Context) (outputs, error) {
 	if err := out.write(compiled.dir); err != nil {
 		return nil, err
 	}
-	more, err := together(ctx,
-		func(ctx context.Context) (outputs, error) { return p.fromSchemas(ctx, compiled) },
-		func(ctx context.Context) (outputs, error) { return p.fixtures(ctx, compiled) })
+	more, err := p.together(ctx, map[string]generator{
+		"OpenAPI specs and apply configurations": func(ctx context.Context) (outputs, error) { return p.fromSchemas(ctx, compiled) },
+		"round-trip fixtures":                    func(ctx context.Context) (outputs, error) { return p.fixtures(ctx, compiled) },
+	})
 	maps.Copy(out, more)
 	return out, err
 }
@@ -86,21 +89,29 @@ func (p *pipeline) view(name string) (*view, error) {
 	return v, nil
 }
 
-// together runs generators in parallel, and returns the files of all.
-func together(ctx context.Context, generators ...func(context.Context) (outputs, error)) (outputs, error) {
+// generator writes generated files, none if the change does not reach them.
+type generator func(context.Context) (outputs, error)
+
+// together runs generators in parallel, by what they generate. It shows which of them are running,
+// and returns the files of all.
+func (p *pipeline) together(ctx context.Context, generators map[string]generator) (outputs, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	made := make([]outputs, len(generators))
-	for i, generate := range generators {
-		group.Go(func() (err error) {
-			made[i], err = generate(ctx)
+	var mu sync.Mutex
+	all, running := outputs{}, slices.Sorted(maps.Keys(generators))
+	p.step.Now("generating %s", strings.Join(running, ", "))
+	for what, generate := range generators {
+		group.Go(func() error {
+			files, err := generate(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(all, files)
+			if running = slices.DeleteFunc(running, func(r string) bool { return r == what }); len(running) > 0 {
+				p.step.Now("generating %s", strings.Join(running, ", "))
+			}
 			return err
 		})
 	}
 	err := group.Wait()
-	all := outputs{}
-	for _, files := range made {
-		maps.Copy(all, files)
-	}
 	return all, err
 }
 
@@ -130,33 +141,5 @@ func (p *pipeline) command(ctx context.Context, v *view, name string, args ...st
 	if _, err := os.Stat(tool); err == nil {
 		name = tool
 	}
-	return run.Command(ctx, name, args...).Log(p.log.step.Log()).Env(p.tools.env...).Dir(v.dir)
-}
-
-// logger shows on one step which generators are running, several at once.
-type logger struct {
-	step *progress.Step
-
-	mu      sync.Mutex
-	running []string
-}
-
-// start shows that what is being generated, until the returned function is called.
-func (l *logger) start(what string) (done func()) {
-	l.update(func() { l.running = append(l.running, what) })
-	return func() {
-		l.update(func() {
-			i := slices.Index(l.running, what)
-			l.running = slices.Delete(l.running, i, i+1)
-		})
-	}
-}
-
-func (l *logger) update(change func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	change()
-	if len(l.running) > 0 {
-		l.step.Now("generating %s", strings.Join(l.running, ", "))
-	}
+	return run.Command(ctx, name, args...).Log(p.step.Log()).Env(p.tools.env...).Dir(v.dir)
 }

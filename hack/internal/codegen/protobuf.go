@@ -30,7 +30,6 @@ func (p *pipeline) protobuf(ctx context.Context) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer p.log.start("protobuf")()
 	var files []string
 	for _, pkg := range packages {
 		files = append(files, path.Join(pkg.dir, "generated.pb.go"), path.Join(pkg.dir, "generated.proto"))
