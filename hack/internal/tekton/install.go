@@ -35,10 +35,6 @@ var (
 	taskRuns    = schema.GroupVersionResource{Group: "tekton.dev", Version: "v1beta1", Resource: "taskruns"}
 )
 
-// ErrUnsuitable is returned for a cluster on which Tekton cannot be installed, before anything is
-// applied.
-var ErrUnsuitable = errors.New("the cluster cannot have Tekton")
-
 // Installation is Tekton on a cluster.
 type Installation struct {
 	// Timeout is how long the webhook may take to serve.
@@ -64,8 +60,7 @@ func NewInstallation(config *rest.Config) (*Installation, error) {
 	return &Installation{Timeout: 2 * time.Minute, client: client, dynamic: dyn, mapper: mapper}, nil
 }
 
-// Check reports whether the release is installed. If it cannot be installed, the error wraps
-// ErrUnsuitable.
+// Check reports whether the release is installed. The error says why it cannot be installed.
 func (i *Installation) Check(ctx context.Context, r *Release) (installed bool, err error) {
 	_, oldest, err := objects(r)
 	if err != nil {
@@ -86,8 +81,8 @@ func (i *Installation) Check(ctx context.Context, r *Release) (installed bool, e
 		return false, err
 	}
 	if crd.GetLabels()[managedBy] != podenv {
-		return false, fmt.Errorf("%w: it has another one, %s of %s: remove that first, or choose another cluster with --name",
-			ErrUnsuitable, title(crd), crd.GetLabels()["pipeline.tekton.dev/release"])
+		return false, fmt.Errorf("the cluster cannot have Tekton: it has another one, %s of %s: remove that first, or choose another cluster with --name",
+			title(crd), crd.GetLabels()["pipeline.tekton.dev/release"])
 	}
 	controller, err := i.dynamic.Resource(deployments).Namespace(Namespace).Get(ctx, "tekton-pipelines-controller", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -110,7 +105,7 @@ func checkVersion(server, oldest, release string) error {
 	if want, err := version.ParseGeneric(oldest); err != nil {
 		return fmt.Errorf("the manifests of Tekton %s ask for Kubernetes %q: %w", release, oldest, err)
 	} else if have.LessThan(want) {
-		return fmt.Errorf("%w: Tekton %s needs Kubernetes v%s, and it runs %s: choose a newer cluster with --name", ErrUnsuitable, release, oldest, server)
+		return fmt.Errorf("the cluster cannot have Tekton: Tekton %s needs Kubernetes v%s, and it runs %s: choose a newer cluster with --name", release, oldest, server)
 	}
 	return nil
 }

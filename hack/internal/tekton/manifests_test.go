@@ -1,7 +1,6 @@
 package tekton
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -62,7 +61,7 @@ func TestAClusterThatIsTooOldIsRefused(t *testing.T) {
 	for server, fits := range map[string]bool{
 		"v1.27.16": false, "v1.28.0": true, "v1.33.13+podenv.25": true, "v1.28.0-alpha.1": true,
 	} {
-		if err := checkVersion(server, "1.28.0", "v1.10.0"); (err == nil) != fits || err != nil && !errors.Is(err, ErrUnsuitable) {
+		if err := checkVersion(server, "1.28.0", "v1.10.0"); (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "the cluster cannot have Tekton: ") {
 			t.Errorf("%s: %v", server, err)
 		}
 	}
