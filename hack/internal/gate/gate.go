@@ -6,6 +6,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -242,10 +243,7 @@ func nearest(gates []Gate, name string) string {
 func WriteTable(w io.Writer, gates []Gate) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "GATE\tSTAGE\tDEFAULT\tLOCKED\tSINCE\tSPECS\tCAN RUN\tTHE OTHERS NEED\tCOMPONENTS")
-	for _, g := range gates {
-		fmt.Fprintln(table, strings.Join(g.row(), "\t"))
-	}
-	return table.Flush()
+	return errors.Join(WriteTSV(table, gates), table.Flush())
 }
 
 // WriteTSV writes a line for each gate, with the columns of WriteTable.

@@ -82,8 +82,8 @@ func New(architecture string, config v1.Config, layers ...v1.Layer) (v1.Image, e
 	return mutate.AppendLayers(img, layers...)
 }
 
-// layer is a tar that is written again each time it is read. It is not compressed, because it
-// only goes to the container engine of this machine.
+// layer is a v1.Layer of a tar that is written again each time it is read. It is not compressed,
+// because it only goes to the container engine of this machine.
 type layer struct {
 	write func(io.Writer) error
 	hash  v1.Hash
@@ -102,26 +102,16 @@ func NewLayer(write func(io.Writer) error) (v1.Layer, error) {
 	return l, err
 }
 
-// Uncompressed is part of v1.Layer.
 func (l *layer) Uncompressed() (io.ReadCloser, error) {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(l.write(w)) }()
 	return r, nil
 }
 
-// Compressed is part of v1.Layer.
-func (l *layer) Compressed() (io.ReadCloser, error) { return l.Uncompressed() }
-
-// Digest is part of v1.Layer.
-func (l *layer) Digest() (v1.Hash, error) { return l.hash, nil }
-
-// DiffID is part of v1.Layer.
-func (l *layer) DiffID() (v1.Hash, error) { return l.hash, nil }
-
-// Size is part of v1.Layer.
-func (l *layer) Size() (int64, error) { return l.size, nil }
-
-// MediaType is part of v1.Layer.
+func (l *layer) Compressed() (io.ReadCloser, error)  { return l.Uncompressed() }
+func (l *layer) Digest() (v1.Hash, error)            { return l.hash, nil }
+func (l *layer) DiffID() (v1.Hash, error)            { return l.hash, nil }
+func (l *layer) Size() (int64, error)                { return l.size, nil }
 func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncompressedLayer, nil }
 
 // Write writes img to w as a docker-archive, with the reference ref.

@@ -23,10 +23,6 @@ import (
 // MaxSize is the maximum size of an unpacked node image, in bytes.
 const MaxSize = 1_000_000_000
 
-// keptImages is how many node images of one version prune keeps, so that switching between
-// two states of a tree does not build them again.
-const keptImages = 3
-
 // VersionLabel is the label of a node image that holds its Kubernetes version.
 const VersionLabel = "dev.podenv.kubernetes-version"
 
@@ -74,8 +70,9 @@ func Build(ctx context.Context, l layout.Layout, e *engine.Engine, p Parts, step
 	return ref, nil
 }
 
-// prune removes the oldest node images of version: each takes most of a gigabyte, and can be
-// built again. Docker does not remove an image that a cluster uses.
+// prune removes the node images of version but the last three: each takes most of a gigabyte, and
+// can be built again. Switching between two states of a tree does not build them again. Docker
+// does not remove an image that a cluster uses.
 func prune(ctx context.Context, e *engine.Engine, version string) {
 	// Docker lists the newest first.
 	out, err := e.Docker(ctx, "image", "ls", "--filter", "label="+VersionLabel+"="+version, "--format", "{{.Repository}}:{{.Tag}}", "podenv/node").Output()
@@ -83,7 +80,7 @@ func prune(ctx context.Context, e *engine.Engine, version string) {
 		return
 	}
 	refs := strings.Fields(out)
-	for _, ref := range refs[min(keptImages, len(refs)):] {
+	for _, ref := range refs[min(3, len(refs)):] {
 		_ = e.Docker(ctx, "image", "rm", ref).Run()
 	}
 }
