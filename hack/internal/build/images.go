@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -57,12 +56,9 @@ func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step
 	return nil
 }
 
-// ComponentImage packs an executable of version, built anywhere, into the image of a component,
-// and returns the path of the docker-archive. It keeps the last archive of each component.
+// ComponentImage packs an executable of version, built anywhere, into the image of one of
+// ImageComponents, and returns the path of the docker-archive. It keeps the last archive of each component.
 func ComponentImage(ctx context.Context, l layout.Layout, component, version, binary string, step *progress.Step) (string, error) {
-	if !slices.Contains(ImageComponents, component) {
-		return "", fmt.Errorf("%s does not run as a container", component)
-	}
 	file, packed, err := packComponent(ctx, l, l.Cache("componentimages"), runtime.GOARCH, component, version, binary, step)
 	if err == nil && !packed {
 		step.Cached(ImageName(component, version) + " as packed before")

@@ -90,6 +90,8 @@ func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGe
 // docsModel is the package whose descriptions file gives that of a new package its header.
 const docsModel = stagingRoot + "k8s.io/api/core/v1"
 
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
+
 // swaggerDocs generates the descriptions that API types have at run time, for the touched
 // packages that have the file already and for new packages of k8s.io/api.
 func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
@@ -103,7 +105,9 @@ func (p *pipeline) swaggerDocs(ctx context.Context, v *view) (outputs, error) {
 		file := path.Join(pkg.dir, name)
 		old, err := os.ReadFile(v.path(file))
 		if errors.Is(err, os.ErrNotExist) && p.isNewAPI(ctx, pkg) {
-			old, err = newSwaggerDocs(v, path.Join(docsModel, name), path.Base(pkg.dir))
+			// Only the part before the descriptions is used, which is the same in every package.
+			old, err = os.ReadFile(v.path(path.Join(docsModel, name)))
+			old = packageClause.ReplaceAll(old, []byte("package "+path.Base(pkg.dir)))
 		}
 		if errors.Is(err, os.ErrNotExist) {
 			continue
@@ -126,13 +130,6 @@ func (p *pipeline) isNewAPI(ctx context.Context, pkg *goPackage) bool {
 	}
 	_, err := p.repo.Quiet(ctx, "cat-file", "-e", p.repo.base+":"+path.Join(pkg.dir, "generated.proto"))
 	return err != nil
-}
-
-// newSwaggerDocs returns the file model with name as its package. Only the part before the
-// descriptions is used, which is the same in every package.
-func newSwaggerDocs(v *view, model, name string) ([]byte, error) {
-	text, err := os.ReadFile(v.path(model))
-	return regexp.MustCompile(`(?m)^package \w+$`).ReplaceAll(text, []byte("package "+name)), err
 }
 
 // swaggerDoc replaces the descriptions in old, which are between two comments.

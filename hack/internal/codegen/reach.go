@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"podenv.dev/hack/internal/series"
@@ -75,11 +74,7 @@ func (p *goPackage) readImports(tree string) ([]string, error) {
 			return nil, fmt.Errorf("reading the API types: %w", err)
 		}
 		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return nil, err
-			}
-			imports = append(imports, imported)
+			imports = append(imports, strings.Trim(spec.Path.Value, "\"`"))
 		}
 	}
 	return imports, nil

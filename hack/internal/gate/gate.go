@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -120,18 +121,18 @@ func read(dir, minor, help string) ([]Gate, error) {
 		}
 		for _, l := range listed {
 			for _, spec := range l.VersionedSpecs {
-				since, err := version.ParseGeneric(spec.Version)
-				if spec.Version != "" && err != nil {
-					return nil, fmt.Errorf("%s: %s: %w", file, l.Name, err)
+				g := Gate{Name: l.Name, Stage: stage(spec.PreRelease), Default: spec.Default, Locked: spec.LockToDefault, Since: byName[l.Name].Since}
+				if spec.Version != "" {
+					since, err := version.ParseGeneric(spec.Version)
+					if err != nil {
+						return nil, fmt.Errorf("%s: %s: %w", file, l.Name, err)
+					}
+					if at.LessThan(since) {
+						continue
+					}
+					g.Since = cmp.Or(g.Since, "v"+spec.Version)
 				}
-				if spec.Version != "" && at.LessThan(since) {
-					continue
-				}
-				g := byName[l.Name]
-				if g.Since == "" && spec.Version != "" {
-					g.Since = "v" + spec.Version
-				}
-				byName[l.Name] = Gate{Name: l.Name, Stage: stage(spec.PreRelease), Default: spec.Default, Locked: spec.LockToDefault, Since: g.Since}
+				byName[l.Name] = g
 			}
 		}
 	}
@@ -140,14 +141,9 @@ func read(dir, minor, help string) ([]Gate, error) {
 			byName[name] = Gate{Name: name, Stage: g.Stage, Default: g.Default}
 		}
 	}
-	gates := make([]Gate, 0, len(byName))
-	for _, g := range byName {
-		if g.Name != "AllAlpha" && g.Name != "AllBeta" {
-			gates = append(gates, g)
-		}
-	}
-	slices.SortFunc(gates, func(a, b Gate) int { return strings.Compare(a.Name, b.Name) })
-	return gates, nil
+	delete(byName, "AllAlpha")
+	delete(byName, "AllBeta")
+	return slices.SortedFunc(maps.Values(byName), func(a, b Gate) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // stage returns a stage in one form: the lists have "Alpha" and "", metrics "ALPHA" and "".

@@ -65,7 +65,11 @@ func kindFilesIn(fsys fs.FS) ([]image.File, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, image.File{Path: "/" + name, Mode: fileMode(name), Data: data})
+		mode := fs.FileMode(0o644)
+		if path.Base(path.Dir(name)) == "bin" || strings.HasSuffix(name, ".sh") {
+			mode = 0o755
+		}
+		files = append(files, image.File{Path: "/" + name, Mode: mode, Data: data})
 		return nil
 	})
 	if err != nil {
@@ -75,11 +79,4 @@ func kindFilesIn(fsys fs.FS) ([]image.File, error) {
 		return nil, fmt.Errorf("it has no images/base/files: this version of kind is laid out differently")
 	}
 	return files, nil
-}
-
-func fileMode(name string) fs.FileMode {
-	if path.Base(path.Dir(name)) == "bin" || strings.HasSuffix(name, ".sh") {
-		return 0o755
-	}
-	return 0o644
 }

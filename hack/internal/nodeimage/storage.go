@@ -65,10 +65,9 @@ func storageIn(file string) (storage, error) {
 
 // support returns the image of the provisioner, whose version hack/images/local-path-provisioner pins.
 func (s storage) support() support {
-	const program = "/usr/local/bin/local-path-provisioner" // the manifest's command, looked up in PATH
 	return support{
 		ref: s.provisioner, program: gobuild.Program{Dir: "hack/images/local-path-provisioner", Package: "github.com/rancher/local-path-provisioner"},
-		binary: program,
+		binary: "/usr/local/bin/local-path-provisioner", // the manifest's command, looked up in PATH
 	}
 }
 
