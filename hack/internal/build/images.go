@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -32,23 +30,16 @@ func Images(ctx context.Context, l layout.Layout, r *Result, step *progress.Step
 		return err
 	}
 	defer unlock()
-	var mu sync.Mutex
 	packed := false
-	var g errgroup.Group
 	for _, c := range ImageComponents {
 		if r.Binaries[c] == "" {
 			continue
 		}
-		g.Go(func() error {
-			file, written, err := packComponent(ctx, l, filepath.Join(r.Dir, "images"), r.Arch, c, r.Version, r.Binaries[c], step)
-			mu.Lock()
-			defer mu.Unlock()
-			r.Images[c], packed = file, packed || written
+		file, written, err := packComponent(ctx, l, filepath.Join(r.Dir, "images"), r.Arch, c, r.Version, r.Binaries[c], step)
+		if err != nil {
 			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
+		}
+		r.Images[c], packed = file, packed || written
 	}
 	if !packed {
 		step.Cached(ImageTag(r.Version) + " as packed before")

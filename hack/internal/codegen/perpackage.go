@@ -45,46 +45,39 @@ func (p *pipeline) functions(ctx context.Context) (outputs, error) {
 func (p *pipeline) perPackage(ctx context.Context, v *view, methods bool) (outputs, error) {
 	out := outputs{}
 	for _, g := range p.packageGenerators {
-		if g.methods != methods {
+		packages := p.marked(g.marker, p.isAffected)
+		if g.methods != methods || len(packages) == 0 {
 			continue
 		}
-		files, err := p.runPackageGenerator(ctx, v, g)
+		all := p.marked(g.marker, func(*goPackage) bool { return true })
+		if g.allPackages {
+			packages = all
+		}
+		var files []string
+		for _, pkg := range packages {
+			files = append(files, path.Join(pkg.dir, g.file))
+		}
+		if err := v.remove(files...); err != nil {
+			return nil, err
+		}
+		output := []string{"--output-file=" + g.file}
+		if p.gopath {
+			output = []string{"--output-file-base=" + strings.TrimSuffix(g.file, ".go"), "--output-base=" + v.sources()}
+		}
+		args := append(output, g.flags...)
+		if g.allFlag != "" {
+			args = append(args, g.allFlag+"="+strings.Join(importPaths(all), ","))
+		}
+		if err := p.generator(ctx, v, g.tool, append(args, p.inputs(importPaths(packages))...)...).Run(); err != nil {
+			return nil, fmt.Errorf("generating %s: %w", g.file, err)
+		}
+		made, err := v.collect(files...)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(out, files)
+		maps.Copy(out, made)
 	}
 	return out, nil
-}
-
-func (p *pipeline) runPackageGenerator(ctx context.Context, v *view, g packageGenerator) (outputs, error) {
-	packages := p.marked(g.marker, p.isAffected)
-	if len(packages) == 0 {
-		return nil, nil
-	}
-	all := p.marked(g.marker, func(*goPackage) bool { return true })
-	if g.allPackages {
-		packages = all
-	}
-	var files []string
-	for _, pkg := range packages {
-		files = append(files, path.Join(pkg.dir, g.file))
-	}
-	if err := v.remove(files...); err != nil {
-		return nil, err
-	}
-	output := []string{"--output-file=" + g.file}
-	if p.gopath {
-		output = []string{"--output-file-base=" + strings.TrimSuffix(g.file, ".go"), "--output-base=" + v.sources()}
-	}
-	args := append(output, g.flags...)
-	if g.allFlag != "" {
-		args = append(args, g.allFlag+"="+strings.Join(importPaths(all), ","))
-	}
-	if err := p.generator(ctx, v, g.tool, append(args, p.inputs(importPaths(packages))...)...).Run(); err != nil {
-		return nil, fmt.Errorf("generating %s: %w", g.file, err)
-	}
-	return v.collect(files...)
 }
 
 // docsModel is the package whose descriptions file gives that of a new package its header.
