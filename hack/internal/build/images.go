@@ -13,13 +13,10 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// registry is where kubeadm expects the images of the control plane. Nothing is pulled from
-// there: the images are loaded into the nodes.
-const registry = "registry.k8s.io"
-
-// ImageName is the reference of component's image at version.
+// ImageName is the reference of component's image at version, which kubeadm expects. Nothing is
+// pulled from that registry: the images are loaded into the nodes.
 func ImageName(component, version string) string {
-	return registry + "/" + component + ":" + ImageTag(version)
+	return "registry.k8s.io/" + component + ":" + ImageTag(version)
 }
 
 // Images packs the binaries of r that run as containers into images, as docker-archives,

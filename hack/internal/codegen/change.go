@@ -3,7 +3,6 @@ package codegen
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -172,11 +171,11 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 		}
 	}
 	if c.changesClients() {
-		groups, err := os.ReadFile(filepath.Join(c.repo.Dir, groupList))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		groups, err := (&view{dir: c.repo.Dir}).collect(groupList)
+		if err != nil {
 			return "", err
 		}
-		parts = append(parts, "groups", string(groups))
+		parts = append(parts, "groups", string(groups[groupList]))
 	}
 	return digest.Of(parts...), nil
 }

@@ -108,9 +108,13 @@ func baseLayer(ctx context.Context, l layout.Layout, step *progress.Step) (key s
 
 // baseFiles returns the files that the base image has in addition to Debian's.
 func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
-	files, err := kindFiles(ctx, l)
+	kind, err := moduleDir(ctx, l, kindModule)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding kind's base image: %w", err)
+	}
+	files, err := kindFilesIn(os.DirFS(filepath.Join(kind, kindBase)))
+	if err != nil {
+		return nil, fmt.Errorf("kind's base image in %s: %w", kind, err)
 	}
 	own, err := fs.Sub(ownFiles, "files")
 	if err != nil {
@@ -120,7 +124,7 @@ func baseFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	storage, err := readStorage(ctx, l)
+	storage, err := storageIn(filepath.Join(kind, storageSource))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml"
 
-	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/testutil"
 )
 
@@ -160,7 +159,7 @@ func TestContainerdAndKubeletLearnTheVersionOfCgroups(t *testing.T) {
 
 func kindFile(t testing.TB, name string) []byte {
 	t.Helper()
-	files, err := kindFiles(t.Context(), layout.MustFind())
+	files, err := kindFilesIn(os.DirFS(filepath.Join(moduleOf(t, kindModule), kindBase)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"podenv.dev/hack/internal/image"
@@ -26,18 +24,8 @@ var kindSkipped = map[string]bool{
 	"usr/local/bin/clean-install":                          true,
 }
 
-// kindFiles returns the files of kind's own base image, from its module.
-func kindFiles(ctx context.Context, l layout.Layout) ([]image.File, error) {
-	dir, err := moduleDir(ctx, l, kindModule)
-	if err != nil {
-		return nil, fmt.Errorf("finding kind's base image: %w", err)
-	}
-	files, err := kindFilesIn(os.DirFS(filepath.Join(dir, "images/base/files")))
-	if err != nil {
-		return nil, fmt.Errorf("kind's base image in %s: %w", dir, err)
-	}
-	return files, nil
-}
+// kindBase is the folder of kind's module with the files of its base image.
+const kindBase = "images/base/files"
 
 // moduleDir returns the directory of a module at the version in go.mod. It downloads a module
 // that the module cache does not have.
@@ -76,7 +64,7 @@ func kindFilesIn(fsys fs.FS) ([]image.File, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("it has no images/base/files: this version of kind is laid out differently")
+		return nil, fmt.Errorf("it has no " + kindBase + ": this version of kind is laid out differently")
 	}
 	return files, nil
 }

@@ -1,7 +1,6 @@
 package nodeimage
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"go/ast"
@@ -9,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"path/filepath"
 	"runtime"
 
 	"podenv.dev/hack/internal/debian"
@@ -31,15 +29,7 @@ type storage struct {
 // storageSource is the file of kind's module with the manifest and the references of its images.
 const storageSource = "pkg/build/nodeimage/const_storage.go"
 
-// readStorage reads the constants of kind's module: its package exports none of them.
-func readStorage(ctx context.Context, l layout.Layout) (storage, error) {
-	dir, err := moduleDir(ctx, l, kindModule)
-	if err != nil {
-		return storage{}, fmt.Errorf("finding kind's StorageClass: %w", err)
-	}
-	return storageIn(filepath.Join(dir, storageSource))
-}
-
+// storageIn reads the constants of storageSource, because its package exports none of them.
 func storageIn(file string) (storage, error) {
 	files := token.NewFileSet()
 	source, err := parser.ParseFile(files, file, nil, parser.SkipObjectResolution)
@@ -50,17 +40,15 @@ func storageIn(file string) (storage, error) {
 	if err != nil {
 		return storage{}, fmt.Errorf("reading kind's StorageClass: %w", err)
 	}
-	var failed error
-	value := func(name string) string {
+	var values [3]string
+	for i, name := range []string{"defaultStorageManifest", "storageProvisionerImage", "storageHelperImage"} {
 		c, ok := pkg.Scope().Lookup(name).(*types.Const)
 		if !ok || c.Val().Kind() != constant.String {
-			failed = cmp.Or(failed, fmt.Errorf("%s has no string %s: this version of kind is laid out differently", file, name))
-			return ""
+			return storage{}, fmt.Errorf("%s has no string %s: this version of kind is laid out differently", file, name)
 		}
-		return constant.StringVal(c.Val())
+		values[i] = constant.StringVal(c.Val())
 	}
-	s := storage{value("defaultStorageManifest"), value("storageProvisionerImage"), value("storageHelperImage")}
-	return s, failed
+	return storage{manifest: values[0], provisioner: values[1], helper: values[2]}, nil
 }
 
 // support returns the image of the provisioner, whose version hack/images/local-path-provisioner pins.

@@ -17,7 +17,7 @@ import (
 )
 
 func TestStorageOfKindsModule(t *testing.T) {
-	s, err := readStorage(t.Context(), layout.MustFind())
+	s, err := storageIn(filepath.Join(moduleOf(t, kindModule), storageSource))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,11 @@ func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDi
 	g, gctx := errgroup.WithContext(ctx)
 	var helper string
 	if arch == runtime.GOARCH {
-		storage, err := readStorage(ctx, l)
+		kind, err := moduleDir(ctx, l, kindModule)
+		if err != nil {
+			return nil, fmt.Errorf("finding kind's StorageClass: %w", err)
+		}
+		storage, err := storageIn(filepath.Join(kind, storageSource))
 		if err != nil {
 			return nil, err
 		}
@@ -120,9 +124,6 @@ func (s support) build(ctx context.Context, l layout.Layout, arch string, step *
 // kubeadmConstants is the file with the versions of a release's support images.
 const kubeadmConstants = "cmd/kubeadm/app/constants/constants.go"
 
-// registry is where kubeadm takes images from by default.
-const registry = "registry.k8s.io"
-
 // versions are the tags of the images that a control plane runs besides Kubernetes' own.
 type versions struct {
 	etcd, coreDNS, pause string
@@ -149,9 +150,10 @@ func readVersions(treeDir string) (versions, error) {
 	return v, nil
 }
 
-func (v versions) etcdImage() string    { return registry + "/etcd:" + v.etcd }
-func (v versions) coreDNSImage() string { return registry + "/coredns/coredns:" + v.coreDNS }
-func (v versions) pauseImage() string   { return registry + "/pause:" + v.pause }
+// The images have the names that kubeadm gives them by default.
+func (v versions) etcdImage() string    { return "registry.k8s.io/etcd:" + v.etcd }
+func (v versions) coreDNSImage() string { return "registry.k8s.io/coredns/coredns:" + v.coreDNS }
+func (v versions) pauseImage() string   { return "registry.k8s.io/pause:" + v.pause }
 
 // etcdModule returns the version of etcd's module: the "-0" of an image counts its builds.
 func (v versions) etcdModule() string {
