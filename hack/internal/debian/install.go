@@ -69,7 +69,8 @@ func (i Installer) EnsureInstalled(ctx context.Context, step *progress.Step, nam
 		return i.apt(ctx, step, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
 	}
 	err := install()
-	if err != nil && staleLists(err) {
+	// The package lists are missing or outdated.
+	if err != nil && remedy.ContainsAny(err.Error(), "Unable to locate package", "has no installation candidate", "404  Not Found", "Unable to fetch some archives") {
 		step.Now("updating the package lists for %s", list)
 		if err = i.apt(ctx, step, "update"); err == nil {
 			err = install()
@@ -129,11 +130,6 @@ func (i Installer) apt(ctx context.Context, step *progress.Step, args ...string)
 		case <-tick.C:
 		}
 	}
-}
-
-// staleLists reports whether apt failed because its package lists are missing or outdated.
-func staleLists(err error) bool {
-	return remedy.ContainsAny(err.Error(), "Unable to locate package", "has no installation candidate", "404  Not Found", "Unable to fetch some archives")
 }
 
 // aptRemedy returns what to do about an error that apt printed.

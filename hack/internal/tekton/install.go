@@ -255,8 +255,13 @@ func (i *Installation) Delete(ctx context.Context, r *Release, step *progress.St
 			if strings.HasSuffix(o.GetKind(), "WebhookConfiguration") != webhooks {
 				continue
 			}
-			if err := i.delete(ctx, o, step); err != nil {
+			step.Now("deleting %s", title(o))
+			client, err := i.resource(o)
+			if err != nil {
 				return err
+			}
+			if err := client.Delete(ctx, o.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("deleting %s: %w", title(o), err)
 			}
 		}
 	}
@@ -268,16 +273,4 @@ func (i *Installation) Delete(ctx context.Context, r *Release, step *progress.St
 		}
 		return errors.Join(err, fmt.Errorf("the namespace %s is still there", Namespace))
 	})
-}
-
-func (i *Installation) delete(ctx context.Context, o *unstructured.Unstructured, step *progress.Step) error {
-	step.Now("deleting %s", title(o))
-	client, err := i.resource(o)
-	if err != nil {
-		return err
-	}
-	if err := client.Delete(ctx, o.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %s: %w", title(o), err)
-	}
-	return nil
 }
