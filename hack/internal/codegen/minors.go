@@ -3,6 +3,7 @@ package codegen
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -61,10 +62,7 @@ var fixtureSets = []fixtureSet{
 }
 
 func isFixtureTest(file string) bool {
-	return slices.ContainsFunc(fixtureSets, func(f fixtureSet) bool {
-		name, ok := strings.CutPrefix(file, f.dir+"/")
-		return ok && !strings.Contains(name, "/")
-	})
+	return slices.ContainsFunc(fixtureSets, func(f fixtureSet) bool { return path.Dir(file) == f.dir })
 }
 
 // minors are the known minors, with what hack/update-codegen.sh,

@@ -66,12 +66,8 @@ func IsGenerated(file string) bool {
 			strings.HasSuffix(name, "_expansion.go") && name != "generated_expansion.go"
 		return !byHand
 	}
-	for _, f := range fixtureSets {
-		if dir == f.dir+"/testdata/HEAD" {
-			return slices.Contains([]string{".json", ".pb", ".yaml"}, path.Ext(name))
-		}
-	}
-	return false
+	return slices.Contains([]string{".json", ".pb", ".yaml"}, path.Ext(name)) &&
+		slices.ContainsFunc(fixtureSets, func(f fixtureSet) bool { return dir == f.dir+"/testdata/HEAD" })
 }
 
 // isExcluded reports whether file is test data or an example, which other generators write.

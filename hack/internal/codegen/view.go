@@ -44,7 +44,12 @@ func newView(tree, dir string) (*view, error) {
 		if !entry.Type().IsRegular() || !isInput(rel) {
 			return nil
 		}
-		return v.link(rel)
+		to := filepath.Join(dir, rel)
+		// The go command rewrites go.mod and go.sum in place.
+		if base := entry.Name(); base == "go.mod" || base == "go.sum" || os.Link(name, to) != nil {
+			return copyFile(name, to)
+		}
+		return nil
 	})
 }
 
@@ -53,17 +58,6 @@ func isInput(file string) bool {
 		return isFixtureTest(file)
 	}
 	return path.Ext(file) != ".md" && path.Base(file) != "OWNERS"
-}
-
-func (v *view) link(file string) error {
-	from, to := filepath.Join(v.tree, file), filepath.Join(v.dir, file)
-	// The go command rewrites go.mod and go.sum in place.
-	if base := path.Base(file); base != "go.mod" && base != "go.sum" {
-		if err := os.Link(from, to); err == nil {
-			return nil
-		}
-	}
-	return copyFile(from, to)
 }
 
 func copyFile(from, to string) error {
