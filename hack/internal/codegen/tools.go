@@ -56,7 +56,8 @@ func (t *toolbox) build(ctx context.Context, o Options, m *minor, step *progress
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	args := []string{"build", "-o", filepath.Join(tmp, "bin") + "/"}
+	built := filepath.Join(tmp, "tools")
+	args := []string{"build", "-o", filepath.Join(built, "bin") + "/"}
 	if m.toolsVersion != "" {
 		modFile, err := withTools(ctx, o.Tree, tmp, m.toolsVersion, step)
 		if err != nil {
@@ -67,10 +68,7 @@ func (t *toolbox) build(ctx context.Context, o Options, m *minor, step *progress
 	if err := run.Command(ctx, "go", append(args, m.tools...)...).Log(step.Log()).Env(goEnv...).Dir(o.Tree).Run(); err != nil {
 		return fmt.Errorf("building the generators of %s: %w", o.Release, err)
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
-	err = os.Rename(tmp, t.dir)
+	err = os.Rename(built, t.dir)
 	if _, statErr := os.Stat(t.dir); statErr == nil {
 		return nil // from this run, or from another one that was faster
 	}

@@ -117,10 +117,10 @@ func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncomp
 // Write writes img to w as a docker-archive, with the reference ref.
 func Write(w io.Writer, ref string, img v1.Image) error {
 	tag, err := name.NewTag(ref)
-	if err != nil {
-		return fmt.Errorf("image %s: %w", ref, err)
+	if err == nil {
+		err = tarball.Write(tag, img, w)
 	}
-	if err := tarball.Write(tag, img, w); err != nil {
+	if err != nil {
 		return fmt.Errorf("image %s: writing its archive: %w", ref, err)
 	}
 	return nil
