@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -126,4 +128,109 @@ func mtu(addrs []netip.Addr) int {
 		}
 	}
 	return 0
+}
+
+// chain is podnet's chain in the nat table.
+const chain = "PODNET-MASQUERADE"
+
+// lockWait is how many seconds to wait for kube-proxy to release the xtables lock.
+const lockWait = "10"
+
+// setMasquerade masquerades what the node's pods send out of the pod network with the node's
+// address, because nothing outside has a route to a pod.
+func (h *host) setMasquerade(ctx context.Context, cidrs, podSubnets []netip.Prefix) error {
+	for _, cidr := range cidrs {
+		tables := "/usr/sbin/iptables"
+		if !cidr.Addr().Is4() {
+			tables = "/usr/sbin/ip6tables"
+		}
+		// iptables-restore replaces the rules of a chain atomically.
+		if _, err := h.run(ctx, masqueradeRules(cidr, podSubnets), tables+"-restore", "--wait", lockWait, "--noflush"); err != nil {
+			return err
+		}
+		jump := []string{"POSTROUTING", "-s", cidr.String(), "-m", "addrtype", "!", "--dst-type", "LOCAL", "-m", "comment", "--comment", "podnet: pods to outside", "-j", chain}
+		table := []string{tables, "--wait", lockWait, "-t", "nat"}
+		if _, err := h.run(ctx, "", append(append(table, "-C"), jump...)...); err == nil {
+			continue
+		}
+		if _, err := h.run(ctx, "", append(append(table, "-A"), jump...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// masqueradeRules returns podnet's chain for the IP family of cidr, for iptables-restore.
+func masqueradeRules(cidr netip.Prefix, podSubnets []netip.Prefix) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "*nat\n:%s - [0:0]\n", chain)
+	for _, subnet := range podSubnets {
+		if subnet.Addr().Is4() == cidr.Addr().Is4() {
+			fmt.Fprintf(&b, "-A %s -d %s -j RETURN\n", chain, subnet)
+		}
+	}
+	fmt.Fprintf(&b, "-A %s -j MASQUERADE\nCOMMIT\n", chain)
+	return b.String()
+}
+
+// cniFile is where containerd looks for the node's CNI configuration.
+const cniFile = "etc/cni/net.d/10-podnet.conflist"
+
+// writeCNI writes the node's CNI configuration if it differs: containerd reloads it on every
+// change.
+func (h *host) writeCNI(cidrs []netip.Prefix, mtu int) error {
+	conf, err := cniConfig(cidrs, mtu)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(h.root, cniFile)
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, conf) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	// containerd loads any *.conflist, so the file gets that name once it is complete.
+	temp := file + ".new"
+	if err := os.WriteFile(temp, conf, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, file)
+}
+
+// cniConfig returns a configuration that connects each pod to its node with a veth pair, gives it
+// an address of each CIDR, and maps its host ports.
+func cniConfig(cidrs []netip.Prefix, mtu int) ([]byte, error) {
+	type object = map[string]any
+	var ranges [][]object
+	var routes []object
+	for _, cidr := range cidrs {
+		ranges = append(ranges, []object{{"subnet": cidr.String()}})
+		defaultRoute := "0.0.0.0/0"
+		if !cidr.Addr().Is4() {
+			defaultRoute = "::/0"
+		}
+		routes = append(routes, object{"dst": defaultRoute})
+	}
+	ptp := object{
+		"type":   "ptp",
+		"ipMasq": false, // setMasquerade does it: the plugin does not know the pod network
+		"ipam": object{
+			"type": "host-local",
+			// A restart of the node removes both /run and the pods.
+			"dataDir": "/run/cni-ipam-state",
+			"ranges":  ranges,
+			"routes":  routes,
+		},
+	}
+	if mtu > 0 {
+		ptp["mtu"] = mtu
+	}
+	portmap := object{"type": "portmap", "capabilities": object{"portMappings": true}}
+	conf, err := json.MarshalIndent(object{
+		"cniVersion": "0.4.0",
+		"name":       "podnet",
+		"plugins":    []object{ptp, portmap},
+	}, "", "  ")
+	return append(conf, '\n'), err
 }

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -111,4 +113,99 @@ func tail(path string, lines int) string {
 	}
 	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// pidFiles are the PID files of dockerd and its containerd, below h.run, and the names of the
+// processes.
+var pidFiles = map[string]string{
+	"docker.pid":                       "dockerd",
+	"docker/containerd/containerd.pid": "containerd",
+}
+
+// clearStale removes the PID files of processes that are gone. If another process has the PID
+// by now, dockerd would think that a dockerd runs, and refuse to start.
+func (h *host) clearStale() error {
+	for name, process := range pidFiles {
+		path := filepath.Join(h.run, name)
+		if pid := readPID(path); pid > 0 && processName(pid) != process {
+			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("removing a stale pid file: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// daemonPID returns the PID of the daemon on this host, or 0.
+func (h *host) daemonPID() int {
+	if pid := readPID(filepath.Join(h.run, "docker.pid")); pid > 0 && processName(pid) == "dockerd" {
+		return pid
+	}
+	return 0
+}
+
+func readPID(path string) int {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+	return pid
+}
+
+func processName(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.TrimSpace(string(data))
+}
+
+// delegate prepares the cgroup at root for the daemon's containers. In cgroup v2, a cgroup other
+// than the machine's root can enable controllers for its children only if it has no processes
+// ("no internal process constraint", cgroups(7)), so delegate moves them to a child cgroup. This
+// is needed if the host is a container whose init does not do it. Elsewhere nothing changes.
+func delegate(root string) error {
+	// The machine's root cgroup has no type, and cgroup v1 has no such file.
+	if _, err := os.Stat(filepath.Join(root, "cgroup.type")); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	controllers, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	enabled, err := os.ReadFile(filepath.Join(root, "cgroup.subtree_control"))
+	if err != nil {
+		return err
+	}
+	if len(strings.Fields(string(enabled))) == len(strings.Fields(string(controllers))) {
+		return nil
+	}
+	leaf := filepath.Join(root, "init")
+	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	processes, err := os.ReadFile(filepath.Join(root, "cgroup.procs"))
+	if err != nil {
+		return err
+	}
+	for _, pid := range strings.Fields(string(processes)) {
+		err := writeCgroup(leaf, "cgroup.procs", pid)
+		if err != nil && !errors.Is(err, syscall.ESRCH) { // it has ended
+			return fmt.Errorf("moving process %s to %s: %w", pid, leaf, err)
+		}
+	}
+	for _, name := range strings.Fields(string(controllers)) {
+		if err := writeCgroup(root, "cgroup.subtree_control", "+"+name); err != nil {
+			return fmt.Errorf("passing the controller %s on: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// writeCgroup writes one request to a file of a cgroup. Each request needs its own write.
+func writeCgroup(cgroup, file, request string) error {
+	f, err := os.OpenFile(filepath.Join(cgroup, file), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(request + "\n")
+	return errors.Join(err, f.Close())
 }

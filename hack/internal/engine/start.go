@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 
 	"podenv.dev/hack/internal/debian"
@@ -65,4 +68,27 @@ func daemonError(err error, daemon, hint string) error {
 		return err
 	}
 	return remedy.New(fmt.Errorf("%w: %s %w", ErrNoEngine, daemon, err), hint)
+}
+
+// installDocker installs Debian's Docker if the daemon or its command is missing.
+func (h *host) installDocker(ctx context.Context, step *progress.Step) error {
+	if h.lookPath("dockerd") == "" {
+		names := []string{"docker.io", "iptables"}
+		if appArmor() {
+			// dockerd uses AppArmor if the kernel has it, and cannot load its profile without the parser.
+			names = append(names, "apparmor")
+		}
+		if err := h.packages.EnsureInstalled(ctx, step, names...); err != nil {
+			return err
+		}
+	}
+	if _, err := exec.LookPath("docker"); err != nil {
+		return h.packages.EnsureInstalled(ctx, step, "docker-cli") // a separate package since Debian 13
+	}
+	return nil
+}
+
+func appArmor() bool {
+	enabled, _ := os.ReadFile("/sys/module/apparmor/parameters/enabled")
+	return bytes.HasPrefix(enabled, []byte("Y"))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
+	e2epod "k8s.io/kubernetes/test/e2e/framework/pod"
 )
 
 // Env returns the environment that a container of the image Envdump printed. It waits for the
@@ -61,4 +62,29 @@ func ParseEnv(text string) (map[string]string, error) {
 		env[name] = value
 	}
 	return env, nil
+}
+
+// Exec runs a command in a container and returns its output. Pass secrets through stdin: the
+// API server logs the arguments.
+func Exec(ctx context.Context, f *framework.Framework, pod, container, stdin string, command ...string) string {
+	ginkgo.GinkgoHelper()
+	out, err := TryExec(ctx, f, pod, container, stdin, command...)
+	framework.ExpectNoError(err)
+	return out
+}
+
+// TryExec is Exec for a command that may fail. The error has the command's standard error.
+func TryExec(ctx context.Context, f *framework.Framework, pod, container, stdin string, command ...string) (string, error) {
+	options := e2epod.ExecOptions{
+		Namespace: f.Namespace.Name, PodName: pod, ContainerName: container,
+		Command: command, CaptureStdout: true, CaptureStderr: true, Quiet: true,
+	}
+	if stdin != "" {
+		options.Stdin = strings.NewReader(stdin)
+	}
+	stdout, stderr, err := e2epod.Exec(f.TContext(ctx), options)
+	if err != nil {
+		return stdout, fmt.Errorf("in container %s of pod %s: %q: %w: %s", container, pod, command, err, stderr)
+	}
+	return stdout, nil
 }

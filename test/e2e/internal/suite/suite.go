@@ -3,8 +3,10 @@
 package suite
 
 import (
+	"context"
 	"flag"
 	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,7 +15,9 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/options"
@@ -76,4 +80,59 @@ func Kubectl() string {
 		ginkgo.Skip("no kubectl of the series under test: give --podenv.kubectl or PODENV_KUBECTL")
 	}
 	return nodes.Options.Kubectl
+}
+
+// Shows returns the labels of specs that show rows of a document of featuregates.
+func Shows(document string, rows ...string) (labels ginkgo.Labels) {
+	for _, row := range rows {
+		labels = append(labels, featuregates.Row(document, row))
+	}
+	return labels
+}
+
+// Suite is what the specs of one suite share.
+type Suite struct {
+	subject, gate, namespace string
+	feature                  framework.Feature
+}
+
+// For is the suite about subject, which is behind the feature gate called gate. The names
+// of its namespaces begin with namespace.
+func For(subject, gate, namespace string) Suite {
+	return Suite{subject: subject, gate: gate, namespace: namespace, feature: framework.ValidFeatures.Add(framework.Feature(gate))}
+}
+
+// Describe declares the specs of a theme. precondition, which gets the gate, may skip them. The
+// gate's label is a plain one: framework.WithFeatureGate would add the gate's stage in the
+// framework's own release, which may differ from that in the release under test.
+func (s Suite) Describe(precondition func(ctx context.Context, gate string), theme string, body func(f *framework.Framework), labels ...ginkgo.Labels) bool {
+	ginkgo.GinkgoHelper()
+	return framework.SIGDescribe("node")(s.subject, framework.WithFeature(s.feature),
+		framework.WithLabel("FeatureGate:"+s.gate), theme, slices.Concat(labels...), func() {
+			// Ahead of the framework's own BeforeEach, which makes a namespace.
+			ginkgo.BeforeEach(func(ctx context.Context) { precondition(ctx, s.gate) })
+			f := framework.NewDefaultFramework(s.namespace)
+			f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+			body(f)
+		})
+}
+
+// RunKubectl runs the kubectl of the series under test on the cluster and returns its output.
+// It skips the running spec if there is no kubectl.
+func RunKubectl(ctx context.Context, args ...string) string {
+	ginkgo.GinkgoHelper()
+	out, err := TryKubectl(ctx, args...)
+	framework.ExpectNoError(err, "kubectl %q: %s", args, out)
+	return out
+}
+
+// TryKubectl is RunKubectl for a command that may fail.
+func TryKubectl(ctx context.Context, args ...string) (string, error) {
+	ginkgo.GinkgoHelper()
+	args = append([]string{"--kubeconfig", framework.TestContext.KubeConfig}, args...)
+	if framework.TestContext.KubeContext != "" {
+		args = append([]string{"--context", framework.TestContext.KubeContext}, args...)
+	}
+	out, err := exec.CommandContext(ctx, Kubectl(), args...).CombinedOutput()
+	return string(out), err
 }
