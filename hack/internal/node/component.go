@@ -35,7 +35,7 @@ type component interface {
 	revert(ctx context.Context) error
 	// log returns the end of the component's log.
 	log(ctx context.Context) string
-	// cleanUp removes what stage and apply left on the node.
+	// cleanUp removes what stage and apply left on the node beside copies of files.
 	cleanUp(ctx context.Context) error
 }
 
@@ -48,7 +48,7 @@ var (
 // logLines is how many log lines the error shows if a component does not serve.
 const logLines = 15
 
-// target is a component on a node.
+// target is a component on a node. Its methods are what several kinds of components share.
 type target struct {
 	*cluster.Cluster
 	client     kubernetes.Interface
@@ -71,6 +71,8 @@ func (t *target) component() (component, error) {
 	}
 	return nil, fmt.Errorf("%q is not a component of a node: choose %s", t.name, strings.Join(allComponents, ", "))
 }
+
+func (t *target) cleanUp(context.Context) error { return nil }
 
 // exec runs a command on the node.
 func (t *target) exec(ctx context.Context, args ...string) (string, error) {

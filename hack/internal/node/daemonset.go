@@ -96,5 +96,4 @@ func checkRolledOut(set *appsv1.DaemonSet) error {
 	return nil
 }
 
-func (d *daemonSet) cleanUp(context.Context) error { return nil }
-func (d *daemonSet) files() []string               { return nil }
+func (d *daemonSet) files() []string { return nil }

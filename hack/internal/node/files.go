@@ -144,10 +144,7 @@ func (e *executable) path() string                     { return binDir + e.name 
 func (e *executable) files() []string                  { return []string{e.path()} }
 func (e *executable) apply(ctx context.Context) error  { return e.replace(ctx, newSuffix, e.path()) }
 func (e *executable) revert(ctx context.Context) error { return e.replace(ctx, oldSuffix, e.path()) }
-func (e *executable) cleanUp(ctx context.Context) error {
-	return e.removeCopies(ctx, e.files(), newSuffix, oldSuffix)
-}
-func (e *executable) log(context.Context) string { return "" }
+func (e *executable) log(context.Context) string       { return "" }
 
 func (e *executable) stage(ctx context.Context, ch change, _ cluster.State) error {
 	if ch.original {

@@ -17,7 +17,7 @@ func TestRetagNamesAnImageByItsContent(t *testing.T) {
 	if err := tarball.WriteToFile(path, tag, empty.Image); err != nil {
 		t.Fatal(err)
 	}
-	r, err := retag(path)
+	ref, open, err := retag(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,10 +25,10 @@ func TestRetagNamesAnImageByItsContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.ref.Name(), "registry.k8s.io/kube-proxy:v1.33.13_podenv.4-"+id.Hex[:12]; got != want {
+	if got, want := ref.Name(), "registry.k8s.io/kube-proxy:v1.33.13_podenv.4-"+id.Hex[:12]; got != want {
 		t.Errorf("new name %s, want %s", got, want)
 	}
-	archive, err := r.open()
+	archive, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +44,10 @@ func TestRetagNamesAnImageByItsContent(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tarball.ImageFromPath(again, &r.ref); err != nil {
+	if _, err := tarball.ImageFromPath(again, &ref); err != nil {
 		t.Errorf("the archive that is loaded does not have the image under its new name: %v", err)
 	}
-	if _, err := retag(filepath.Join(t.TempDir(), "none.tar")); err == nil || !strings.Contains(err.Error(), "none.tar") {
+	if _, _, err := retag(filepath.Join(t.TempDir(), "none.tar")); err == nil || !strings.Contains(err.Error(), "none.tar") {
 		t.Errorf("retag of no file: %v", err)
 	}
 }

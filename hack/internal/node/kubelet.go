@@ -45,16 +45,16 @@ func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
 	if s.Gates, err = kubeletGates(config); err != nil {
 		return s, fmt.Errorf("%s: %w", kubeletConfig, err)
 	}
-	unit, err := k.unit(ctx)
+	pid, _, err := k.unit(ctx)
 	if err != nil {
 		return s, err
 	}
-	if unit.pid == "0" {
+	if pid == "0" {
 		// A kubelet that crashes can be changed as well.
 		s.SHA256, err = k.fileSum(ctx, binDir+k.name)
 		return s, err
 	}
-	if s.SHA256, err = k.processSum(ctx, unit.pid); err != nil {
+	if s.SHA256, err = k.processSum(ctx, pid); err != nil {
 		return s, err
 	}
 	if r, err := k.runningState(ctx); err == nil {
@@ -122,9 +122,6 @@ func (k *kubelet) stageFlags(ctx context.Context, version string) error {
 
 func (k *kubelet) apply(ctx context.Context) error  { return k.restart(ctx, newSuffix) }
 func (k *kubelet) revert(ctx context.Context) error { return k.restart(ctx, oldSuffix) }
-func (k *kubelet) cleanUp(ctx context.Context) error {
-	return k.removeCopies(ctx, k.files(), newSuffix, oldSuffix)
-}
 
 // restart restarts the kubelet with the copies of the changed files that have the suffix.
 func (k *kubelet) restart(ctx context.Context, suffix string) error {
@@ -147,17 +144,17 @@ func (k *kubelet) waitServing(ctx context.Context, want cluster.State) error {
 
 // checkRunning checks that the node's kubelet is the build with the SHA-256 sum.
 func (k *kubelet) checkRunning(ctx context.Context, sum string) error {
-	unit, err := k.unit(ctx)
+	pid, restarts, err := k.unit(ctx)
 	if err != nil {
 		return err
 	}
-	if unit.restarts >= maxRestarts {
-		return poll.Stop(fmt.Errorf("the kubelet crashes: systemd has restarted it %d times", unit.restarts))
+	if restarts >= maxRestarts {
+		return poll.Stop(fmt.Errorf("the kubelet crashes: systemd has restarted it %d times", restarts))
 	}
-	if unit.pid == "0" {
+	if pid == "0" {
 		return fmt.Errorf("the kubelet does not run")
 	}
-	return k.checkBuild(ctx, unit.pid, sum)
+	return k.checkBuild(ctx, pid, sum)
 }
 
 // checkReady checks that the kubelet answers, and that it has reported the node as ready
@@ -188,26 +185,21 @@ func (k *kubelet) log(ctx context.Context) string {
 	return out
 }
 
-// unit is the state of a systemd service.
-type unit struct {
-	pid      string // "0" if none runs
-	restarts int    // by systemd, since the last reset
-}
-
-func (k *kubelet) unit(ctx context.Context) (unit, error) {
+// unit returns the state of the systemd service: the process, "0" if none runs, and how often
+// systemd has restarted it since the last reset.
+func (k *kubelet) unit(ctx context.Context) (pid string, restarts int, err error) {
 	out, err := k.exec(ctx, "systemctl", "show", "--property=MainPID,NRestarts", k.name)
 	if err != nil {
-		return unit{}, err
+		return "", 0, err
 	}
 	return parseUnit(out)
 }
 
-// parseUnit reads what systemctl show prints.
-func parseUnit(out string) (u unit, err error) {
-	if _, err = fmt.Sscanf(out, "MainPID=%s\nNRestarts=%d", &u.pid, &u.restarts); err != nil {
-		return unit{}, fmt.Errorf("systemctl show printed %q: want MainPID and NRestarts", out)
+func parseUnit(out string) (pid string, restarts int, err error) {
+	if _, err := fmt.Sscanf(out, "MainPID=%s\nNRestarts=%d", &pid, &restarts); err != nil {
+		return "", 0, fmt.Errorf("systemctl show printed %q: want MainPID and NRestarts", out)
 	}
-	return u, nil
+	return pid, restarts, nil
 }
 
 var pauseImageFlag = regexp.MustCompile(` ?--pod-infra-container-image=[^ "]*`)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -49,8 +48,8 @@ type operation struct {
 	component string
 	instances []*instance
 	steps     *steps
-	// before, during and after are the records for these phases; saved is the current one.
-	before, during, after, saved cluster.Changes
+	// before, during and after are the records for these phases.
+	before, during, after cluster.Changes
 }
 
 // recorder is the part of cluster.Cluster that records changes.
@@ -87,7 +86,6 @@ func (o *operation) inspect(ctx context.Context, c *cluster.Cluster, nodes []str
 	if o.before, err = c.Changes(ctx); err != nil {
 		return err
 	}
-	o.saved = o.before
 	client, err := c.Client()
 	if err != nil {
 		return err
@@ -111,7 +109,7 @@ func (o *operation) inspect(ctx context.Context, c *cluster.Cluster, nodes []str
 		}
 		o.instances = append(o.instances, i)
 	}
-	return o.each(ctx, func(ctx context.Context, i *instance) error { return o.plan(ctx, i, p) })
+	return each(ctx, o.instances, func(ctx context.Context, i *instance) error { return o.plan(ctx, i, p) })
 }
 
 // plan reads an instance's state, and decides what it becomes.
@@ -157,8 +155,7 @@ func (o *operation) run(ctx context.Context) error {
 	o.record()
 	o.steps.next(nil, "%s", o.preparing())
 	if err := o.prepare(ctx); err != nil {
-		ctx = context.WithoutCancel(ctx)
-		return errors.Join(err, o.dropOriginals(ctx, o.before), o.each(ctx, cleanUp))
+		return errors.Join(err, o.cleanUp(context.WithoutCancel(ctx), o.before))
 	}
 	applied, err := o.inTurns(ctx, o.instances,
 		func(ctx context.Context, i *instance) error { return i.apply(ctx) },
@@ -167,8 +164,7 @@ func (o *operation) run(ctx context.Context) error {
 		return o.revert(ctx, applied, err)
 	}
 	// The change is made: it is too late for an interrupt.
-	ctx = context.WithoutCancel(ctx)
-	return errors.Join(o.save(ctx, o.after), o.dropOriginals(ctx, o.after), o.each(ctx, cleanUp))
+	return o.end(context.WithoutCancel(ctx), o.after)
 }
 
 // inTurns applies a change to instances and waits for them: to one control plane after another, so that
@@ -201,8 +197,6 @@ func (i *instance) differs() bool {
 	return i.original || i.restart || i.binary != "" || i.gates != nil || !maps.Equal(i.wanted, i.recorded.Gates)
 }
 
-func cleanUp(ctx context.Context, i *instance) error { return i.cleanUp(ctx) }
-
 // record sets the records for the phases. A node that a killed run leaves with a mix of builds
 // must not look unchanged, so that undo can restore it.
 func (o *operation) record() {
@@ -223,7 +217,7 @@ func (o *operation) record() {
 // prepare keeps the originals, stages the change on the nodes and records it. It does not
 // affect what runs.
 func (o *operation) prepare(ctx context.Context) error {
-	err := o.each(ctx, func(ctx context.Context, i *instance) error {
+	err := each(ctx, o.instances, func(ctx context.Context, i *instance) error {
 		_, before := o.before.Component(i.target.node, o.component)
 		if _, during := o.during.Component(i.target.node, o.component); during && !before {
 			if err := i.target.keepOriginals(ctx, i.files()); err != nil {
@@ -235,24 +229,23 @@ func (o *operation) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.save(ctx, o.during)
+	return o.cluster.SaveChanges(ctx, o.during)
 }
 
-func (o *operation) save(ctx context.Context, changes cluster.Changes) error {
-	if reflect.DeepEqual(o.saved, changes) {
-		return nil
-	}
-	o.saved = changes
-	return o.cluster.SaveChanges(ctx, changes)
+// end records changes, which the instances have now, and cleans up.
+func (o *operation) end(ctx context.Context, changes cluster.Changes) error {
+	return errors.Join(o.cluster.SaveChanges(ctx, changes), o.cleanUp(ctx, changes))
 }
 
-// dropOriginals removes the originals of instances that are not in changes.
-func (o *operation) dropOriginals(ctx context.Context, changes cluster.Changes) error {
-	return o.each(ctx, func(ctx context.Context, i *instance) error {
-		if _, changed := changes.Component(i.target.node, o.component); changed {
-			return nil
+// cleanUp removes what the operation left on the nodes, and the originals of instances that are
+// not in changes.
+func (o *operation) cleanUp(ctx context.Context, changes cluster.Changes) error {
+	return each(ctx, o.instances, func(ctx context.Context, i *instance) error {
+		suffixes := []string{newSuffix, oldSuffix}
+		if _, changed := changes.Component(i.target.node, o.component); !changed {
+			suffixes = append(suffixes, originalSuffix)
 		}
-		return i.target.removeCopies(ctx, i.files(), originalSuffix)
+		return errors.Join(i.target.removeCopies(ctx, i.files(), suffixes...), i.cleanUp(ctx))
 	})
 }
 
@@ -294,7 +287,7 @@ func (o *operation) revert(ctx context.Context, applied []*instance, err error) 
 	if failed != nil {
 		return fmt.Errorf("%w\n%w: recreate the cluster with `podenv up --recreate --name %s`: %w", err, errNotReverted, o.cluster.Name(), failed)
 	}
-	if failed := errors.Join(o.save(ctx, o.before), o.dropOriginals(ctx, o.before), o.each(ctx, cleanUp)); failed != nil {
+	if failed := o.end(ctx, o.before); failed != nil {
 		return errors.Join(err, failed)
 	}
 	what := "build"
@@ -314,10 +307,6 @@ func (e *instanceError) Error() string {
 	return fmt.Sprintf("node %s: %v", e.instance.target.node, e.err)
 }
 func (e *instanceError) Unwrap() error { return e.err }
-
-func (o *operation) each(ctx context.Context, f func(context.Context, *instance) error) error {
-	return each(ctx, o.instances, f)
-}
 
 // each runs f for instances in parallel.
 func each(ctx context.Context, instances []*instance, f func(context.Context, *instance) error) error {

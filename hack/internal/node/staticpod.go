@@ -285,11 +285,8 @@ func (p *staticPod) tag(ctx context.Context, image, name string) error {
 	return err
 }
 
-// cleanUp also removes the image tags that the manifest no longer uses.
+// cleanUp removes the image tags that the manifest no longer uses.
 func (p *staticPod) cleanUp(ctx context.Context) error {
-	if err := p.removeCopies(ctx, p.files(), newSuffix, oldSuffix); err != nil {
-		return err
-	}
 	current, err := p.exec(ctx, "cat", p.manifest())
 	if err != nil {
 		return err
