@@ -158,20 +158,16 @@ func (c *Cluster) reuse(ctx context.Context, found []container, want *record, im
 		}
 	}
 	step.Now("checking that cluster %s serves", c.name)
-	changed, err := c.exportKubeconfig(step)
-	if err != nil {
+	if err := c.exportKubeconfig(step); err != nil {
 		return err
 	}
-	if err := c.waitServing(ctx, limit, step); err != nil {
+	if err := c.WaitServing(ctx, limit, step); err != nil {
 		return err
 	}
 	if err := c.LoadImages(ctx, images, step); err != nil {
 		return err
 	}
-	if changed {
-		return c.save(ctx)
-	}
-	return nil
+	return c.save(ctx)
 }
 
 // create creates the cluster. It saves the record last: a cluster with a record is complete.
@@ -182,13 +178,13 @@ func (c *Cluster) create(ctx context.Context, cfg *Config, step *progress.Step) 
 	if err := c.installVerifier(ctx, cfg.Verifier, step); err != nil {
 		return err
 	}
-	if _, err := c.exportKubeconfig(step); err != nil {
+	if err := c.exportKubeconfig(step); err != nil {
 		return err
 	}
 	if err := c.LoadImages(ctx, cfg.Images, step); err != nil {
 		return err
 	}
-	if err := c.WaitServing(ctx, step); err != nil {
+	if err := c.WaitServing(ctx, readyTimeout, step); err != nil {
 		return err
 	}
 	return c.save(ctx)

@@ -77,15 +77,9 @@ var fatalToKubelets = []string{"too many open files", "no space left on device",
 // kubeletFailure returns the first line of the kubelets' logs that has one of fatalToKubelets,
 // with its remedy; "" if there is none. kubeadm only reports a timeout.
 func kubeletFailure(logs string) string {
-	files, err := filepath.Glob(filepath.Join(logs, "*", "kubelet.log"))
-	if err != nil {
-		return ""
-	}
+	files, _ := filepath.Glob(filepath.Join(logs, "*", "kubelet.log"))
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
+		text, _ := os.ReadFile(file) // one that cannot be read says nothing
 		for line := range strings.Lines(string(text)) {
 			if remedy.ContainsAny(line, fatalToKubelets...) {
 				return fmt.Sprintf("%s: %s\n  %s", filepath.Base(filepath.Dir(file)), strings.TrimSpace(line), remedyFor(line))

@@ -30,7 +30,7 @@ const (
 )
 
 func provider(step *progress.Step) *kind.Provider {
-	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(logger{step}))
+	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(logger{step: step}))
 }
 
 // networkEnvMu is held while NetworkEnv has the name of a cluster's network.
@@ -109,39 +109,30 @@ const logLevel = 3
 
 // logger shows kind's status lines as the step's current action, and writes all other
 // messages of kind to the step's log.
-type logger struct{ step *progress.Step }
+type logger struct {
+	step  *progress.Step
+	level log.Level // of Info
+}
 
-var _ log.Logger = logger{}
-
-// Warn and the methods below are kind's.
+// V and the methods below are kind's.
+func (l logger) V(level log.Level) log.InfoLogger  { return logger{l.step, level} }
+func (l logger) Enabled() bool                     { return l.level <= logLevel }
 func (l logger) Warn(message string)               { l.print("warning: " + message) }
 func (l logger) Warnf(format string, args ...any)  { l.Warn(fmt.Sprintf(format, args...)) }
 func (l logger) Error(message string)              { l.print("error: " + message) }
 func (l logger) Errorf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }
-func (l logger) print(message string) {
-	fmt.Fprintln(l.step.Log(), strings.TrimRight(message, "\n"))
-}
+func (l logger) Infof(format string, args ...any)  { l.Info(fmt.Sprintf(format, args...)) }
 
-// V returns the logger for a level.
-func (l logger) V(level log.Level) log.InfoLogger { return infoLogger{l, level} }
-
-type infoLogger struct {
-	logger
-	level log.Level
-}
-
-func (l infoLogger) Enabled() bool                    { return l.level <= logLevel }
-func (l infoLogger) Infof(format string, args ...any) { l.Info(fmt.Sprintf(format, args...)) }
-
-func (l infoLogger) Info(message string) {
-	if !l.Enabled() {
-		return
-	}
+func (l logger) Info(message string) {
 	if now := status(message); l.level == 0 && now != "" {
 		l.step.Now("%s", now)
-		return
+	} else if l.Enabled() {
+		l.print(message)
 	}
-	l.print(message)
+}
+
+func (l logger) print(message string) {
+	fmt.Fprintln(l.step.Log(), strings.TrimRight(message, "\n"))
 }
 
 // status returns the action in a status line of kind, such as " • Preparing nodes 📦  ...";
@@ -151,11 +142,8 @@ func status(message string) string {
 	if !ok {
 		return ""
 	}
-	plain := strings.Map(func(r rune) rune {
-		if r > unicode.MaxLatin1 {
-			return -1
-		}
-		return r
-	}, strings.TrimSuffix(text, "..."))
-	return strings.Join(strings.Fields(plain), " ")
+	words := strings.FieldsFunc(strings.TrimSuffix(text, "..."), func(r rune) bool {
+		return unicode.IsSpace(r) || r > unicode.MaxLatin1 // an emoji
+	})
+	return strings.Join(words, " ")
 }

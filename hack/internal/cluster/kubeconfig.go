@@ -60,26 +60,26 @@ func (c *Cluster) writeKubeconfig(step *progress.Step) error {
 }
 
 // exportKubeconfig writes the cluster's own kubeconfig, and makes its context the current one
-// in the kubeconfig that kubectl uses. It returns true if that changed the record.
-func (c *Cluster) exportKubeconfig(step *progress.Step) (changed bool, err error) {
+// in the kubeconfig that kubectl uses. The record, which it does not save, has the previous one.
+func (c *Cluster) exportKubeconfig(step *progress.Step) error {
 	if err := c.writeKubeconfig(step); err != nil {
-		return false, err
+		return err
 	}
 	path, err := filepath.Abs(clientcmd.NewDefaultPathOptions().GetDefaultFilename())
 	if err != nil {
-		return false, err
+		return err
 	}
 	_, known := c.record.PreviousContexts[path]
 	if before := currentContext(path); !known || before != c.Context() {
 		if c.record.PreviousContexts == nil {
 			c.record.PreviousContexts = map[string]string{}
 		}
-		c.record.PreviousContexts[path], changed = before, true
+		c.record.PreviousContexts[path] = before
 	}
 	if err := provider(step).ExportKubeConfig(c.name, path, false); err != nil {
-		return false, fmt.Errorf("adding cluster %s to %s: %w", c.name, path, explain(err))
+		return fmt.Errorf("adding cluster %s to %s: %w", c.name, path, explain(err))
 	}
-	return changed, nil
+	return nil
 }
 
 // currentContext returns the current context of the kubeconfig at path, or "".

@@ -422,7 +422,7 @@ func (l *live) failingPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = l.cluster.waitServing(l.ctx, 10*time.Second, nil)
+	err = l.cluster.WaitServing(l.ctx, 10*time.Second, nil)
 	for _, want := range []string{"pod failing on node " + liveName + "-worker is not ready", "container proxy", "exit status 1", "unknown flag: --no-such-flag"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not have %q: %v", want, err)
@@ -432,7 +432,7 @@ func (l *live) failingPod(t *testing.T) {
 	if err := pods.Delete(l.ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.cluster.WaitServing(l.ctx, nil); err != nil {
+	if err := l.cluster.WaitServing(l.ctx, readyTimeout, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -33,11 +33,7 @@ const (
 // the pods and controllers of kube-system are ready, the default service account exists, and
 // the API server and every kubelet run with the requested gates. Its error says what it waited
 // for last.
-func (c *Cluster) WaitServing(ctx context.Context, step *progress.Step) error {
-	return c.waitServing(ctx, readyTimeout, step)
-}
-
-func (c *Cluster) waitServing(ctx context.Context, limit time.Duration, step *progress.Step) error {
+func (c *Cluster) WaitServing(ctx context.Context, limit time.Duration, step *progress.Step) error {
 	if c.record == nil {
 		return c.halfMade()
 	}
@@ -67,7 +63,6 @@ type serving struct {
 	client kubernetes.Interface
 	nodes  int
 	gates  map[string]bool
-	logs   map[string]string // the last log that was read, by pod, container and restart count
 }
 
 func (s *serving) check(ctx context.Context) error {
@@ -193,18 +188,13 @@ func (s *serving) notReady(ctx context.Context, p *corev1.Pod, status *corev1.Co
 
 // log returns the end of the log of a failed container's last run, or "".
 func (s *serving) log(ctx context.Context, p *corev1.Pod, status *corev1.ContainerStatus) string {
-	key := fmt.Sprintf("%s/%s/%d", p.UID, status.Name, status.RestartCount)
-	if log, ok := s.logs[key]; ok {
-		return log
-	}
 	text, err := s.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{
 		Container: status.Name, Previous: status.State.Terminated == nil, TailLines: ptr.To(int64(logLines)),
 	}).DoRaw(ctx)
 	if err != nil {
 		return ""
 	}
-	s.logs = map[string]string{key: lastLines(string(text), logLines)}
-	return s.logs[key]
+	return lastLines(string(text), logLines)
 }
 
 // podError is an error about a pod that is not ready because a container fails.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -61,7 +62,7 @@ func (l *live) pushPod(component string) func(*testing.T) {
 		binary, path, image := l.fetchImage(t, component)
 		other := variant(t, binary)
 		l.push(t, component, other, l.image(t, image, path, other))
-		if err := l.cluster.WaitServing(l.ctx, nil); err != nil {
+		if err := l.cluster.WaitServing(l.ctx, 3*time.Minute, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -77,7 +78,7 @@ func (l *live) pushBrokenAPIServer(t *testing.T) {
 	}
 	t.Logf("it says: %v", err)
 	l.checkSum(t, "kube-apiserver", before)
-	if err := l.cluster.WaitServing(l.ctx, nil); err != nil {
+	if err := l.cluster.WaitServing(l.ctx, 3*time.Minute, nil); err != nil {
 		t.Error(err)
 	}
 }
