@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -107,18 +106,12 @@ func memory(path string) Finding {
 	if err != nil {
 		return fail(check, err.Error(), "mount /proc")
 	}
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "MemAvailable:" {
-			continue
-		}
-		kib, err := strconv.ParseUint(fields[1], 10, 64)
-		if err != nil {
-			break
-		}
-		return judgeMemory(kib << 10)
+	_, after, _ := strings.Cut(string(data), "MemAvailable:")
+	var kib uint64
+	if _, err := fmt.Sscan(after, &kib); err != nil {
+		return warn(check, path+" does not say what is available", fmt.Sprintf("see that at least %d GiB are", memoryWanted/gib))
 	}
-	return warn(check, path+" does not say what is available", fmt.Sprintf("see that at least %d GiB are", memoryWanted/gib))
+	return judgeMemory(kib << 10)
 }
 
 func judgeMemory(available uint64) Finding {

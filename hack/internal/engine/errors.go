@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/remedy"
@@ -39,7 +38,7 @@ func (h *host) explainRefusal(info Info, err error, runtime string) error {
 	if !errors.Is(err, ErrPrivileged) {
 		return err
 	}
-	if slices.ContainsFunc(info.SecurityOptions, mapsUsers) {
+	if remedy.ContainsAny(strings.Join(info.SecurityOptions, " "), "name=rootless", "name=userns") {
 		return remedy.New(
 			fmt.Errorf("%w\n  this daemon maps users (rootless, or userns-remap)", err),
 			"use one that runs as root and does not, see `docker context ls`",
@@ -59,8 +58,4 @@ func (h *host) explainRefusal(info Info, err error, runtime string) error {
 		hint += "; or " + h.remedyConfig(runtime)
 	}
 	return remedy.New(err, hint)
-}
-
-func mapsUsers(option string) bool {
-	return strings.Contains(option, "name=rootless") || strings.Contains(option, "name=userns")
 }
