@@ -113,16 +113,9 @@ func mtu(addrs []netip.Addr) int {
 		return 0
 	}
 	for _, i := range interfaces {
-		own, err := i.Addrs()
-		if err != nil {
-			continue
-		}
+		own, _ := i.Addrs() // an interface that has just gone has none
 		for _, a := range own {
-			prefix, err := netip.ParsePrefix(a.String())
-			if err != nil {
-				continue
-			}
-			if slices.Contains(addrs, prefix.Addr().Unmap()) {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil && slices.Contains(addrs, prefix.Addr().Unmap()) {
 				return i.MTU
 			}
 		}

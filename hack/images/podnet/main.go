@@ -22,11 +22,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// resync is how often podnet restores what something else on the node removed.
-const resync = time.Minute
-
-// retry is how soon podnet tries again after a failure.
-const retry = 2 * time.Second
+const (
+	resync = time.Minute     // how often podnet restores what something else on the node removed
+	retry  = 2 * time.Second // how soon podnet tries again after a failure
+)
 
 func main() {
 	log.SetFlags(log.LstdFlags | log.LUTC)

@@ -78,12 +78,8 @@ func routesTo(nodes []*v1.Node) ([]route, error) {
 }
 
 func podCIDRs(node *v1.Node) ([]netip.Prefix, error) {
-	list := node.Spec.PodCIDRs
-	if len(list) == 0 && node.Spec.PodCIDR != "" {
-		list = []string{node.Spec.PodCIDR}
-	}
 	var cidrs []netip.Prefix
-	for _, s := range list {
+	for _, s := range node.Spec.PodCIDRs { // the API server also puts PodCIDR there
 		cidr, err := netip.ParsePrefix(s)
 		if err != nil {
 			return nil, fmt.Errorf("node %s: pod CIDR: %w", node.Name, err)
@@ -109,12 +105,9 @@ func addresses(node *v1.Node) []netip.Addr {
 
 // sameNetwork reports whether podnet can ignore an update of a node: most are its heartbeat.
 func sameNetwork(before, after *v1.Node) bool {
-	return before.Spec.PodCIDR == after.Spec.PodCIDR &&
-		slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs) &&
-		slices.Equal(addresses(before), addresses(after))
+	return slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs) && slices.Equal(addresses(before), addresses(after))
 }
 
-// parseSubnets parses the list of the cluster's pod networks.
 func parseSubnets(list string) ([]netip.Prefix, error) {
 	var subnets []netip.Prefix
 	for s := range strings.SplitSeq(list, ",") {

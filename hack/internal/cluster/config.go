@@ -96,7 +96,6 @@ func ValidateName(name string) error {
 	return nil
 }
 
-// kind returns kind's configuration of the cluster.
 func (c *Config) kind() *v1alpha4.Cluster {
 	k := &v1alpha4.Cluster{
 		Name:                 c.Name,

@@ -22,7 +22,6 @@ const (
 // loadBalancer is the role of the container before several API servers, which is no node.
 const loadBalancer = "external-load-balancer"
 
-// docker prepares a docker command.
 type docker func(ctx context.Context, args ...string) *run.Cmd
 
 // container is a container that is a node of a cluster, or has the name of one.
@@ -35,7 +34,6 @@ type container struct {
 	Marked  bool // created by this package
 }
 
-// controlPlane returns kind's name of a cluster's control-plane node.
 func controlPlane(cluster string) string { return cluster + "-control-plane" }
 
 // containers lists the containers that have a name of a node of the cluster called name. Not
@@ -88,10 +86,8 @@ func parseContainers(data []byte) ([]container, error) {
 	return out, nil
 }
 
-// errNoImage is returned by imageID for a reference that the engine does not have.
 var errNoImage = errors.New("no such image")
 
-// imageID returns the ID of the image with the reference ref.
 func (d docker) imageID(ctx context.Context, ref string) (string, error) {
 	id, err := d(ctx, "image", "inspect", "--format", "{{.Id}}", ref).Output()
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such image") {
@@ -132,7 +128,6 @@ func foreign(found []container) string {
 	return ""
 }
 
-// removeNetwork deletes the network called name, if it exists.
 func (d docker) removeNetwork(ctx context.Context, name string) error {
 	ids, err := d(ctx, "network", "ls", "--quiet", "--filter=name=^"+regexp.QuoteMeta(name)+"$").Output()
 	if err != nil || ids == "" {

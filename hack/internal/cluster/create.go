@@ -98,7 +98,6 @@ func Create(ctx context.Context, l layout.Layout, e *engine.Engine, cfg Config, 
 	return c, nil
 }
 
-// newRecord returns the record of a cluster made from cfg.
 func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 	id, err := c.docker.imageID(ctx, cfg.NodeImage)
 	if err != nil {

@@ -82,7 +82,6 @@ func (c *Cluster) exportKubeconfig(step *progress.Step) error {
 	return nil
 }
 
-// currentContext returns the current context of the kubeconfig at path, or "".
 func currentContext(path string) string {
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {

@@ -154,7 +154,6 @@ func failedContainer(p *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// lastTermination returns a container's last termination, or nil.
 func lastTermination(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	if status.State.Terminated != nil {
 		return status.State.Terminated
@@ -197,7 +196,6 @@ func (s *serving) log(ctx context.Context, p *corev1.Pod, status *corev1.Contain
 	return lastLines(string(text), logLines)
 }
 
-// podError is an error about a pod that is not ready because a container fails.
 type podError struct{ pod, log string }
 
 func (e *podError) Error() string {

@@ -79,7 +79,6 @@ func disks(all []place) []Finding {
 	return findings
 }
 
-// space compares the free bytes with the needs of a place.
 func space(p place, free uint64) Finding {
 	found := fmt.Sprintf("%.1f GiB free for %s (%s)", float64(free)/gib, p.name, filepath.Clean(p.path))
 	switch {

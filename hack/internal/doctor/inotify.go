@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,11 +79,8 @@ func raiseInotify(dir string) {
 	}
 }
 
-// ErrInotify: the kernel has too few inotify instances left for a cluster.
-var ErrInotify = errors.New("too few inotify instances")
-
 // InotifyFor returns an error if the kernel has too few instances left for a new cluster with
-// that many nodes. It wraps ErrInotify and has a remedy.
+// that many nodes, with the remedy.
 func InotifyFor(controlPlanes, workers int) error {
 	return inotifyFor(controlPlanes, workers, "/proc/sys/fs/inotify", "/proc")
 }
@@ -96,7 +92,7 @@ func inotifyFor(controlPlanes, workers int, dir, proc string) error {
 		return nil
 	}
 	return remedy.New(
-		fmt.Errorf("%w: fs.inotify.max_user_instances is %d, %d of them are in use, and a cluster of %d nodes takes %d", ErrInotify, l.instances, l.used, controlPlanes+workers, needed),
+		fmt.Errorf("too few inotify instances: fs.inotify.max_user_instances is %d, %d of them are in use, and a cluster of %d nodes takes %d", l.instances, l.used, controlPlanes+workers, needed),
 		inotifyRemedy,
 	)
 }

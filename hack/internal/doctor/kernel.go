@@ -52,7 +52,6 @@ func forwarding(path string, serves bool) Finding {
 	return fail(check, "off, although dockerd serves", "as root: `sysctl net.ipv4.ip_forward=1`")
 }
 
-// iptables checks whether Docker and kube-proxy can set their rules.
 func iptables(ctx context.Context) Finding {
 	if os.Geteuid() != 0 {
 		return ok("iptables", "not tried, because only root can")
@@ -109,7 +108,6 @@ var (
 	controllersV2 = []string{"cpu", "memory", "pids"}
 )
 
-// cgroups examines the cgroup file systems mounted at root.
 func cgroups(root string) Finding {
 	const check = "cgroups"
 	if data, err := os.ReadFile(filepath.Join(root, "cgroup.controllers")); err == nil {

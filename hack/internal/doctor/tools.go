@@ -18,7 +18,6 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// tool is a command that podenv calls.
 type tool struct {
 	name    string
 	pkg     string // its Debian package
@@ -84,7 +83,6 @@ func (t tool) examine(ctx context.Context, mayInstall bool) Finding {
 	return ok(t.name, "%s", line)
 }
 
-// golang compares the version of the go command with the one in go.mod.
 func golang(ctx context.Context, l layout.Layout) Finding {
 	const check = "go"
 	path := filepath.Join(l.Root, "go.mod")
@@ -110,7 +108,6 @@ func golang(ctx context.Context, l layout.Layout) Finding {
 	return ok(check, "%s", found)
 }
 
-// packages checks whether podenv may install missing packages.
 func packages(ctx context.Context) Finding {
 	const check = "package installation"
 	if err := debian.ThisUser().CanInstall(ctx); err != nil {

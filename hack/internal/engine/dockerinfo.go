@@ -76,7 +76,6 @@ func otherEndpoint(ctx context.Context) string {
 	return "the docker context's " + host
 }
 
-// notServing returns the error and the remedy for the reason that the docker command printed.
 func notServing(reason, endpoint string) error {
 	switch {
 	case remedy.ContainsAny(reason, "permission denied while trying to connect", "connect: permission denied"):

@@ -17,7 +17,6 @@ var (
 	ErrPrivileged = errors.New("the container engine refuses privileged containers")
 )
 
-// remedyOf returns the remedy for the failure in the daemon's log.
 func remedyOf(log string) string {
 	switch log := strings.ToLower(log); {
 	case remedy.ContainsAny(log, "no space left on device"):

@@ -47,7 +47,6 @@ func (h *host) path() string {
 	return strings.Join(append(filepath.SplitList(os.Getenv("PATH")), h.sbin...), string(filepath.ListSeparator))
 }
 
-// lookPath returns the path of a system command, or "".
 func (h *host) lookPath(name string) string {
 	for _, dir := range filepath.SplitList(h.path()) {
 		path := filepath.Join(dir, name)

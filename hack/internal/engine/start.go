@@ -50,7 +50,6 @@ func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) 
 	return h.startDaemon(ctx, flags)
 }
 
-// startService starts Debian's docker.service.
 func (h *host) startService(ctx context.Context, step *progress.Step) error {
 	const hint = "see `journalctl -u docker -n 50`"
 	step.Now("starting docker.service")

@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -68,7 +67,6 @@ func NewBuild(component, binary, image, version string) (Build, error) {
 	return Build{Component: component, Binary: binary, Image: image, Version: version, SHA256: sum}, nil
 }
 
-// start runs the build on this machine.
 func (b Build) start(ctx context.Context, args ...string) error {
 	return run.Command(ctx, b.Binary, args...).Run()
 }
@@ -105,17 +103,10 @@ func checkExecutable(path string) error {
 	if want, ok := machines[runtime.GOARCH]; ok && file.Machine != want {
 		return fmt.Errorf("it is for another machine, %s: build it for %s/%s", file.Machine, runtime.GOOS, runtime.GOARCH)
 	}
-	ends := []uint64{}
 	for _, p := range file.Progs {
-		ends = append(ends, p.Off+p.Filesz)
-	}
-	for _, s := range file.Sections {
-		if s.Type != elf.SHT_NOBITS {
-			ends = append(ends, s.Offset+s.FileSize)
+		if p.Off+p.Filesz > uint64(info.Size()) {
+			return fmt.Errorf("it is cut off after %d bytes: copy or build it again", info.Size())
 		}
-	}
-	if end := slices.Max(append(ends, 0)); uint64(info.Size()) < end {
-		return fmt.Errorf("it is cut off after %d of %d bytes: copy or build it again", info.Size(), end)
 	}
 	return nil
 }

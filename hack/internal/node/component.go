@@ -57,7 +57,6 @@ type target struct {
 	sums       map[string]string // SHA-256 of the executable of the last process seen, by process ID
 }
 
-// component returns what changes the target.
 func (t *target) component() (component, error) {
 	switch t.name {
 	case "kubelet":
@@ -74,7 +73,6 @@ func (t *target) component() (component, error) {
 
 func (t *target) cleanUp(context.Context) error { return nil }
 
-// exec runs a command on the node.
 func (t *target) exec(ctx context.Context, args ...string) (string, error) {
 	return t.Exec(ctx, t.node, args...)
 }
@@ -131,7 +129,6 @@ func withoutChildren(list string) (pids []string) {
 	return pids
 }
 
-// checkBuild returns an error unless the process runs the build with the SHA-256 sum.
 func (t *target) checkBuild(ctx context.Context, pid, sum string) error {
 	have, err := t.processSum(ctx, pid)
 	if err == nil && have != sum {
@@ -140,7 +137,6 @@ func (t *target) checkBuild(ctx context.Context, pid, sum string) error {
 	return err
 }
 
-// processSum returns the SHA-256 of the executable of a process.
 func (t *target) processSum(ctx context.Context, pid string) (string, error) {
 	if sum, ok := t.sums[pid]; ok {
 		return sum, nil
@@ -220,7 +216,6 @@ var loopback = map[string]string{
 	"kube-scheduler":          "https://127.0.0.1:10259",
 }
 
-// runningState reads the target's metrics.
 func (t *target) runningState(ctx context.Context) (runningState, error) {
 	metrics, err := t.get(ctx, "/metrics")
 	if err != nil {
@@ -260,7 +255,6 @@ func parseMetrics(metrics []byte) (runningState, error) {
 	return runningState{version: string(version[1]), gates: known}, nil
 }
 
-// check returns an error that says how the state of a component differs from the wanted one.
 func (r runningState) check(component string, want cluster.State) error {
 	if r.version != want.Version {
 		return fmt.Errorf("%s says that it is %s, want %s", component, r.version, want.Version)

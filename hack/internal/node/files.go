@@ -26,7 +26,6 @@ func copyPath(file, suffix string) string {
 	return dir + "." + base + "." + suffix
 }
 
-// write writes the content of r to the file at path on the node.
 func (t *target) write(ctx context.Context, r io.Reader, path, mode string) error {
 	return t.Docker(ctx, "exec", "--interactive", t.node, "install", "--mode="+mode, "/dev/stdin", path).Stdin(r).Run()
 }
@@ -41,7 +40,6 @@ func (t *target) link(ctx context.Context, file, name string) error {
 // moveScript renames $1 to $2. mv refuses if both are the same file.
 const moveScript = `[ "$1" -ef "$2" ] || mv --force "$1" "$2"`
 
-// replace renames the copies with the suffix over files.
 func (t *target) replace(ctx context.Context, suffix string, files ...string) error {
 	for _, file := range files {
 		if _, err := t.exec(ctx, "sh", "-c", moveScript, "sh", copyPath(file, suffix), file); err != nil {
@@ -51,7 +49,6 @@ func (t *target) replace(ctx context.Context, suffix string, files ...string) er
 	return nil
 }
 
-// removeCopies removes the copies of files with the suffixes.
 func (t *target) removeCopies(ctx context.Context, files []string, suffixes ...string) error {
 	var copies []string
 	for _, file := range files {
@@ -66,7 +63,6 @@ func (t *target) removeCopies(ctx context.Context, files []string, suffixes ...s
 	return err
 }
 
-// keepOriginals keeps files as they are before the first operation.
 func (t *target) keepOriginals(ctx context.Context, files []string) error {
 	for _, file := range files {
 		if err := t.link(ctx, file, copyPath(file, originalSuffix)); err != nil {
@@ -97,7 +93,6 @@ func (t *target) stageFile(ctx context.Context, r io.Reader, file, mode string) 
 	return t.link(ctx, file, copyPath(file, oldSuffix))
 }
 
-// stageBinary stages an executable.
 func (t *target) stageBinary(ctx context.Context, binary string) error {
 	f, err := os.Open(binary)
 	if err != nil {
@@ -107,7 +102,6 @@ func (t *target) stageBinary(ctx context.Context, binary string) error {
 	return t.stageFile(ctx, f, binDir+t.name, "0755")
 }
 
-// fileSum returns the SHA-256 of a file on the node.
 func (t *target) fileSum(ctx context.Context, file string) (string, error) {
 	out, err := t.exec(ctx, "sha256sum", file)
 	if err != nil {

@@ -38,12 +38,8 @@ func ParseGateChanges(args []string) (map[string]*bool, error) {
 	return changes, nil
 }
 
-// featureGates is the flag with which components take feature gates.
-const featureGates = "--feature-gates="
-
 var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
-// applyGateChanges returns a copy of set with the changes.
 func applyGateChanges(set map[string]bool, changes map[string]*bool) map[string]bool {
 	out := make(map[string]bool)
 	maps.Copy(out, set)
@@ -57,9 +53,6 @@ func applyGateChanges(set map[string]bool, changes map[string]*bool) map[string]
 	return out
 }
 
-// starter runs a build with arguments with which it exits at once.
-type starter func(ctx context.Context, args ...string) error
-
 // KnownGates starts the build to find which gates of set it knows, and returns these. A gate that is
 // locked to another value is an error.
 func (b Build) KnownGates(ctx context.Context, set map[string]bool) (map[string]bool, error) {
@@ -67,9 +60,10 @@ func (b Build) KnownGates(ctx context.Context, set map[string]bool) (map[string]
 	return known, err
 }
 
-// knownGates starts a build of component to find which gates of set it knows, and returns
-// these and the names of the others. A gate that is locked to another value is an error.
-func knownGates(ctx context.Context, start starter, component string, set map[string]bool) (known map[string]bool, unknown []string, err error) {
+// knownGates finds which gates of set a build of component knows, and returns these and the names
+// of the others. A gate that is locked to another value is an error. start runs the build with
+// arguments with which it exits at once.
+func knownGates(ctx context.Context, start func(ctx context.Context, args ...string) error, component string, set map[string]bool) (known map[string]bool, unknown []string, err error) {
 	known = make(map[string]bool)
 	maps.Copy(known, set)
 	for len(known) > 0 {
@@ -101,10 +95,11 @@ func knownGates(ctx context.Context, start starter, component string, set map[st
 // gateArgs returns arguments with which a component checks gates and exits. A kubelet with
 // --version does not check them.
 func gateArgs(component string, set map[string]bool) []string {
+	exit := "--version"
 	if component == "kubelet" {
-		return []string{featureGates + featuregates.Flag(set), "--config=/nonexistent"}
+		exit = "--config=/nonexistent"
 	}
-	return []string{featureGates + featuregates.Flag(set), "--version"}
+	return []string{"--feature-gates=" + featuregates.Flag(set), exit}
 }
 
 // HelpGate is what a component's --help says of a gate.

@@ -51,7 +51,7 @@ type fakeBuild struct {
 }
 
 func (b fakeBuild) start(_ context.Context, args ...string) error {
-	gates := strings.TrimPrefix(args[0], featureGates)
+	gates := strings.TrimPrefix(args[0], "--feature-gates=")
 	for pair := range strings.SplitSeq(gates, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		if name == b.locked && value == "false" {

@@ -65,7 +65,6 @@ func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
 
 func (k *kubelet) files() []string { return []string{binDir + k.name, kubeletConfig, kubeletFlags} }
 
-// changed lists the files that the change replaces.
 func (k *kubelet) changed() []string {
 	var files []string
 	if k.binary != "" || k.original {
@@ -212,7 +211,6 @@ func flagsFor(version, flags string) string {
 	return pauseImageFlag.ReplaceAllString(flags, "")
 }
 
-// kubeletGates returns the feature gates that a KubeletConfiguration sets.
 func kubeletGates(config string) (map[string]bool, error) {
 	var fields struct {
 		FeatureGates map[string]bool `json:"featureGates"`

@@ -61,7 +61,6 @@ func parsePod(manifest, container string) (pod, c map[string]any, err error) {
 	return nil, nil, fmt.Errorf("the pod has no container %s", container)
 }
 
-// podImage returns the image of a container in the manifest of a static pod.
 func podImage(manifest, container string) (string, error) {
 	_, c, err := parsePod(manifest, container)
 	if err != nil {
@@ -83,7 +82,6 @@ func podUID(manifest string) string {
 	return string(pod.UID)
 }
 
-// podGates returns the feature gates that the command of a container sets.
 func podGates(manifest, container string) (map[string]bool, error) {
 	_, c, err := parsePod(manifest, container)
 	if err != nil {

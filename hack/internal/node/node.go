@@ -63,7 +63,6 @@ func Push(ctx context.Context, c *cluster.Cluster, b Build, r *progress.Reporter
 	return err
 }
 
-// swapTo plans a swap to another build.
 func swapTo(b Build, changes map[string]*bool) plan {
 	return func(ctx context.Context, i *instance) error {
 		wanted := applyGateChanges(i.recorded.Gates, changes)
@@ -112,7 +111,6 @@ func SetGates(ctx context.Context, c *cluster.Cluster, node, component string, c
 	}))
 }
 
-// refuseUnknown returns an error if the build does not know a gate in changes.
 func refuseUnknown(component, version string, changes map[string]*bool, unknown []string) error {
 	for _, name := range unknown {
 		if _, asked := changes[name]; asked {
@@ -178,7 +176,6 @@ func CheckRuns(ctx context.Context, c *cluster.Cluster, node, component string) 
 	return checkRuns(n, component)
 }
 
-// checkRuns returns an error unless the node runs component.
 func checkRuns(n cluster.Node, component string) error {
 	if !slices.Contains(onEveryNode, component) && n.Role != "control-plane" {
 		return fmt.Errorf("node %s is a %s and runs no %s: name a control plane", n.Name, n.Role, component)
@@ -186,7 +183,6 @@ func checkRuns(n cluster.Node, component string) error {
 	return nil
 }
 
-// clusterNode returns the node of the cluster with the name.
 func clusterNode(ctx context.Context, c *cluster.Cluster, name string) (cluster.Node, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {

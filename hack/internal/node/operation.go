@@ -58,7 +58,6 @@ type recorder interface {
 	SaveChanges(context.Context, cluster.Changes) error
 }
 
-// operate plans and makes a change of a component on nodes.
 func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []string, prefix string, r *progress.Reporter, p plan) ([]Changed, error) {
 	s := &steps{reporter: r, prefix: prefix + ": "}
 	s.next(nil, "looking at %s", component)
@@ -72,7 +71,10 @@ func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []
 		if err := o.inspect(ctx, c, nodes, p); err != nil {
 			return nil, err
 		}
-		changed := o.results()
+		var changed []Changed // includes the instances that do not have to change
+		for _, i := range o.instances {
+			changed = append(changed, Changed{Node: i.target.node, Component: component, Version: i.to.Version, LeftOut: i.leftOut})
+		}
 		if err := o.run(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", component, err)
 		}
@@ -112,7 +114,6 @@ func (o *operation) inspect(ctx context.Context, c *cluster.Cluster, nodes []str
 	return each(ctx, o.instances, func(ctx context.Context, i *instance) error { return o.plan(ctx, i, p) })
 }
 
-// plan reads an instance's state, and decides what it becomes.
 func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 	if i.from, err = i.state(ctx); err != nil {
 		return err
@@ -134,15 +135,6 @@ func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 // isOriginal says whether the instance is to become what it was before the first operation.
 func (i *instance) isOriginal() bool {
 	return i.to.SHA256 == i.recorded.Original.SHA256 && maps.Equal(i.wanted, i.recorded.Original.Gates)
-}
-
-// results includes the instances that do not have to change.
-func (o *operation) results() []Changed {
-	var out []Changed
-	for _, i := range o.instances {
-		out = append(out, Changed{Node: i.target.node, Component: o.component, Version: i.to.Version, LeftOut: i.leftOut})
-	}
-	return out
 }
 
 // run makes the change on all instances, or reverts it.
@@ -249,7 +241,6 @@ func (o *operation) cleanUp(ctx context.Context, changes cluster.Changes) error 
 	})
 }
 
-// preparing describes what prepare does.
 func (o *operation) preparing() string {
 	switch i := o.instances[0]; {
 	case i.binary != "" && len(o.instances) == 1:
@@ -297,7 +288,6 @@ func (o *operation) revert(ctx context.Context, applied []*instance, err error) 
 	return fmt.Errorf("%w\nthe old %s is back and serves: fix the new one and try again", err, what)
 }
 
-// instanceError is an error of one instance.
 type instanceError struct {
 	instance *instance
 	err      error

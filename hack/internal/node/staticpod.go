@@ -148,7 +148,6 @@ func (p *staticPod) revert(ctx context.Context) error {
 	return p.writeManifest(ctx, p.oldManifest)
 }
 
-// process is the process that runs now.
 func (p *staticPod) process(ctx context.Context) podProcess {
 	pid, _ := p.pid(ctx) // if none runs, any process is new
 	return podProcess{time.Now(), pid, p.startCount(ctx)}
@@ -279,7 +278,6 @@ func (p *staticPod) tagOriginal(ctx context.Context) error {
 	return nil
 }
 
-// tag tags an image on the node with name.
 func (p *staticPod) tag(ctx context.Context, image, name string) error {
 	_, err := p.exec(ctx, "ctr", "--namespace=k8s.io", "images", "tag", "--force", image, name)
 	return err

@@ -108,7 +108,6 @@ func notOn(ctx context.Context, client kubernetes.Interface, gate string) string
 	return notOnInKubelets(ctx, client, gate)
 }
 
-// notOnInKubelets is notOn for the kubelets alone.
 func notOnInKubelets(ctx context.Context, client kubernetes.Interface, gate string) string {
 	for node, state := range gateOfKubelets(ctx, client, gate) {
 		if state != featuregates.GateOn {
@@ -118,7 +117,6 @@ func notOnInKubelets(ctx context.Context, client kubernetes.Interface, gate stri
 	return ""
 }
 
-// gateOfKubelets returns the state of gate for each node that takes pods.
 func gateOfKubelets(ctx context.Context, client kubernetes.Interface, gate string) map[string]featuregates.GateState {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err)
@@ -159,7 +157,6 @@ func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string)
 	return state, nil
 }
 
-// gateIn returns the state of the gate name in the metrics of a component.
 func gateIn(metrics []byte, name string) (featuregates.GateState, error) {
 	gates, err := featuregates.FromMetrics(bytes.NewReader(metrics))
 	if err != nil {

@@ -112,7 +112,6 @@ func (p *APIServerPair) runSecond(ctx context.Context, change func(*v1.Pod, *v1.
 	p.node.Run(ctx, secondserver.Install(text))
 }
 
-// find finds the control plane and the addresses of all nodes.
 func (p *APIServerPair) find(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	list, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -134,7 +133,6 @@ func (p *APIServerPair) find(ctx context.Context) {
 	gomega.Expect(p.node).NotTo(gomega.BeEmpty(), "a control plane")
 }
 
-// server returns the server on a port of the node.
 func (p *APIServerPair) server(name string, port int) APIServer {
 	ginkgo.GinkgoHelper()
 	config, err := framework.LoadConfig()
@@ -150,7 +148,6 @@ func (p *APIServerPair) server(name string, port int) APIServer {
 	return s
 }
 
-// expect waits until s serves, and checks the state of the gates.
 func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string, want featuregates.GateState) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) error {
@@ -194,7 +191,6 @@ func (p *APIServerPair) stop(ctx context.Context) {
 	}).WithTimeout(timeout).WithPolling(poll).Should(gomega.Succeed())
 }
 
-// checkHealth returns an error unless all nodes and all pods of kube-system are ready.
 func (p *APIServerPair) checkHealth(ctx context.Context) error {
 	list, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -116,13 +116,14 @@ func (n Node) Reboot(ctx context.Context) {
 
 // docker runs docker. A node is a container with the node's name.
 func docker(ctx context.Context, args ...string) (string, error) {
-	var stdout, stderr bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "docker", args...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, &stderr)
 	}
-	return stdout.String(), nil
+	return string(out), err
 }
 
 // podenv runs `podenv node` and returns its standard output. The progress goes to the spec's
@@ -169,7 +170,8 @@ func Plugin(ctx context.Context, args ...string) *exec.Cmd {
 func Audit(ctx context.Context, namespace string) []string {
 	ginkgo.GinkgoHelper()
 	out, err := Plugin(ctx, "audit", "--kubeconfig", framework.TestContext.KubeConfig, "--namespace", namespace, "-o", "json").Output()
-	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitFound) {
+	const exitFound = 3 // the exit status where it finds something
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFound {
 		framework.ExpectNoError(err, "kubectl podenv audit: make kubectl-podenv builds it")
 	}
 	var findings []struct{ Kind, Name string }
@@ -181,6 +183,3 @@ func Audit(ctx context.Context, namespace string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
-
-// exitFound is the exit status of an audit that finds something.
-const exitFound = 3

@@ -94,7 +94,6 @@ func awaitNodes(ctx context.Context, client kubernetes.Interface) (ready []v1.No
 	return ready, err
 }
 
-// newProbe returns a pod that runs one container of each test image on node.
 func newProbe(node string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "preflight-"},

@@ -61,7 +61,6 @@ func kubeletLog(ctx context.Context, node string) (string, error) {
 	return nodes.Node(node).TryRun(ctx, fmt.Sprintf("journalctl --unit=kubelet --no-pager --lines=%d", tailLines))
 }
 
-// podsOf lists the pods of namespace.
 func podsOf(ctx context.Context, client kubernetes.Interface, namespace string) []v1.Pod {
 	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -78,14 +77,12 @@ func describePod(client kubernetes.Interface, pod *v1.Pod) {
 	})
 }
 
-// restarted reports whether a container of a pod was restarted or does not run.
 func restarted(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status v1.ContainerStatus) bool {
 		return status.RestartCount > 0 || status.State.Running == nil
 	})
 }
 
-// addToReport adds what get returns to the report of the running spec.
 func addToReport(title string, get func() (string, error)) {
 	text, err := get()
 	if err != nil {
