@@ -78,15 +78,22 @@ func routesTo(nodes []*v1.Node) ([]route, error) {
 }
 
 func podCIDRs(node *v1.Node) ([]netip.Prefix, error) {
-	var cidrs []netip.Prefix
-	for _, s := range node.Spec.PodCIDRs { // the API server also puts PodCIDR there
-		cidr, err := netip.ParsePrefix(s)
-		if err != nil {
-			return nil, fmt.Errorf("node %s: pod CIDR: %w", node.Name, err)
-		}
-		cidrs = append(cidrs, cidr.Masked())
+	cidrs, err := parsePrefixes(node.Spec.PodCIDRs) // the API server also puts PodCIDR there
+	if err != nil {
+		return nil, fmt.Errorf("node %s: pod CIDR: %w", node.Name, err)
 	}
 	return cidrs, nil
+}
+
+func parsePrefixes(list []string) (prefixes []netip.Prefix, err error) {
+	for _, s := range list {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(s))
+		if err != nil {
+			return nil, err
+		}
+		prefixes = append(prefixes, prefix.Masked())
+	}
+	return prefixes, nil
 }
 
 // addresses returns the node's internal IP addresses.
@@ -109,13 +116,9 @@ func sameNetwork(before, after *v1.Node) bool {
 }
 
 func parseSubnets(list string) ([]netip.Prefix, error) {
-	var subnets []netip.Prefix
-	for s := range strings.SplitSeq(list, ",") {
-		subnet, err := netip.ParsePrefix(strings.TrimSpace(s))
-		if err != nil {
-			return nil, fmt.Errorf("pod subnet: %w: set --pod-subnet or POD_SUBNET", err)
-		}
-		subnets = append(subnets, subnet.Masked())
+	subnets, err := parsePrefixes(strings.Split(list, ","))
+	if err != nil {
+		return nil, fmt.Errorf("pod subnet: %w: set --pod-subnet or POD_SUBNET", err)
 	}
 	return subnets, nil
 }

@@ -127,19 +127,13 @@ func (c *Config) kind() *v1alpha4.Cluster {
 		k.KubeadmConfigPatches = append(k.KubeadmConfigPatches, "kind: ClusterConfiguration\napiServer:\n  extraArgs:\n"+
 			"    enable-admission-plugins: NodeRestriction,"+strings.Join(switches.AdmissionPlugins, ",")+"\n")
 	}
-	k.Nodes = make([]v1alpha4.Node, max(1, c.ControlPlanes)+c.Workers)
-	for i := range k.Nodes {
-		role := v1alpha4.WorkerRole
+	node := v1alpha4.Node{Image: c.NodeImage, ExtraMounts: []v1alpha4.Mount{{HostPath: markerSource, ContainerPath: marker, Readonly: true}}}
+	for i := range max(1, c.ControlPlanes) + c.Workers {
+		node.Role = v1alpha4.WorkerRole
 		if i < max(1, c.ControlPlanes) {
-			role = v1alpha4.ControlPlaneRole
+			node.Role = v1alpha4.ControlPlaneRole
 		}
-		k.Nodes[i] = v1alpha4.Node{
-			Role:  role,
-			Image: c.NodeImage,
-			ExtraMounts: []v1alpha4.Mount{
-				{HostPath: markerSource, ContainerPath: marker, Readonly: true},
-			},
-		}
+		k.Nodes = append(k.Nodes, node)
 	}
 	return c.merge(k)
 }

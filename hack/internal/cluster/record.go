@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -73,12 +74,6 @@ type State struct {
 	Gates map[string]bool `json:"gates,omitempty"`
 	// Image is the container's image, for the pods of a daemon set.
 	Image string `json:"image,omitempty"`
-}
-
-// Component returns the change of a component of a node, if it was changed.
-func (c Changes) Component(node, component string) (ComponentChange, bool) {
-	change, ok := c[node].Components[component]
-	return change, ok
 }
 
 // With returns a copy in which change replaces the change of a component of a node, or removes
@@ -188,10 +183,7 @@ func (c *Cluster) save(ctx context.Context) error {
 // readRecord reads the record from the control-plane node of the cluster called name, which
 // may be stopped. It returns nil if there is no readable record.
 func (d docker) readRecord(ctx context.Context, name string) *record {
-	archive, err := d(ctx, "cp", controlPlane(name)+":"+recordPath, "-").Output()
-	if err != nil {
-		return nil
-	}
+	archive, _ := d(ctx, "cp", controlPlane(name)+":"+recordPath, "-").Output()
 	files := tar.NewReader(strings.NewReader(archive))
 	if _, err := files.Next(); err != nil {
 		return nil
@@ -201,12 +193,8 @@ func (d docker) readRecord(ctx context.Context, name string) *record {
 
 // readRecordFile reads the record's copy in _output. It returns nil if it cannot.
 func readRecordFile(dir string) *record {
-	f, err := os.Open(recordFile(dir))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	return decodeRecord(f)
+	data, _ := os.ReadFile(recordFile(dir))
+	return decodeRecord(bytes.NewReader(data))
 }
 
 // decodeRecord reads a record. It returns nil if r has no record of a cluster.

@@ -53,7 +53,7 @@ func TestChangesLeaveThoseThatTheyComeFromAsTheyAre(t *testing.T) {
 	if len(none) != 0 || len(one["a"].Components) != 1 || one["a"].Cordoned {
 		t.Errorf("no changes became %v, one became %v", none, one)
 	}
-	if change, ok := two.Component("a", "kubelet"); !ok || !change.Gates["EnvFiles"] {
+	if change, ok := two["a"].Components["kubelet"]; !ok || !change.Gates["EnvFiles"] {
 		t.Errorf("the kubelet's change is %v, %t", change, ok)
 	}
 	two = two.With("a", "kubelet", nil).With("a", "kubectl", nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,18 +66,10 @@ func (k *kubelet) state(ctx context.Context) (s cluster.State, err error) {
 
 func (k *kubelet) files() []string { return []string{binDir + k.name, kubeletConfig, kubeletFlags} }
 
+// changed lists the files that the change replaces.
 func (k *kubelet) changed() []string {
-	var files []string
-	if k.binary != "" || k.original {
-		files = append(files, binDir+k.name)
-	}
-	if k.gates != nil || k.original {
-		files = append(files, kubeletConfig)
-	}
-	if k.flags || k.original {
-		files = append(files, kubeletFlags)
-	}
-	return files
+	changed := map[string]bool{binDir + k.name: k.binary != "", kubeletConfig: k.gates != nil, kubeletFlags: k.flags}
+	return slices.DeleteFunc(k.files(), func(file string) bool { return !changed[file] && !k.original })
 }
 
 func (k *kubelet) stage(ctx context.Context, ch change, to cluster.State) error {

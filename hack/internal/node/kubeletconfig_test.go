@@ -70,8 +70,8 @@ func TestFlagsForLeavesOutThePauseImageWhereTheKubeletRefusesIt(t *testing.T) {
 }
 
 func TestAChangeOfTheFlagsReplacesTheirFile(t *testing.T) {
-	for flags, want := range map[bool][]string{false: nil, true: {kubeletFlags}} {
-		if diff := cmp.Diff(want, (&kubelet{flags: flags}).changed()); diff != "" {
+	for flags, want := range map[bool][]string{false: {}, true: {kubeletFlags}} {
+		if diff := cmp.Diff(want, (&kubelet{target: &target{name: "kubelet"}, flags: flags}).changed()); diff != "" {
 			t.Errorf("flags change: %t (-want +got):\n%s", flags, diff)
 		}
 	}

@@ -63,7 +63,7 @@ func List(ctx context.Context, c *cluster.Cluster) ([]State, error) {
 	for i := range states {
 		s := &states[i]
 		g.Go(func() error {
-			recorded, changed := changes.Component(s.Node, s.Component)
+			recorded, changed := changes[s.Node].Components[s.Component]
 			s.Changed = changed
 			if err := s.query(ctx, &target{Cluster: c, client: client, node: s.Node, name: s.Component}, recorded.Gates); err != nil {
 				s.Problem = err.Error()

@@ -80,7 +80,7 @@ func operate(ctx context.Context, c *cluster.Cluster, component string, nodes []
 		}
 		return changed, nil
 	}()
-	return changed, s.end(err)
+	return changed, s.step.End(err)
 }
 
 // inspect reads the component's state on each node, and plans its change.
@@ -119,7 +119,7 @@ func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 		return err
 	}
 	var known bool
-	if i.recorded, known = o.before.Component(i.target.node, o.component); !known {
+	if i.recorded, known = o.before[i.target.node].Components[o.component]; !known {
 		i.recorded = cluster.ComponentChange{Original: i.from, Gates: i.from.Gates}
 	}
 	i.wanted = i.recorded.Gates
@@ -210,8 +210,8 @@ func (o *operation) record() {
 // affect what runs.
 func (o *operation) prepare(ctx context.Context) error {
 	err := each(ctx, o.instances, func(ctx context.Context, i *instance) error {
-		_, before := o.before.Component(i.target.node, o.component)
-		if _, during := o.during.Component(i.target.node, o.component); during && !before {
+		_, before := o.before[i.target.node].Components[o.component]
+		if _, during := o.during[i.target.node].Components[o.component]; during && !before {
 			if err := i.target.keepOriginals(ctx, i.files()); err != nil {
 				return fmt.Errorf("keeping the original for `podenv node undo`: %w", err)
 			}
@@ -234,7 +234,7 @@ func (o *operation) end(ctx context.Context, changes cluster.Changes) error {
 func (o *operation) cleanUp(ctx context.Context, changes cluster.Changes) error {
 	return each(ctx, o.instances, func(ctx context.Context, i *instance) error {
 		suffixes := []string{newSuffix, oldSuffix}
-		if _, changed := changes.Component(i.target.node, o.component); !changed {
+		if _, changed := changes[i.target.node].Components[o.component]; !changed {
 			suffixes = append(suffixes, originalSuffix)
 		}
 		return errors.Join(i.target.removeCopies(ctx, i.files(), suffixes...), i.cleanUp(ctx))
@@ -252,10 +252,6 @@ func (o *operation) preparing() string {
 	}
 	return "preparing " + o.component
 }
-
-// errNotReverted is in the chain of an error after which neither the new nor the old build
-// serves.
-var errNotReverted = errors.New("the previous state could not be restored either")
 
 // revert reverts the change of the instances applied after err, and adds to err what the component logged.
 func (o *operation) revert(ctx context.Context, applied []*instance, err error) error {
@@ -276,8 +272,9 @@ func (o *operation) revert(ctx context.Context, applied []*instance, err error) 
 		func(ctx context.Context, i *instance) error { return i.revert(ctx) },
 		func(ctx context.Context, i *instance) error { return i.waitServing(ctx, i.from) })
 	if failed != nil {
-		return fmt.Errorf("%w\n%w: recreate the cluster with `podenv up --recreate --name %s`: %w", err, errNotReverted, o.cluster.Name(), failed)
+		return fmt.Errorf("%w\nthe previous state could not be restored either: recreate the cluster with `podenv up --recreate --name %s`: %w", err, o.cluster.Name(), failed)
 	}
+	o.steps.step.End(nil) //nolint:errcheck // the revert has succeeded, the operation has not
 	if failed := o.end(ctx, o.before); failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -317,22 +314,10 @@ type steps struct {
 	reporter *progress.Reporter
 	prefix   string
 	step     *progress.Step
-	failed   bool
 }
 
 // next ends the current step with err, and starts another.
 func (s *steps) next(err error, format string, args ...any) {
 	s.step.End(err) //nolint:errcheck // the operation's error has it
-	s.failed = s.failed || err != nil
 	s.step = s.reporter.Step(s.prefix + fmt.Sprintf(format, args...))
-}
-
-// end ends the last step of an operation that ends with err. After a failed step, the last
-// step was the revert: that succeeded unless err has errNotReverted.
-func (s *steps) end(err error) error {
-	if s.failed && !errors.Is(err, errNotReverted) {
-		s.step.End(nil) //nolint:errcheck // see above
-		return err
-	}
-	return s.step.End(err)
 }

@@ -218,7 +218,7 @@ func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 			if len(record.saved) > 0 {
 				changes = record.saved[len(record.saved)-1]
 			}
-			change, recorded := changes.Component("podenv-worker", "kubelet")
+			change, recorded := changes["podenv-worker"].Components["kubelet"]
 			if recorded != test.recorded {
 				t.Errorf("recorded: %t, want %t", recorded, test.recorded)
 			}

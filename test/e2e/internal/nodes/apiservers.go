@@ -117,17 +117,12 @@ func (p *APIServerPair) find(ctx context.Context) {
 	list, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err)
 	for _, node := range list.Items {
-		address := ""
-		for _, a := range node.Status.Addresses {
-			if a.Type == v1.NodeInternalIP && net.ParseIP(a.Address).To4() != nil {
-				address = a.Address
-			}
-		}
-		gomega.Expect(address).NotTo(gomega.BeEmpty(), "an IPv4 address of node %s", node.Name)
-		p.nodes = append(p.nodes, address)
+		addresses := e2enode.GetAddressesByTypeAndFamily(&node, v1.NodeInternalIP, v1.IPv4Protocol)
+		gomega.Expect(addresses).NotTo(gomega.BeEmpty(), "an IPv4 address of node %s", node.Name)
+		p.nodes = append(p.nodes, addresses[0])
 		if _, ok := node.Labels["node-role.kubernetes.io/control-plane"]; ok {
 			gomega.Expect(p.node).To(gomega.BeEmpty(), "a control plane beside node %s", node.Name)
-			p.node, p.address = Node(node.Name), address
+			p.node, p.address = Node(node.Name), addresses[0]
 		}
 	}
 	gomega.Expect(p.node).NotTo(gomega.BeEmpty(), "a control plane")
