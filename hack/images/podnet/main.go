@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -25,28 +24,25 @@ import (
 const (
 	resync = time.Minute     // how often podnet restores what something else on the node removed
 	retry  = 2 * time.Second // how soon podnet tries again after a failure
+
+	hostRoot = "/host" // where the node's root file system is mounted
 )
 
 func main() {
 	log.SetFlags(log.LstdFlags | log.LUTC)
-	node := flag.String("node", os.Getenv("NODE_NAME"), "name of the node that podnet runs on")
-	subnets := flag.String("pod-subnet", os.Getenv("POD_SUBNET"), "the cluster's pod networks, with commas between them")
-	root := flag.String("root", "/host", "where the node's root file system is mounted")
-	server := flag.String("server", os.Getenv("CONTROL_PLANE_ENDPOINT"), "host:port of the API server; default: the kubernetes service, which kube-proxy must serve first")
-	flag.Parse()
-
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *node, *subnets, *root, *server); err != nil {
+	if err := run(ctx); err != nil {
 		log.Fatalf("podnet: %v", err)
 	}
 }
 
-func run(ctx context.Context, node, subnets, root, server string) error {
+func run(ctx context.Context) error {
+	node := os.Getenv("NODE_NAME")
 	if node == "" {
-		return fmt.Errorf("no node name: set --node or NODE_NAME")
+		return fmt.Errorf("no node name: set NODE_NAME")
 	}
-	podSubnets, err := parseSubnets(subnets)
+	podSubnets, err := parseSubnets(os.Getenv("POD_SUBNET"))
 	if err != nil {
 		return err
 	}
@@ -54,7 +50,8 @@ func run(ctx context.Context, node, subnets, root, server string) error {
 	if err != nil {
 		return fmt.Errorf("reading the service account: %w", err)
 	}
-	if server != "" {
+	// With the address from kind, podnet need not wait until kube-proxy serves the API's service.
+	if server := os.Getenv("CONTROL_PLANE_ENDPOINT"); server != "" {
 		config.Host = "https://" + strings.TrimPrefix(server, "https://")
 	}
 	client, err := corev1.NewForConfig(config)
@@ -67,7 +64,7 @@ func run(ctx context.Context, node, subnets, root, server string) error {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return ctx.Err()
 	}
-	host := &host{root: root, run: chroot(root)}
+	host := &host{root: hostRoot, run: chroot(hostRoot)}
 	loop(ctx, changed, func() error { return sync(ctx, host, node, podSubnets, store) })
 	return nil
 }

@@ -118,7 +118,7 @@ func sameNetwork(before, after *v1.Node) bool {
 func parseSubnets(list string) ([]netip.Prefix, error) {
 	subnets, err := parsePrefixes(strings.Split(list, ","))
 	if err != nil {
-		return nil, fmt.Errorf("pod subnet: %w: set --pod-subnet or POD_SUBNET", err)
+		return nil, fmt.Errorf("pod subnet: %w: set POD_SUBNET", err)
 	}
 	return subnets, nil
 }
