@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -86,12 +85,10 @@ func parseContainers(data []byte) ([]container, error) {
 	return out, nil
 }
 
-var errNoImage = errors.New("no such image")
-
 func (d docker) imageID(ctx context.Context, ref string) (string, error) {
 	id, err := d(ctx, "image", "inspect", "--format", "{{.Id}}", ref).Output()
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such image") {
-		return "", fmt.Errorf("%w: the container engine does not have node image %s: build it with `podenv image`", errNoImage, ref)
+		return "", fmt.Errorf("the container engine does not have node image %s: build it with `podenv image`", ref)
 	}
 	return id, err
 }

@@ -54,8 +54,7 @@ func TestCreateThatCannotSucceedSaysWhatToDoAndLeavesNothing(t *testing.T) {
 		},
 		"no node image": {
 			change: func(_ *testing.T, _ fakeDocker, cfg *Config) { cfg.NodeImage = "podenv/node:gone" },
-			is:     errNoImage,
-			wants:  []string{"podenv/node:gone", "podenv image"},
+			wants:  []string{"does not have node image podenv/node:gone", "podenv image"},
 		},
 		"a negative number of workers": {
 			change: func(_ *testing.T, _ fakeDocker, cfg *Config) { cfg.Workers = -1 },

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,8 @@ func (c *Cluster) WaitServing(ctx context.Context, limit time.Duration, step *pr
 		err := s.check(ctx)
 		if err != nil && err.Error() != shown {
 			shown = err.Error()
-			step.Now("waiting for %s", oneLine(err))
+			line, _, _ := strings.Cut(shown, "\n")
+			step.Now("waiting for %s", line)
 			fmt.Fprintln(step.Log(), shown)
 		}
 		return err
@@ -155,10 +157,7 @@ func failedContainer(p *corev1.Pod) *corev1.ContainerStatus {
 }
 
 func lastTermination(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	if status.State.Terminated != nil {
-		return status.State.Terminated
-	}
-	return status.LastTerminationState.Terminated
+	return cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 }
 
 // settled says whether a container has run for minReadyTime since it failed.
@@ -179,10 +178,14 @@ func (s *serving) notReady(ctx context.Context, p *corev1.Pod, status *corev1.Co
 		reasons = append(reasons, fmt.Sprintf("it ended with exit status %d (%s) and was restarted %d times", ended.ExitCode, ended.Reason, status.RestartCount))
 		log = s.log(ctx, p, status)
 	}
-	return &podError{
-		pod: fmt.Sprintf("pod %s on node %s is not ready: container %s: %s", p.Name, p.Spec.NodeName, status.Name, strings.Join(reasons, "; ")),
-		log: log,
+	text := fmt.Sprintf("pod %s on node %s is not ready: container %s: %s", p.Name, p.Spec.NodeName, status.Name, strings.Join(reasons, "; "))
+	if log != "" {
+		text += "\nlast lines of its log:\n" + indent(log)
 	}
+	if remedy := remedyFor(text); remedy != "" {
+		text += "\n" + remedy
+	}
+	return errors.New(text)
 }
 
 // log returns the end of the log of a failed container's last run, or "".
@@ -193,29 +196,7 @@ func (s *serving) log(ctx context.Context, p *corev1.Pod, status *corev1.Contain
 	if err != nil {
 		return ""
 	}
-	return lastLines(string(text), logLines)
-}
-
-type podError struct{ pod, log string }
-
-func (e *podError) Error() string {
-	text := e.pod
-	if e.log != "" {
-		text += "\nlast lines of its log:\n" + indent(e.log)
-	}
-	if remedy := remedyFor(text); remedy != "" {
-		text += "\n" + remedy
-	}
-	return text
-}
-
-// oneLine returns the first line of an error, for a podError with the last line of the log.
-func oneLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	if e, ok := errors.AsType[*podError](err); ok && e.log != "" {
-		return line + ": " + lastLines(e.log, 1)
-	}
-	return line
+	return strings.TrimSpace(string(text))
 }
 
 // controllers checks that kube-proxy, cluster DNS and routes have all their pods: a list of

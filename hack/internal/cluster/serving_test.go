@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -203,17 +202,5 @@ func TestServing(t *testing.T) {
 				t.Errorf("error %v is fatal: %t", err, isFatal)
 			}
 		})
-	}
-}
-
-func TestWhatIsWaitedForIsShownInALine(t *testing.T) {
-	tests := map[string]error{
-		"the API server is not ready":                      errors.New("the API server is not ready\nand more"),
-		"pod p is not ready: watcher: too many open files": &podError{pod: "pod p is not ready", log: "starting\nwatcher: too many open files"},
-	}
-	for want, err := range tests {
-		if got := oneLine(err); got != want {
-			t.Errorf("shown %q, want %q", got, want)
-		}
 	}
 }
