@@ -63,15 +63,6 @@ func (t *target) removeCopies(ctx context.Context, files []string, suffixes ...s
 	return err
 }
 
-func (t *target) keepOriginals(ctx context.Context, files []string) error {
-	for _, file := range files {
-		if err := t.link(ctx, file, copyPath(file, originalSuffix)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // stageOriginals stages files as they were before the first operation.
 func (t *target) stageOriginals(ctx context.Context, files ...string) error {
 	for _, file := range files {

@@ -34,7 +34,6 @@ const (
 type kubelet struct {
 	*target
 	change
-	flags       bool // the change replaces kubeletFlags
 	restartedAt time.Time
 }
 
@@ -68,7 +67,7 @@ func (k *kubelet) files() []string { return []string{binDir + k.name, kubeletCon
 
 // changed lists the files that the change replaces.
 func (k *kubelet) changed() []string {
-	changed := map[string]bool{binDir + k.name: k.binary != "", kubeletConfig: k.gates != nil, kubeletFlags: k.flags}
+	changed := map[string]bool{binDir + k.name: k.binary != "", kubeletFlags: k.binary != "", kubeletConfig: k.gates != nil}
 	return slices.DeleteFunc(k.files(), func(file string) bool { return !changed[file] && !k.original })
 }
 
@@ -81,7 +80,11 @@ func (k *kubelet) stage(ctx context.Context, ch change, to cluster.State) error 
 		if err := k.stageBinary(ctx, k.binary); err != nil {
 			return err
 		}
-		if err := k.stageFlags(ctx, to.Version); err != nil {
+		flags, err := k.exec(ctx, "cat", kubeletFlags)
+		if err != nil {
+			return err
+		}
+		if err := k.stageFile(ctx, strings.NewReader(flagsFor(to.Version, flags)+"\n"), kubeletFlags, "0644"); err != nil {
 			return err
 		}
 	}
@@ -96,20 +99,6 @@ func (k *kubelet) stage(ctx context.Context, ch change, to cluster.State) error 
 		return fmt.Errorf("%s: %w", kubeletConfig, err)
 	}
 	return k.stageFile(ctx, strings.NewReader(config), kubeletConfig, "0644")
-}
-
-// stageFlags stages the flags for the kubelet of a version, if they differ from the current
-// ones.
-func (k *kubelet) stageFlags(ctx context.Context, version string) error {
-	now, err := k.exec(ctx, "cat", kubeletFlags)
-	if err != nil {
-		return err
-	}
-	flags := flagsFor(version, now)
-	if k.flags = flags != now; !k.flags {
-		return nil
-	}
-	return k.stageFile(ctx, strings.NewReader(flags+"\n"), kubeletFlags, "0644")
 }
 
 func (k *kubelet) apply(ctx context.Context) error  { return k.restart(ctx, newSuffix) }

@@ -69,10 +69,10 @@ func TestFlagsForLeavesOutThePauseImageWhereTheKubeletRefusesIt(t *testing.T) {
 	}
 }
 
-func TestAChangeOfTheFlagsReplacesTheirFile(t *testing.T) {
-	for flags, want := range map[bool][]string{false: {}, true: {kubeletFlags}} {
-		if diff := cmp.Diff(want, (&kubelet{target: &target{name: "kubelet"}, flags: flags}).changed()); diff != "" {
-			t.Errorf("flags change: %t (-want +got):\n%s", flags, diff)
+func TestAChangeOfTheBuildAlsoReplacesTheFlags(t *testing.T) {
+	for binary, want := range map[string][]string{"": {}, "file": {binDir + "kubelet", kubeletFlags}} {
+		if diff := cmp.Diff(want, (&kubelet{target: &target{name: "kubelet"}, change: change{binary: binary}}).changed()); diff != "" {
+			t.Errorf("the build changes to %q (-want +got):\n%s", binary, diff)
 		}
 	}
 }

@@ -212,8 +212,10 @@ func (o *operation) prepare(ctx context.Context) error {
 	err := each(ctx, o.instances, func(ctx context.Context, i *instance) error {
 		_, before := o.before[i.target.node].Components[o.component]
 		if _, during := o.during[i.target.node].Components[o.component]; during && !before {
-			if err := i.target.keepOriginals(ctx, i.files()); err != nil {
-				return fmt.Errorf("keeping the original for `podenv node undo`: %w", err)
+			for _, file := range i.files() {
+				if err := i.target.link(ctx, file, copyPath(file, originalSuffix)); err != nil {
+					return fmt.Errorf("keeping the original for `podenv node undo`: %w", err)
+				}
 			}
 		}
 		return i.stage(ctx, i.change, i.to)
