@@ -169,8 +169,7 @@ func masqueradeRules(cidr netip.Prefix, podSubnets []netip.Prefix) string {
 // cniFile is where containerd looks for the node's CNI configuration.
 const cniFile = "etc/cni/net.d/10-podnet.conflist"
 
-// writeCNI writes the node's CNI configuration if it differs: containerd reloads it on every
-// change.
+// writeCNI writes the CNI configuration if it differs: containerd reloads it on every change.
 func (h *host) writeCNI(cidrs []netip.Prefix, mtu int) error {
 	conf, err := cniConfig(cidrs, mtu)
 	if err != nil {

@@ -69,8 +69,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// watchNodes watches the cluster's nodes. It sends to changed when a node's pod CIDRs or addresses
-// change.
+// watchNodes watches the nodes. It sends to changed when a node's pod CIDRs or addresses change.
 func watchNodes(client cache.Getter, changed chan struct{}) (cache.Store, cache.Controller) {
 	notify := func() {
 		select {
@@ -93,8 +92,7 @@ func watchNodes(client cache.Getter, changed chan struct{}) (cache.Store, cache.
 	})
 }
 
-// loop calls work now, on every change and every minute, until ctx ends. After an error it calls
-// work again soon.
+// loop calls work now, on every change and every minute, and soon after an error, until ctx ends.
 func loop(ctx context.Context, changed <-chan struct{}, work func() error) {
 	for {
 		wait := resync

@@ -35,8 +35,7 @@ type container struct {
 
 func controlPlane(cluster string) string { return cluster + "-control-plane" }
 
-// containers lists the containers that have a name of a node of the cluster called name. Not
-// all of them need to be its nodes.
+// containers lists the containers that have the name of a node of the cluster, whoever made them.
 func (d docker) containers(ctx context.Context, name string) ([]container, error) {
 	names := "^" + regexp.QuoteMeta(name) + "-(control-plane[0-9]*|worker[0-9]*|" + loadBalancer + ")$"
 	ids, err := d(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter=name="+names).Output()
@@ -93,8 +92,7 @@ func (d docker) imageID(ctx context.Context, ref string) (string, error) {
 	return id, err
 }
 
-// removeContainers deletes the marked containers of the cluster called name, with their
-// volumes, and returns their number.
+// removeContainers deletes the marked containers of a cluster, with their volumes, and counts them.
 func (d docker) removeContainers(ctx context.Context, name string) (int, error) {
 	all, err := d.containers(ctx, name)
 	if err != nil {

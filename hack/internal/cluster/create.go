@@ -130,8 +130,7 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 	}, nil
 }
 
-// reuse makes the existing cluster serve as want describes. Its error says why the cluster
-// does not.
+// reuse makes the existing cluster serve as want describes, or says why it does not.
 func (c *Cluster) reuse(ctx context.Context, found []container, want *record, images []string, step *progress.Step) error {
 	if c.record == nil {
 		return errors.New("a run that was interrupted left it half-made")

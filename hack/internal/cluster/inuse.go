@@ -12,9 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// checkNotInUse returns an error with ErrInUse in its chain if somebody runs something on the
-// cluster that a recreation would lose. mismatch is the reason to recreate it. Nobody uses a
-// half-made cluster.
+// checkNotInUse returns ErrInUse if somebody runs something on the cluster that a recreation, for
+// the reason mismatch, would lose. Nobody uses a half-made cluster.
 func (c *Cluster) checkNotInUse(ctx context.Context, mismatch error, recreate bool) error {
 	if recreate || c.record == nil {
 		return nil
@@ -41,8 +40,7 @@ var (
 	transientResources = []string{"events", "leases"}
 )
 
-// inUse returns the name of something that a user has created: a namespace, or an object in
-// the namespace default. It returns "" if there is nothing.
+// inUse names a namespace, or an object in the namespace default, that a user has made; "" if none.
 func (c *Cluster) inUse(ctx context.Context) (string, error) {
 	config, err := c.RESTConfig()
 	if err != nil {

@@ -88,8 +88,7 @@ func (c *Cluster) provision(ctx context.Context, cfg *Config, step *progress.Ste
 	return ctx.Err()
 }
 
-// sweep deletes the containers of the cluster called name until no new one has appeared for
-// quietPeriod.
+// sweep deletes the containers of a cluster until no new one has appeared for quietPeriod.
 func (d docker) sweep(ctx context.Context, name string) error {
 	clean := time.Now()
 	return poll.Until(ctx, cleanupTimeout, func(ctx context.Context) error {

@@ -164,8 +164,7 @@ func (r *record) image() string {
 // recordFile returns the path of the record's copy in _output.
 func recordFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
-// save writes the record to _output, for when the node is gone, and to the node, for when
-// _output is gone.
+// save writes the record to _output and to the node, in case one of them is lost.
 func (c *Cluster) save(ctx context.Context) error {
 	data, err := json.MarshalIndent(c.record, "", "  ")
 	if err != nil {

@@ -166,8 +166,7 @@ func settled(status *corev1.ContainerStatus) bool {
 	return running != nil && time.Since(running.StartedAt.Time) >= minReadyTime
 }
 
-// notReady returns an error with the reason why a container does not run, and the end of its
-// log.
+// notReady returns an error that says why a container does not run, with the end of its log.
 func (s *serving) notReady(ctx context.Context, p *corev1.Pod, status *corev1.ContainerStatus) error {
 	var reasons []string
 	if waits := status.State.Waiting; waits != nil {
@@ -236,8 +235,7 @@ func (s *serving) serviceAccount(ctx context.Context) error {
 	return nil
 }
 
-// gatesSet checks the gates of running components. They cannot change, so that a wrong gate
-// ends the wait.
+// gatesSet checks the gates of running components. They cannot change: a wrong one ends the wait.
 func (s *serving) gatesSet(ctx context.Context) error {
 	if len(s.gates) == 0 {
 		return nil

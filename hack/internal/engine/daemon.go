@@ -115,8 +115,7 @@ func tail(path string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// pidFiles are the PID files of dockerd and its containerd, below h.run, and the names of the
-// processes.
+// pidFiles are the PID files of dockerd and its containerd, below h.run, and the processes' names.
 var pidFiles = map[string]string{
 	"docker.pid":                       "dockerd",
 	"docker/containerd/containerd.pid": "containerd",

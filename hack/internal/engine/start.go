@@ -17,8 +17,7 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// start starts the local daemon, with systemd if that is the init process, else as a process of
-// its own.
+// start starts the local daemon, with systemd if that is the init process, else by itself.
 func (h *host) start(ctx context.Context, l layout.Layout, step *progress.Step) error {
 	if h.systemd {
 		return h.startService(ctx, step)

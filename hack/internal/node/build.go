@@ -80,9 +80,8 @@ var machines = map[string]elf.Machine{
 	"386": elf.EM_386, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390,
 }
 
-// checkExecutable returns an error unless the file is a complete ELF executable for this
-// machine, which is also the nodes' machine. The kernel may run a truncated one until it
-// reaches a missing page.
+// checkExecutable returns an error unless the file is a complete ELF executable for this machine,
+// which is also the nodes'. The kernel may run a truncated one until it reaches a missing page.
 func checkExecutable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

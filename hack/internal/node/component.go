@@ -158,10 +158,9 @@ func (t *target) log(ctx context.Context) string {
 	return out
 }
 
-// serveTimeout is how long the component may take to serve after a change. Pods of kube-proxy
-// are replaced one after the other, by a controller manager that may first have to become the
-// leader. An API server is ready after dozens of hooks, which take more than a minute on a
-// busy host.
+// serveTimeout is how long the component may take to serve after a change. Pods of kube-proxy are
+// replaced one by one, by a controller manager that may first have to become the leader. The hooks
+// of an API server take more than a minute on a busy host.
 func (t *target) serveTimeout() time.Duration {
 	switch t.name {
 	case "kube-proxy":
@@ -172,8 +171,7 @@ func (t *target) serveTimeout() time.Duration {
 	return serveTimeout
 }
 
-// await waits until the wanted build runs, is healthy, and reports the wanted version and
-// gates.
+// await waits until the wanted build runs, is healthy, and reports the wanted version and gates.
 func (t *target) await(ctx context.Context, want cluster.State, runs func(context.Context, string) error, healthy func(context.Context) error) error {
 	return poll.Until(ctx, t.serveTimeout(), func(ctx context.Context) error {
 		if err := runs(ctx, want.SHA256); err != nil {

@@ -60,9 +60,8 @@ func (b Build) KnownGates(ctx context.Context, set map[string]bool) (map[string]
 	return known, err
 }
 
-// knownGates finds which gates of set a build of component knows, and returns these and the names
-// of the others. A gate that is locked to another value is an error. start runs the build with
-// arguments with which it exits at once.
+// knownGates returns the gates of set that a build of component knows, and the names of the others.
+// A gate that is locked to another value is an error. start runs the build until it exits.
 func knownGates(ctx context.Context, start func(ctx context.Context, args ...string) error, component string, set map[string]bool) (known map[string]bool, unknown []string, err error) {
 	known = make(map[string]bool)
 	maps.Copy(known, set)

@@ -201,8 +201,7 @@ func kubeletGates(config string) (map[string]bool, error) {
 	return fields.FeatureGates, err
 }
 
-// setKubeletGates returns the KubeletConfiguration with exactly these feature gates. It keeps
-// all other fields, of whatever version.
+// setKubeletGates returns the KubeletConfiguration with exactly these gates, and all else as it is.
 func setKubeletGates(config string, set map[string]bool) (string, error) {
 	var fields map[string]any
 	if err := yaml.Unmarshal([]byte(config), &fields); err != nil {

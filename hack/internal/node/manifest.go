@@ -20,8 +20,7 @@ type podEdit struct {
 	gates map[string]bool // nil to keep the gates
 }
 
-// editPod applies edit to one container of a static pod's manifest, and keeps everything
-// else.
+// editPod applies edit to a container of a static pod's manifest, and keeps everything else.
 func editPod(manifest, container string, edit podEdit) (string, error) {
 	pod, c, err := parsePod(manifest, container)
 	if err != nil {

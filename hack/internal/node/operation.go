@@ -159,9 +159,8 @@ func (o *operation) run(ctx context.Context) error {
 	return o.end(context.WithoutCancel(ctx), o.after)
 }
 
-// inTurns applies a change to instances and waits for them: to one control plane after another, so that
-// an API server and most members of etcd serve, and to other nodes at once. It returns those that it has
-// reached.
+// inTurns applies a change to one control plane after another, so that an API server and most
+// members of etcd serve, and to other nodes at once. It returns the instances that it has reached.
 func (o *operation) inTurns(ctx context.Context, instances []*instance, apply, wait func(context.Context, *instance) error) (reached []*instance, err error) {
 	size, what := len(instances), o.component
 	if !slices.Contains(onEveryNode, o.component) {
@@ -206,8 +205,7 @@ func (o *operation) record() {
 	}
 }
 
-// prepare keeps the originals, stages the change on the nodes and records it. It does not
-// affect what runs.
+// prepare keeps the originals, stages the change and records it. It does not affect what runs.
 func (o *operation) prepare(ctx context.Context) error {
 	err := each(ctx, o.instances, func(ctx context.Context, i *instance) error {
 		_, before := o.before[i.target.node].Components[o.component]

@@ -36,15 +36,12 @@ type staticPod struct {
 	oldManifest, newManifest string
 	uid                      string // of the pod
 
-	before podProcess // what the change is to end
-	tags   []string   // that the image had on the node, of this change and the one before
-}
-
-// podProcess is the process of a component that runs as a pod.
-type podProcess struct {
-	seen   time.Time
-	pid    string // "" for none
-	starts int    // how often the kubelet has started the container
+	before struct { // the process that the change is to end
+		seen   time.Time
+		pid    string // "" for none
+		starts int    // how often the kubelet has started the container
+	}
+	tags []string // that the image had on the node, of this change and the one before
 }
 
 func (p *staticPod) manifest() string { return manifests + p.name + ".yaml" }
@@ -127,7 +124,7 @@ func (p *staticPod) mirrorPod(ctx context.Context) (pod *v1.Pod, err error) {
 // operations add: under an explicit UID, a kubelet would not notice when somebody edits the
 // command.
 func (p *staticPod) apply(ctx context.Context) error {
-	p.before = p.process(ctx)
+	p.remember(ctx)
 	if !p.original {
 		return p.writeManifest(ctx, p.newManifest)
 	}
@@ -144,13 +141,14 @@ func (p *staticPod) apply(ctx context.Context) error {
 }
 
 func (p *staticPod) revert(ctx context.Context) error {
-	p.before = p.process(ctx)
+	p.remember(ctx)
 	return p.writeManifest(ctx, p.oldManifest)
 }
 
-func (p *staticPod) process(ctx context.Context) podProcess {
-	pid, _ := p.pid(ctx) // if none runs, any process is new
-	return podProcess{time.Now(), pid, p.startCount(ctx)}
+// remember sets before.
+func (p *staticPod) remember(ctx context.Context) {
+	p.before.pid, _ = p.pid(ctx) // if none runs, any process is new
+	p.before.seen, p.before.starts = time.Now(), p.startCount(ctx)
 }
 
 // writeManifest replaces the manifest atomically.
@@ -178,9 +176,8 @@ func (p *staticPod) waitServing(ctx context.Context, want cluster.State) error {
 	return err
 }
 
-// checkRunning checks that the component is a new process of the build with the SHA-256 sum.
-// It kills an old process that does not terminate in time, and fails for a component that
-// crashes.
+// checkRunning checks that the component is a new process of the build with the SHA-256 sum. It
+// kills an old one that does not terminate in time, and fails if the component crashes.
 func (p *staticPod) checkRunning(ctx context.Context, sum string) error {
 	pid, err := p.pid(ctx)
 	if err != nil {

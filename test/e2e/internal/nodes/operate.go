@@ -126,8 +126,7 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// podenv runs `podenv node` and returns its standard output. The progress goes to the spec's
-// report.
+// podenv runs `podenv node` and returns its output. The progress goes to the spec's report.
 func podenv(ctx context.Context, args ...string) string {
 	ginkgo.GinkgoHelper()
 	out, err := tryPodenv(ctx, args...)

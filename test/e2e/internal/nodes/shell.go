@@ -36,9 +36,8 @@ const container = "shell"
 
 func (s Shell) pod() string { return "shell-on-" + s.node }
 
-// OpenShell makes the pod behind a shell on node, unless f's namespace has it already.
-// The namespace must allow privileged pods, and takes the pod with it when it is
-// deleted.
+// OpenShell makes the pod behind a shell on node, unless f's namespace has it already. The
+// namespace must allow privileged pods, and takes the pod with it when it is deleted.
 func OpenShell(ctx context.Context, f *framework.Framework, node string) Shell {
 	ginkgo.GinkgoHelper()
 	s := Shell{f: f, node: node}

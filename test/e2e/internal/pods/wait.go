@@ -58,8 +58,7 @@ func TryCreate(ctx context.Context, f *framework.Framework, pod *v1.Pod) (*v1.Po
 var printsEnv = regexp.MustCompile(`(^|[\s;&|(])(env|printenv)($|[\s;&|)])`)
 
 // checkPrintsAll returns an error for a container that prints its environment through a shell
-// although names may not be identifiers: the shell of Busybox drops such variables, although the
-// container has them.
+// although names may not be identifiers: the shell of Busybox drops variables with such names.
 func checkPrintsAll(c v1.Container) error {
 	shell := len(c.Command) > 2 && path.Base(c.Command[0]) == "sh" && printsEnv.MatchString(strings.Join(c.Command[2:], " "))
 	special := len(c.EnvFrom) > 0 || slices.ContainsFunc(c.Env, func(env v1.EnvVar) bool { return len(validation.IsCIdentifier(env.Name)) > 0 })
