@@ -6,7 +6,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,19 +14,11 @@ import (
 	"syscall"
 )
 
-// modeFile stores the mode once a hint was found, until the container ends.
-const modeFile = "/run/iptables-mode"
-
 func main() {
-	mode, err := currentMode(modeFile, save)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "iptables-wrapper:", err)
-		os.Exit(1)
-	}
-	program := multiCall(mode)
+	program := multiCall(detect(save))
 	// The multi-call program acts as the command in argv[0].
 	os.Args[0] = filepath.Base(os.Args[0])
-	err = syscall.Exec(program, os.Args, os.Environ())
+	err := syscall.Exec(program, os.Args, os.Environ())
 	fmt.Fprintf(os.Stderr, "iptables-wrapper: %s: %v\n", program, err)
 	os.Exit(1)
 }
@@ -48,41 +39,17 @@ func save(mode, family, table string) []byte {
 	return out
 }
 
-// currentMode returns the mode in file. If the file has none, it detects the mode.
-func currentMode(file string, save saver) (string, error) {
-	if data, err := os.ReadFile(file); err == nil && known(string(data)) {
-		return string(data), nil
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	mode, sure := detect(save)
-	if sure {
-		// Renamed once it is complete, because wrappers may run at the same time. If it cannot be
-		// written, the next call detects the mode again.
-		temp := fmt.Sprintf("%s.%d", file, os.Getpid())
-		if os.WriteFile(temp, []byte(mode), 0o644) != nil || os.Rename(temp, file) != nil {
-			os.Remove(temp) //nolint:errcheck // it may not exist
-		}
-	}
-	return mode, nil
-}
-
-func known(mode string) bool { return mode == "nft" || mode == "legacy" }
-
-// saver returns rules in the format of iptables-save.
-type saver func(mode, family, table string) []byte
-
 // hint matches the declaration of a chain that the kubelet creates in the mangle table.
 var hint = regexp.MustCompile(`(?m)^:(KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) `)
 
-// detect returns the mode of the node. It is sure if the kubelet has left a hint. Otherwise it
-// returns the mode with more rules.
-func detect(save saver) (mode string, sure bool) {
+// detect returns the mode of the node: the one in which the kubelet has left a hint, otherwise the
+// one with more rules.
+func detect(save func(mode, family, table string) []byte) string {
 	families := []string{"iptables", "ip6tables"}
 	for _, mode := range []string{"nft", "legacy"} {
 		for _, family := range families {
 			if hint.Match(save(mode, family, "mangle")) {
-				return mode, true
+				return mode
 			}
 		}
 	}
@@ -97,7 +64,7 @@ func detect(save saver) (mode string, sure bool) {
 		}
 	}
 	if rules["legacy"] > rules["nft"] {
-		return "legacy", false
+		return "legacy"
 	}
-	return "nft", false
+	return "nft"
 }
