@@ -62,26 +62,29 @@ func Push(ctx context.Context, c *cluster.Cluster, b Build, r *progress.Reporter
 
 func swapTo(b Build, changes map[string]*bool) plan {
 	return func(ctx context.Context, i *instance) error {
-		wanted := applyGateChanges(i.recorded.Gates, changes)
-		known, unknown, err := knownGates(ctx, b.start, b.Component, wanted)
+		i.to = cluster.State{SHA256: b.SHA256, Version: b.Version}
+		err := i.planGates(ctx, b.start, changes)
 		if err != nil && featuregates.Refusal(err) != "" {
-			return fmt.Errorf("%s %s no longer takes the gates %s: change them first with `podenv node gate`: %w", b.Component, b.Version, featuregates.Flag(wanted), err)
+			return fmt.Errorf("%s %s no longer takes the gates %s: change them first with `podenv node gate`: %w", b.Component, b.Version, featuregates.Flag(i.wanted), err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s does not start: fix it and try again: %w", b.Component, b.Version, err)
 		}
-		if err := refuseUnknown(b.Component, b.Version, changes, unknown); err != nil {
-			return err
-		}
-		i.to, i.wanted, i.leftOut = cluster.State{SHA256: b.SHA256, Version: b.Version, Gates: known}, wanted, unknown
 		if i.to.SHA256 != i.from.SHA256 {
 			i.binary, i.image = b.Binary, b.Image
 		}
-		if !maps.Equal(known, i.from.Gates) {
-			i.gates = known
-		}
-		return nil
+		return refuseUnknown(b.Component, b.Version, changes, i.leftOut)
 	}
+}
+
+// planGates plans changes of the gates of a build, which start runs.
+func (i *instance) planGates(ctx context.Context, start func(context.Context, ...string) error, changes map[string]*bool) (err error) {
+	i.wanted = applyGateChanges(i.recorded.Gates, changes)
+	i.to.Gates, i.leftOut, err = knownGates(ctx, start, i.target.name, i.wanted)
+	if err == nil && !maps.Equal(i.to.Gates, i.from.Gates) {
+		i.gates = i.to.Gates
+	}
+	return err
 }
 
 // SetGates changes gates of a component of a node: to true or false, or, where nil, to
@@ -91,20 +94,11 @@ func SetGates(ctx context.Context, c *cluster.Cluster, node, component string, c
 		if i.from.Version == "" {
 			return fmt.Errorf("%s of node %s does not serve, so it cannot say which gates it knows: restore what ran before with `podenv node undo %[2]s`", component, node)
 		}
-		wanted := applyGateChanges(i.recorded.Gates, changes)
-		known, unknown, err := knownGates(ctx, i.target.start, component, wanted)
-		if err != nil {
-			return fmt.Errorf("%s %s refuses the gates %s: %w", component, i.from.Version, featuregates.Flag(wanted), err)
+		i.to = i.from
+		if err := i.planGates(ctx, i.target.start, changes); err != nil {
+			return fmt.Errorf("%s %s refuses the gates %s: %w", component, i.from.Version, featuregates.Flag(i.wanted), err)
 		}
-		if err := refuseUnknown(component, i.from.Version, changes, unknown); err != nil {
-			return err
-		}
-		i.to, i.wanted, i.leftOut = i.from, wanted, unknown
-		i.to.Gates = known
-		if !maps.Equal(known, i.from.Gates) {
-			i.gates = known
-		}
-		return nil
+		return refuseUnknown(component, i.from.Version, changes, i.leftOut)
 	}))
 }
 
