@@ -40,8 +40,8 @@ func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
 		all = append(all, place{"Go cache", cache, 7 * gib, 4 * gib, "free some space: `podenv clean --go-cache` empties it, at the price of a full build"})
 	}
 	root := "/var/lib/docker"
-	if e != nil && e.Info().DockerRootDir != "" {
-		root = e.Info().DockerRootDir
+	if e != nil && e.Info.DockerRootDir != "" {
+		root = e.Info.DockerRootDir
 	}
 	if os.Getenv("DOCKER_HOST") == "" {
 		all = append(all, place{"Docker's data", root, 5 * gib, 3 * gib, "free some space: `podenv clean --dry-run` shows node images that may go"})

@@ -17,7 +17,7 @@ func docker(ctx context.Context, e *engine.Engine, err error) Finding {
 	const check = "container engine"
 	switch {
 	case err == nil:
-		return storage(check, e.Info())
+		return storage(check, e.Info)
 	case !engine.CanStart(err):
 		return failed(check, err, "fix what it says")
 	case debian.ThisUser().CanInstall(ctx) != nil:

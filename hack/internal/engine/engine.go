@@ -18,7 +18,7 @@ import (
 )
 
 // Engine is a container engine that serves and runs privileged containers.
-type Engine struct{ info Info }
+type Engine struct{ Info Info }
 
 // Ensure returns the container engine of this host. It installs Docker if it is missing, and
 // starts it if it does not run. Docker keeps running after this process has ended. Errors that
@@ -57,13 +57,10 @@ func (e *Engine) Docker(ctx context.Context, args ...string) *run.Cmd {
 	return run.Command(ctx, "docker", args...)
 }
 
-// Info returns what `docker info` printed.
-func (e *Engine) Info() Info { return e.info }
-
 // Privileged starts a privileged container and a privileged process in it, as kind does, and
 // removes them. If the engine refuses one, the error wraps ErrPrivileged.
 func (e *Engine) Privileged(ctx context.Context, l layout.Layout) error {
-	return remedy.Explain(thisHost().explainRefusal(e.info, probe(ctx, l, nil), ""))
+	return remedy.Explain(thisHost().explainRefusal(e.Info, probe(ctx, l, nil), ""))
 }
 
 // ensure starts the engine if it does not run, and reports whether it did so.

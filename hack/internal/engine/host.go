@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,8 +50,7 @@ func (h *host) path() string {
 
 func (h *host) lookPath(name string) string {
 	for _, dir := range filepath.SplitList(h.path()) {
-		path := filepath.Join(dir, name)
-		if stat, err := os.Stat(path); err == nil && stat.Mode().IsRegular() && stat.Mode()&0o111 != 0 {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return path
 		}
 	}

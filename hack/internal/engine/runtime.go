@@ -40,10 +40,7 @@ func (h *host) installRuntime(ctx context.Context, l layout.Layout, path string)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, binary, 0o755); err != nil {
-		return fmt.Errorf("installing the OCI runtime: %w", err)
-	}
-	return nil
+	return renameio.WriteFile(path, binary, 0o755)
 }
 
 // restoreRuntime installs the OCI runtime again if it was deleted while the running daemon is

@@ -72,7 +72,7 @@ func daemonError(err error, daemon, hint string) error {
 func (h *host) installDocker(ctx context.Context, step *progress.Step) error {
 	if h.lookPath("dockerd") == "" {
 		names := []string{"docker.io", "iptables"}
-		if appArmor() {
+		if enabled, _ := os.ReadFile("/sys/module/apparmor/parameters/enabled"); bytes.HasPrefix(enabled, []byte("Y")) {
 			// dockerd uses AppArmor if the kernel has it, and cannot load its profile without the parser.
 			names = append(names, "apparmor")
 		}
@@ -84,9 +84,4 @@ func (h *host) installDocker(ctx context.Context, step *progress.Step) error {
 		return h.packages.EnsureInstalled(ctx, step, "docker-cli") // a separate package since Debian 13
 	}
 	return nil
-}
-
-func appArmor() bool {
-	enabled, _ := os.ReadFile("/sys/module/apparmor/parameters/enabled")
-	return bytes.HasPrefix(enabled, []byte("Y"))
 }

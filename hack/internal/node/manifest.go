@@ -90,9 +90,5 @@ func podGates(manifest, container string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := featuregates.FromCommand(words)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", container, err)
-	}
-	return set, nil
+	return featuregates.FromCommand(words)
 }
