@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 
 	"podenv.dev/hack/internal/engine"
@@ -84,29 +83,14 @@ func WriteTSV(w io.Writer, findings []Finding) error {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Examine runs all checks and returns their findings, in the order in which to fix them. It
-// takes about a second, because it starts a privileged container and removes it.
+// takes seconds, because it starts a privileged container and removes it.
 func Examine(ctx context.Context, l layout.Layout) []Finding {
 	e, engineErr := engine.Find(ctx)
-	checks := []func() []Finding{
-		func() []Finding { return []Finding{docker(ctx, e, engineErr)} },
-		func() []Finding { return []Finding{privileged(ctx, l, e)} },
-		func() []Finding { return []Finding{capabilities()} },
-		func() []Finding { return []Finding{kernel("/proc/sys/kernel/osrelease")} },
-		func() []Finding { return []Finding{cgroups("/sys/fs/cgroup")} },
-		func() []Finding { return disks(places(ctx, l, e)) },
-		func() []Finding { return []Finding{memory("/proc/meminfo")} },
-		func() []Finding { return tools(ctx, l) },
-		func() []Finding { return []Finding{packages(ctx)} },
-		func() []Finding { return []Finding{inotify("/proc/sys/fs/inotify", "/proc")} },
-		func() []Finding { return []Finding{forwarding("/proc/sys/net/ipv4/ip_forward", e != nil)} },
-		func() []Finding { return []Finding{iptables(ctx)} },
-		func() []Finding { return []Finding{ports()} },
-	}
-	found := make([][]Finding, len(checks))
-	var group sync.WaitGroup
-	for i, check := range checks {
-		group.Go(func() { found[i] = check() })
-	}
-	group.Wait()
-	return slices.Concat(found...)
+	return slices.Concat(
+		[]Finding{docker(ctx, e, engineErr), privileged(ctx, l, e), capabilities(), kernel("/proc/sys/kernel/osrelease"), cgroups("/sys/fs/cgroup")},
+		disks(places(ctx, l, e)),
+		[]Finding{memory("/proc/meminfo")},
+		tools(ctx, l),
+		[]Finding{packages(ctx), inotify("/proc/sys/fs/inotify", "/proc"), forwarding("/proc/sys/net/ipv4/ip_forward", e != nil), iptables(ctx), ports()},
+	)
 }
