@@ -8,20 +8,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"podenv.dev/hack/internal/bench"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/htmlreport"
-	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 )
 
 func newBench(a *app) *cobra.Command {
-	b := &benchRun{app: a}
+	b := &benchRun{app: a, format: choose("table", "csv")}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure: env files, names and expansion beside upstream's, the kubelet, admission, pods, the harness",
@@ -77,7 +74,7 @@ groups is in _output/report/index.html.`,
 	a.nameFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet", "admission"}, "measure these groups")
-	flags.StringVarP(&b.format, "output", "o", "table", "table or csv")
+	flags.VarP(&b.format, "output", "o", "table or csv")
 	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets and harness)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster only)")
 	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
@@ -88,7 +85,7 @@ groups is in _output/report/index.html.`,
 type benchRun struct {
 	app         *app
 	only        []string
-	format      string
+	format      choice
 	count, pods int
 	cold        bool
 }
@@ -99,8 +96,6 @@ func (b *benchRun) check() error {
 		return err
 	}
 	switch {
-	case !slices.Contains([]string{"table", "csv"}, b.format):
-		return &usageError{fmt.Errorf("--output %q: choose table or csv", b.format)}
 	case b.count < 1:
 		return &usageError{fmt.Errorf("--count %d: a benchmark runs 1 time or more", b.count)}
 	case b.pods < 1:
@@ -144,7 +139,7 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 		return err
 	}
 	args := []string{"tool", "benchstat", "-col", columns}
-	if b.format == "csv" {
+	if b.format.value == "csv" {
 		args = append(args, "-format", "csv")
 	}
 	table, err := run.Command(ctx, "go", append(args, b.file(name))...).Dir(b.app.layout.Root).Output()
@@ -152,17 +147,16 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 		return err
 	}
 	fmt.Fprintf(b.app.out, "%s\n\n", table)
-	medians, err := bench.Read(b.file(name))
+	m, err := readMedians(b.file(name))
 	if err != nil {
 		return err
 	}
 	var text strings.Builder
-	goals := goalsOf(name, medians)
-	if len(goals) > 0 {
-		err = bench.Write(&text, goals, medians)
+	if goals := goalsOf(name, m); len(goals) > 0 {
+		err = writeGoals(&text, goals, m)
 	}
 	report.Texts = append(report.Texts, htmlreport.Text{Title: "bench " + name, Text: table + "\n\n" + text.String()})
-	if err != nil || text.Len() == 0 || b.format != "table" {
+	if err != nil || text.Len() == 0 || b.format.value != "table" {
 		return err
 	}
 	_, err = fmt.Fprintln(b.app.out, text.String())
@@ -236,9 +230,10 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	}
 	c, err := b.app.cluster(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {
-		name := b.app.layout.UniqueName("podenv-bench")
-		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: name, Workers: 1, Recreate: true}); err == nil {
-			defer b.delete(ctx, p.Reporter, c)
+		own := *b.app
+		own.name = b.app.layout.UniqueName("podenv-bench")
+		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: own.name, Workers: 1, Recreate: true}); err == nil {
+			defer func() { _ = own.remove(ctx, p.Reporter, nil) }() // the step shows an error
 		}
 	}
 	if err != nil {
@@ -247,18 +242,10 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	step := p.Reporter.Step("bench " + group + " " + c.Name())
 	args = append([]string{"test", "-count=1", "-v", "-timeout=2h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
 	err = step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run())
-	if err != nil || b.format != "table" {
+	if err != nil || b.format.value != "table" {
 		return err
 	}
 	table, err := os.ReadFile(strings.TrimSuffix(b.file(group), ".txt") + ".log")
 	fmt.Fprintf(b.app.out, "%s\n", table)
 	return err
-}
-
-// delete deletes the temporary cluster, also after Ctrl-C.
-func (b *benchRun) delete(ctx context.Context, r *progress.Reporter, c *cluster.Cluster) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	step := r.Step("delete cluster " + c.Name())
-	step.End(c.Delete(ctx, step)) //nolint:errcheck // the step shows it
 }

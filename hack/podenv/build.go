@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/debian"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/source"
 )
@@ -33,11 +33,7 @@ with empty caches, and prints a tab-separated line for each image: its name, and
   podenv build --verify             # are two builds equal, to the byte?`,
 		ValidArgs: build.Components,
 		Args:      componentArgs,
-		RunE: func(cmd *cobra.Command, components []string) error {
-			p, err := a.pipeline()
-			if err != nil {
-				return err
-			}
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, components []string) error {
 			all := len(components) == 0
 			if all {
 				components = build.Components
@@ -49,16 +45,16 @@ with empty caches, and prints a tab-separated line for each image: its name, and
 				if all {
 					components = nil
 				}
-				if err := checkComponents(build.ImageComponents, components...); err != nil {
+				if err := checkWords(unknownComponent, build.ImageComponents, components...); err != nil {
 					return err
 				}
-				return a.verifyBuild(cmd.Context(), p, components)
+				return a.verifyBuild(ctx, p, components)
 			}
-			t, err := source.Open(cmd.Context(), a.layout, p.Series, a.stock, p.Reporter)
+			t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
 			if err != nil {
 				return err
 			}
-			r, err := p.Binaries(cmd.Context(), t, components)
+			r, err := p.Binaries(ctx, t, components)
 			if err != nil {
 				return err
 			}
@@ -68,17 +64,17 @@ with empty caches, and prints a tab-separated line for each image: its name, and
 			if !all {
 				return nil
 			}
-			if err := p.Images(cmd.Context(), r); err != nil || !tarball {
+			if err := p.Images(ctx, r); err != nil || !tarball {
 				return err
 			}
 			step := p.Reporter.Step("server tarball")
-			out, err := build.ServerTarball(cmd.Context(), r, step)
+			out, err := build.ServerTarball(ctx, r, step)
 			if err := step.End(err); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.out, out)
 			return nil
-		},
+		}),
 	}
 	a.stockFlag(cmd)
 	cmd.Flags().BoolVar(&tarball, "tarball", false, "also write the server tarball")
@@ -86,18 +82,12 @@ with empty caches, and prints a tab-separated line for each image: its name, and
 	return cmd
 }
 
+// unknownComponent begins the error about a component or an image that podenv does not make.
+const unknownComponent = "unknown component"
+
 // componentArgs accepts only names of components.
 func componentArgs(_ *cobra.Command, args []string) error {
-	return checkComponents(build.Components, args...)
-}
-
-func checkComponents(known []string, names ...string) error {
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return &usageError{fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(known, ", "))}
-		}
-	}
-	return nil
+	return checkWords(unknownComponent, build.Components, args...)
 }
 
 func newImage(a *app) *cobra.Command {
@@ -110,21 +100,17 @@ without a container registry. The image's name is printed.`,
 		Example: `  podenv image
   kind create cluster --image "$(podenv image)"`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.pipeline()
-			if err != nil {
-				return err
-			}
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			if refresh {
-				return a.refreshPackages(cmd.Context(), p)
+				return a.refreshPackages(ctx, p)
 			}
-			r, err := p.NodeImage(cmd.Context())
+			r, err := p.NodeImage(ctx)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(a.out, r.Image)
 			return nil
-		},
+		}),
 	}
 	a.stockFlag(cmd)
 	cmd.Flags().BoolVar(&refresh, "refresh-packages", false, "pin the Debian packages at the versions that the mirror has now")
@@ -150,4 +136,56 @@ func (a *app) refreshPackages(ctx context.Context, p *pipeline.Pipeline) error {
 		fmt.Fprintln(a.out, what)
 	}
 	return nil
+}
+
+func newPush(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "push <component>...",
+		Short: "Rebuild components from the tree as it is, edits included, and swap them on the nodes",
+		Long: `push is the contributor's loop: edit the tree, push, see it run. It rebuilds the
+components named, swaps them on every node that runs them, and waits until they
+serve. If a build does not come up, push restores the one before. podenv node undo
+restores the build of the node image.
+
+Components: ` + strings.Join(build.Components, ", "),
+		Example: `  $EDITOR trees/v1.33/pkg/kubelet/kubelet_pods.go
+  podenv push kubelet`,
+		ValidArgs: build.Components,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{fmt.Errorf("no component is named: choose from %s", strings.Join(build.Components, ", "))}
+			}
+			return componentArgs(cmd, args)
+		},
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, components []string) error {
+			t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
+			if err != nil {
+				return err
+			}
+			c, err := a.cluster(ctx)
+			if err != nil {
+				return err
+			}
+			r, err := p.Binaries(ctx, t, components)
+			if err != nil {
+				return err
+			}
+			if err := p.Images(ctx, r); err != nil {
+				return err
+			}
+			for _, component := range components {
+				b, err := node.NewBuild(component, r.Binaries[component], r.Images[component], r.Version)
+				if err != nil {
+					return err
+				}
+				if err := node.Push(ctx, c, b, p.Reporter); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+	a.nameFlag(cmd)
+	a.stockFlag(cmd)
+	return cmd
 }

@@ -24,10 +24,8 @@ var comparedSuites = []string{"envfiles", "relaxed", "expansion"}
 
 func newCompare(a *app) *cobra.Command {
 	var o suite.Options
-	var suites []string
-	var format *string
+	var suites, with []string
 	var keep bool
-	var with []string
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Run the suites with and without the patches, and list the specs that only pass with them",
@@ -57,14 +55,10 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			if err != nil {
 				return err
 			}
-			write, err := rowWriter(*format, compare.WriteMarkdown(s.Release), compare.WriteTSV)
-			if err != nil {
+			if err := checkWords("--suite", comparedSuites, suites...); err != nil {
 				return err
 			}
 			for _, name := range suites {
-				if !slices.Contains(comparedSuites, name) {
-					return &usageError{fmt.Errorf("--suite %q: choose from %s", name, strings.Join(comparedSuites, ", "))}
-				}
 				o.Suite, o.Walks, o.Starts = name, 1, 50
 				if err := o.Validate(a.layout); err != nil {
 					return &usageError{err}
@@ -77,10 +71,11 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			if err != nil {
 				return err
 			}
+			write := compare.WriteMarkdown(s.Release)
 			if len(with) > 0 {
-				write, _ = rowWriter(*format, compare.WriteFailed(s.Release, len(filepath.SplitList(a.fixes))), compare.WriteTSV)
+				write = compare.WriteFailed(s.Release, len(filepath.SplitList(a.fixes)))
 			}
-			if err := write(a.out, rows); err != nil {
+			if err := writeRows(a, rows, write, compare.WriteTSV); err != nil {
 				return err
 			}
 			if failed := compare.FailedPatched(rows); len(failed) > 0 {
@@ -89,7 +84,7 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			return nil
 		},
 	}
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&a.name, "name", "compare", "what the names of the two clusters begin with")
 	flags.StringSliceVar(&suites, "suite", comparedSuites, "the suites to run")
@@ -101,45 +96,36 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 	return cmd
 }
 
+// fixedTimeout is the timeout of a spec on a release with fixes.
+const fixedTimeout = 5 * time.Minute
+
 // compare runs suites on a patched and then on a stock cluster. The durations on the first
-// cluster set the timeout of a spec on the second one.
-func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) ([]compare.Row, error) {
-	if a.fixes != "" {
-		return a.compareFixed(ctx, o, suites, keep)
-	}
+// cluster set the timeout of a spec on the second one. With a.fixes there is only a stock one,
+// which has them.
+func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) (rows []compare.Row, err error) {
 	onPatched, onStock := *a, *a
-	onPatched.name += "-patched"
-	onStock.name, onStock.stock = onStock.name+"-stock", true
-	patched, err := onPatched.runSuites(ctx, o, suites, keep)
-	if err != nil {
-		return nil, err
-	}
-	for _, cases := range patched {
-		o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
+	onStock.stock = true
+	var patched map[string][]junit.Case
+	if a.fixes != "" {
+		o.SpecTimeout = fixedTimeout
+	} else {
+		onPatched.name += "-patched"
+		onStock.name += "-stock"
+		if patched, err = onPatched.runSuites(ctx, o, suites, keep); err != nil {
+			return nil, err
+		}
+		for _, cases := range patched {
+			o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
+		}
 	}
 	stock, err := onStock.runSuites(ctx, o, suites, keep)
 	if err != nil {
 		return nil, err
 	}
-	var rows []compare.Row
 	for _, name := range suites {
 		rows = append(rows, compare.Rows(name, stock[name], patched[name])...)
 	}
 	return rows, nil
-}
-
-// fixedTimeout is the timeout of a spec on a release with fixes.
-const fixedTimeout = 5 * time.Minute
-
-// compareFixed runs suites on a stock cluster with a.fixes, and no patched one.
-func (a *app) compareFixed(ctx context.Context, o suite.Options, suites []string, keep bool) (rows []compare.Row, err error) {
-	onFixed := *a
-	onFixed.stock, o.SpecTimeout = true, fixedTimeout
-	fixed, err := onFixed.runSuites(ctx, o, suites, keep)
-	for _, name := range suites {
-		rows = append(rows, compare.Rows(name, fixed[name], nil)...)
-	}
-	return rows, err
 }
 
 // runSuites runs suites on a cluster of their own, and returns the results by suite.

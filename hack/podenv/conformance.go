@@ -21,13 +21,12 @@ import (
 // conformanceRun has the flags of the verb conformance.
 type conformanceRun struct {
 	conformance.Options
-	gates string
+	gates choice
 	keep  bool
 }
 
 func newConformance(a *app) *cobra.Command {
-	var o conformanceRun
-	var format *string
+	o := conformanceRun{gates: choose("defaults", "on")}
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run the release's own conformance suite on a cluster with two workers",
@@ -54,15 +53,11 @@ Exit status: 0, or 1 if a spec failed.`,
   podenv conformance --kubeconfig ~/.kube/config`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, err := rowWriter(*format, conformance.WriteTable, conformance.WriteTSV)
-			if err != nil {
-				return err
-			}
 			if err := o.validate(a.stock); err != nil {
 				return &usageError{err}
 			}
 			var rows []conformance.Row
-			err = a.reported(cmd, args, func(report *htmlreport.Run) error {
+			err := a.reported(cmd, args, func(report *htmlreport.Run) (err error) {
 				if rows, err = a.conformance(cmd.Context(), &o); err != nil {
 					return err
 				}
@@ -71,7 +66,7 @@ Exit status: 0, or 1 if a spec failed.`,
 			if err != nil {
 				return err
 			}
-			if err := write(a.out, rows); err != nil {
+			if err := writeRows(a, rows, conformance.WriteTable, conformance.WriteTSV); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.errs, "podenv: e2e.log and junit_01.xml are in %s\n", o.Dir)
@@ -81,11 +76,11 @@ Exit status: 0, or 1 if a spec failed.`,
 			return nil
 		},
 	}
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	a.stockFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&a.name, "name", "conformance", "the cluster's name")
-	flags.StringVar(&o.gates, "gates", "defaults", "defaults: those of the release; on: all gates of this branch are on")
+	flags.Var(&o.gates, "gates", "defaults: those of the release; on: all gates of this branch are on")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the cluster to run on (default one of its own)")
 	flags.StringVar(&o.Focus, "focus", "", "run the specs whose name matches this regular expression, in place of the suite")
 	flags.StringSliceVar(&o.Runs, "run", []string{conformance.Parallel, conformance.Serial}, "one of the two runs")
@@ -100,20 +95,13 @@ func (o *conformanceRun) validate(stock bool) error {
 	if _, err := regexp.Compile(o.Focus); err != nil {
 		return fmt.Errorf("--focus: %w", err)
 	}
-	for _, run := range o.Runs {
-		if run != conformance.Parallel && run != conformance.Serial {
-			return fmt.Errorf("--run %q: choose from parallel, serial", run)
-		}
-	}
 	switch {
-	case o.gates != "defaults" && o.gates != "on":
-		return fmt.Errorf("--gates %q: choose defaults or on", o.gates)
-	case o.gates == "on" && (stock || o.Kubeconfig != ""):
+	case o.gates.value == "on" && (stock || o.Kubeconfig != ""):
 		return errors.New("--gates on: only clusters that podenv makes with the patches can have the gates")
 	case o.Procs <= 0 || o.Timeout <= 0:
 		return errors.New("--procs and --timeout must be more than 0")
 	}
-	return nil
+	return checkWords("--run", []string{conformance.Parallel, conformance.Serial}, o.Runs...)
 }
 
 // conformance runs the suite on the cluster of --kubeconfig or on a new one.
@@ -127,7 +115,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 	var r *build.Result
 	if o.Kubeconfig == "" {
 		want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{}}
-		if o.gates == "on" {
+		if o.gates.value == "on" {
 			name += "-gates-on"
 			want.Gates = nil
 		}
@@ -141,7 +129,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 		if built, c, err = a.up(ctx, p, want); err != nil {
 			return nil, err
 		}
-		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+o.gates
+		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+o.gates.value
 	} else {
 		name += "-kubeconfig"
 		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
@@ -171,11 +159,14 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 	}
 	if c == nil {
 		fmt.Fprintf(a.errs, "podenv: %s has the images, for nodes that cannot take them from registry.k8s.io\n", images)
-		return conformance.Run(ctx, o.Options, p.Reporter)
-	}
-	step := p.Reporter.Step("loading the images of the specs")
-	if err := step.End(c.LoadImages(ctx, []string{images}, step)); err != nil {
+	} else if err := loadSpecImages(ctx, p, c, images); err != nil {
 		return nil, err
 	}
 	return conformance.Run(ctx, o.Options, p.Reporter)
+}
+
+// loadSpecImages loads the images that the release's own specs run onto the nodes of c.
+func loadSpecImages(ctx context.Context, p *pipeline.Pipeline, c *cluster.Cluster, images string) error {
+	step := p.Reporter.Step("loading the images of the specs")
+	return step.End(c.LoadImages(ctx, []string{images}, step))
 }

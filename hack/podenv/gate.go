@@ -38,7 +38,6 @@ no cluster. walk makes one of its own.`,
 }
 
 func newGateList(a *app) *cobra.Command {
-	var format *string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List each gate: stage, default, who knows it, and the specs that are about it",
@@ -54,24 +53,15 @@ without a cluster.`,
   podenv gate list --stock --output tsv | awk -F '\t' '$4 == "no" && $7 > 0'   # can be tried here
   podenv gate list --output json`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, err := rowWriter(*format, gate.WriteTable, gate.WriteTSV)
-			if err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			p, err := a.pipeline()
-			if err != nil {
-				return err
-			}
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			gates, err := listGates(ctx, p)
 			if err != nil {
 				return err
 			}
-			return write(a.out, gates)
-		},
+			return writeRows(a, gates, gate.WriteTable, gate.WriteTSV)
+		}),
 	}
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	a.stockFlag(cmd)
 	return cmd
 }
@@ -106,7 +96,7 @@ type walkOptions struct {
 }
 
 func newGateWalk(a *app) *cobra.Command {
-	var format string
+	format := choose("markdown", "json")
 	var all bool
 	var o walkOptions
 	cmd := &cobra.Command{
@@ -144,9 +134,6 @@ Exit status: 0, also if specs failed, which the page says.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "markdown" && format != "json" {
-				return &usageError{fmt.Errorf("--output %q: choose markdown or json", format)}
-			}
 			var walks []*gate.Walk
 			err := a.reported(cmd, args, func(report *htmlreport.Run) (err error) {
 				walks, err = a.walks(cmd.Context(), args, o)
@@ -161,11 +148,11 @@ Exit status: 0, also if specs failed, which the page says.`,
 			switch {
 			case walks == nil:
 				return err
-			case all && format == "json":
+			case all && format.value == "json":
 				return errors.Join(err, jsonout.Write(a.out, walks))
 			case all:
 				return errors.Join(err, gate.WriteMarkdownTable(a.out, walks))
-			case format == "json":
+			case format.value == "json":
 				return errors.Join(err, jsonout.Write(a.out, walks[0]))
 			}
 			return errors.Join(err, walks[0].WriteMarkdown(a.out, walkCommand(a, walks[0])))
@@ -174,7 +161,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 	a.stockFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&a.name, "name", "gate", "the cluster's name")
-	flags.StringVarP(&format, "output", "o", "markdown", "markdown or json")
+	flags.VarP(&format, "output", "o", "markdown or json")
 	flags.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long the specs may take, each time")
 	flags.StringSliceVar(&o.older, "older", nil, "minors of the older kubelets (default the minor before)")
 	flags.BoolVar(&o.keep, "keep", false, "leave the cluster")
@@ -230,8 +217,11 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 		}
 		older = append(older, release)
 	}
+	dirOf := func(g gate.Gate) string {
+		return filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name)
+	}
 	walk := func(g gate.Gate) (*gate.Walk, error) {
-		dir := filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name)
+		dir := dirOf(g)
 		w := &gate.Walk{Gate: g, Release: r.Build.Version}
 		walker := gate.Walker{Walk: w, Minor: a.series, Older: older, Save: func() error { return w.Save(dir, walkCommand(a, w)) }, Specs: conformance.Options{
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
@@ -248,7 +238,7 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 		if !open {
 			continue
 		}
-		w := gate.Load(filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name), r.Build.Version)
+		w := gate.Load(dirOf(g), r.Build.Version)
 		switch {
 		case w != nil && w.Complete:
 		case !has:
@@ -278,12 +268,11 @@ func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result
 	if !keep {
 		defer func() { err = a.remove(ctx, p.Reporter, err) }()
 	}
-	c, err := a.upFrom(ctx, p, r, want)
+	c, err := p.Cluster(ctx, r, want)
 	if err != nil {
 		return err
 	}
-	step := p.Reporter.Step("loading the images of the specs")
-	if err := step.End(c.LoadImages(ctx, []string{images}, step)); err != nil {
+	if err := loadSpecImages(ctx, p, c, images); err != nil {
 		return err
 	}
 	walker.Cluster, walker.Specs.Kubeconfig = c, c.Kubeconfig()

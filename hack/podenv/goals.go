@@ -2,11 +2,102 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
-	"podenv.dev/hack/internal/bench"
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
 )
+
+// medians are the medians of benchmarks, by name and unit. A name has neither "Benchmark" nor
+// the number of processors. The units are base units: "sec/op", "B/s".
+type medians map[[2]string]float64
+
+// readMedians reads a file in the Go benchmark format.
+func readMedians(path string) (medians, error) {
+	samples := map[[2]string][]float64{}
+	file := benchfmt.Files{Paths: []string{path}}
+	for file.Scan() {
+		if result, ok := file.Result().(*benchfmt.Result); ok {
+			for _, v := range result.Values {
+				key := [2]string{withoutProcs(result.Name), v.Unit}
+				samples[key] = append(samples[key], v.Value)
+			}
+		}
+	}
+	if err := file.Err(); err != nil {
+		return nil, err
+	}
+	m := medians{}
+	for key, values := range samples {
+		m[key] = benchmath.AssumeNothing.Summary(benchmath.NewSample(values, &benchmath.DefaultThresholds), 0.95).Center
+	}
+	return m, nil
+}
+
+// withoutProcs returns name without the number of processors at its end.
+func withoutProcs(name benchfmt.Name) string {
+	base, parts := name.Parts()
+	for _, part := range parts {
+		if part[0] == '/' {
+			base = append(base, part...)
+		}
+	}
+	return string(base)
+}
+
+// goal is a limit for the ratio of benchmark results.
+type goal struct {
+	what        string
+	numerator   []string // benchmarks whose values are added
+	denominator []string // the same; if empty, the limit is for the numerator
+	unit        string
+	atLeast     bool // the limit is a minimum, not a maximum
+	limit       float64
+}
+
+func (m medians) sum(names []string, unit string) (sum float64, err error) {
+	for _, name := range names {
+		v, ok := m[[2]string{name, unit}]
+		if !ok {
+			return 0, fmt.Errorf("no benchmark %s reported %s", name, unit)
+		}
+		sum += v
+	}
+	return sum, nil
+}
+
+// ratio returns the value that is compared with the limit.
+func (g goal) ratio(m medians) (float64, error) {
+	numerator, err := m.sum(g.numerator, g.unit)
+	if err != nil || len(g.denominator) == 0 {
+		return numerator, err
+	}
+	denominator, err := m.sum(g.denominator, g.unit)
+	return numerator / denominator, err
+}
+
+// writeGoals writes a table of goals and results. A missed goal is no error, because a busy host may
+// miss a goal that an idle one reaches.
+func writeGoals(w io.Writer, goals []goal, m medians) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RELATION\tASKED\tREACHED\tMET")
+	for _, g := range goals {
+		ratio, err := g.ratio(m)
+		if err != nil {
+			return err
+		}
+		sign, met := "<=", ratio <= g.limit
+		if g.atLeast {
+			sign, met = ">=", ratio >= g.limit
+		}
+		fmt.Fprintf(t, "%s\t%s %.4g\t%.3g\t%s\n", g.what, sign, g.limit, ratio, map[bool]string{true: "yes", false: "no"}[met])
+	}
+	return t.Flush()
+}
 
 const (
 	secPerOp = "sec/op"
@@ -15,26 +106,26 @@ const (
 )
 
 // faster is the goal that ours is at least so many times as fast as upstream's code.
-func faster(benchmark, ours string, times float64) bench.Goal {
-	return bench.Goal{
-		What: label(benchmark) + ": " + upstream + " / " + ours, AtLeast: true, Limit: times, Unit: secPerOp,
-		Numerator: []string{benchmark + "/by=" + upstream}, Denominator: []string{benchmark + "/by=" + ours},
+func faster(benchmark, ours string, times float64) goal {
+	return goal{
+		what: label(benchmark) + ": " + upstream + " / " + ours, atLeast: true, limit: times, unit: secPerOp,
+		numerator: []string{benchmark + "/by=" + upstream}, denominator: []string{benchmark + "/by=" + ours},
 	}
 }
 
 // within is the goal that reading takes at most so many times as long as os.ReadFile.
-func within(benchmark string, times float64) bench.Goal {
-	return bench.Goal{
-		What: label(benchmark) + ": " + envfile + " / os.ReadFile", Limit: times, Unit: secPerOp,
-		Numerator: []string{benchmark + "/by=" + envfile}, Denominator: []string{benchmark + "/by=os.ReadFile"},
+func within(benchmark string, times float64) goal {
+	return goal{
+		what: label(benchmark) + ": " + envfile + " / os.ReadFile", limit: times, unit: secPerOp,
+		numerator: []string{benchmark + "/by=" + envfile}, denominator: []string{benchmark + "/by=os.ReadFile"},
 	}
 }
 
 // goalsOf returns the goals of a group of benchmarks that measured m.
-func goalsOf(group string, m bench.Medians) []bench.Goal {
+func goalsOf(group string, m medians) []goal {
 	switch group {
 	case "envfile":
-		return []bench.Goal{
+		return []goal{
 			faster("Read/1000_keys_of_1000", envfile, 500),
 			faster("Read/100_keys_of_1000", envfile, 50),
 			faster("Read/100_keys_of_100", envfile, 50),
@@ -44,16 +135,16 @@ func goalsOf(group string, m bench.Medians) []bench.Goal {
 			within("Read/the_last_key_of_1000", 2),
 			within("Read/2_values_of_32_KiB", 2),
 			{
-				What: "parse 2 values of 32 KiB: B/s", AtLeast: true, Limit: 1e9, Unit: "B/s",
-				Numerator: []string{"Parse/2_values_of_32_KiB/by=" + envfile},
+				what: "parse 2 values of 32 KiB: B/s", atLeast: true, limit: 1e9, unit: "B/s",
+				numerator: []string{"Parse/2_values_of_32_KiB/by=" + envfile},
 			},
 			{
-				What: "parse one key: allocations, of 1000 / of 10", Limit: 1, Unit: "allocs/op",
-				Numerator: []string{"Parse/the_last_key_of_1000/by=" + envfile}, Denominator: []string{"Parse/the_last_key_of_10/by=" + envfile},
+				what: "parse one key: allocations, of 1000 / of 10", limit: 1, unit: "allocs/op",
+				numerator: []string{"Parse/the_last_key_of_1000/by=" + envfile}, denominator: []string{"Parse/the_last_key_of_10/by=" + envfile},
 			},
 		}
 	case "names":
-		var goals []bench.Goal
+		var goals []goal
 		for _, length := range []string{"4_bytes", "15_bytes", "32_bytes"} {
 			// For strict names upstream has a regular expression, for relaxed ones it has none.
 			goals = append(goals, faster("Strict/"+length, "envvarname", 20), faster("Relaxed/"+length, "envvarname", 1))
@@ -67,16 +158,16 @@ func goalsOf(group string, m bench.Medians) []bench.Goal {
 			faster("Keep/variables_of_a_shell", "expansion", 2))
 	case "kubelet":
 		const prefix = "MakeEnvironmentVariables/"
-		return []bench.Goal{{
-			What: "100 fileKeyRefs / (100 literal values + one reading)", Limit: 1.5, Unit: secPerOp,
-			Numerator: []string{prefix + "fileKeyRefs"}, Denominator: []string{prefix + "literals", prefix + "read"},
+		return []goal{{
+			what: "100 fileKeyRefs / (100 literal values + one reading)", limit: 1.5, unit: secPerOp,
+			numerator: []string{prefix + "fileKeyRefs"}, denominator: []string{prefix + "literals", prefix + "read"},
 		}}
 	case "admission":
 		const none, three = "Admission/no_presets", "Admission/3_of_100_presets_match"
-		return []bench.Goal{
-			{What: label(none) + ": s", Limit: 1e-6, Unit: secPerOp, Numerator: []string{none}},
-			{What: label(none) + ": allocations", Limit: 0, Unit: "allocs/op", Numerator: []string{none}},
-			{What: label(three) + ": s", Limit: 50e-6, Unit: secPerOp, Numerator: []string{three}},
+		return []goal{
+			{what: label(none) + ": s", limit: 1e-6, unit: secPerOp, numerator: []string{none}},
+			{what: label(none) + ": allocations", limit: 0, unit: "allocs/op", numerator: []string{none}},
+			{what: label(three) + ": s", limit: 50e-6, unit: secPerOp, numerator: []string{three}},
 		}
 	}
 	return nil
@@ -84,23 +175,23 @@ func goalsOf(group string, m bench.Medians) []bench.Goal {
 
 // worstExpansion is the goal that the slowest of upstream's cases is as fast as with upstream's
 // code.
-func worstExpansion(m bench.Medians) []bench.Goal {
-	var goals []bench.Goal
+func worstExpansion(m medians) []goal {
+	var goals []goal
 	for key := range m {
 		if name, ours := strings.CutSuffix(key[0], "/by=expansion"); ours && key[1] == secPerOp && strings.HasPrefix(name, "Expand/") {
 			goals = append(goals, faster(name, "expansion", 1))
 		}
 	}
 	if len(goals) == 0 {
-		return []bench.Goal{faster("Expand/whole_string", "expansion", 1)} // its error says that nothing ran
+		return []goal{faster("Expand/whole_string", "expansion", 1)} // its error says that nothing ran
 	}
-	worst := slices.MinFunc(goals, func(a, b bench.Goal) int {
-		ratioA, _ := a.Ratio(m)
-		ratioB, _ := b.Ratio(m)
-		return cmp.Or(cmp.Compare(ratioA, ratioB), cmp.Compare(a.What, b.What))
+	worst := slices.MinFunc(goals, func(a, b goal) int {
+		ratioA, _ := a.ratio(m)
+		ratioB, _ := b.ratio(m)
+		return cmp.Or(cmp.Compare(ratioA, ratioB), cmp.Compare(a.what, b.what))
 	})
-	worst.What += ", the worst of upstream's cases"
-	return []bench.Goal{worst}
+	worst.what += ", the worst of upstream's cases"
+	return []goal{worst}
 }
 
 // label turns "Read/1000_keys_of_1000" into "read 1000 keys of 1000".

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"podenv.dev/hack/internal/bench"
 )
 
 // benchmarkOutput returns a file with lines in the Go benchmark format.
@@ -25,8 +23,18 @@ func benchmarkLine(name string, nanoseconds float64) string {
 	return fmt.Sprintf("Benchmark%s-4 \t 100 \t %g ns/op \t 0 B/op \t 0 allocs/op", name, nanoseconds)
 }
 
+func TestReadTakesMedians(t *testing.T) {
+	m, err := readMedians(benchmarkOutput(t, benchmarkLine("Read/a_file/by=envfile", 10), benchmarkLine("Read/a_file/by=envfile", 900), benchmarkLine("Read/a_file/by=envfile", 30)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m[[2]string{"Read/a_file/by=envfile", "sec/op"}]; got < 29e-9 || got > 31e-9 {
+		t.Errorf("read %v", m)
+	}
+}
+
 func TestWriteSaysWhatWasReached(t *testing.T) {
-	m, err := bench.Read(benchmarkOutput(t,
+	m, err := readMedians(benchmarkOutput(t,
 		benchmarkLine("MakeEnvironmentVariables/literals", 100), benchmarkLine("MakeEnvironmentVariables/read", 100), benchmarkLine("MakeEnvironmentVariables/fileKeyRefs", 260),
 		benchmarkLine("Expand/a/by=expansion", 100), benchmarkLine("Expand/a/by=kubernetes", 200), benchmarkLine("Expand/b/by=expansion", 100), benchmarkLine("Expand/b/by=kubernetes", 130),
 		benchmarkLine("Keep/a_flag/by=expansion", 10), benchmarkLine("Keep/a_flag/by=kubernetes", 15),
@@ -38,7 +46,7 @@ func TestWriteSaysWhatWasReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := bench.Write(&out, slices.Concat(goalsOf("kubelet", m), goalsOf("expansion", m), goalsOf("admission", m)), m); err != nil {
+	if err := writeGoals(&out, slices.Concat(goalsOf("kubelet", m), goalsOf("expansion", m), goalsOf("admission", m)), m); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -66,7 +74,7 @@ func TestWriteSaysWhatWasReached(t *testing.T) {
 func TestAGoalNeedsItsBenchmarks(t *testing.T) {
 	for _, group := range []string{"envfile", "names", "expansion", "kubelet", "admission"} {
 		var out strings.Builder
-		if err := bench.Write(&out, goalsOf(group, bench.Medians{}), bench.Medians{}); err == nil || !strings.Contains(err.Error(), "no benchmark") {
+		if err := writeGoals(&out, goalsOf(group, medians{}), medians{}); err == nil || !strings.Contains(err.Error(), "no benchmark") {
 			t.Errorf("%s: error %v", group, err)
 		}
 	}

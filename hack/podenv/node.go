@@ -71,7 +71,6 @@ func (a *app) onCluster(f func(context.Context, *cluster.Cluster, []string) erro
 }
 
 func newNodeList(a *app) *cobra.Command {
-	var format *string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Print each component's version, and its gates that differ from the default",
@@ -82,23 +81,15 @@ unknown gates, changed.`,
 		Example: `  podenv node list
   podenv node list -o tsv | awk -F '\t' '$3 == "kubelet" {print $1, $4}'`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, err := rowWriter(*format, node.WriteTable, node.WriteTSV)
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, _ []string) error {
+			states, err := node.List(ctx, c)
 			if err != nil {
 				return err
 			}
-			c, err := a.cluster(cmd.Context())
-			if err != nil {
-				return err
-			}
-			states, err := node.List(cmd.Context(), c)
-			if err != nil {
-				return err
-			}
-			return write(a.out, states)
-		},
+			return writeRows(a, states, node.WriteTable, node.WriteTSV)
+		}),
 	}
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	return cmd
 }
 
@@ -110,7 +101,7 @@ func newNodeDrain(a *app) *cobra.Command {
 		Long: `drain works as kubectl drain does, with its flags. If a pod cannot be evicted, or on
 Ctrl-C, a node that took pods before takes pods again. podenv node uncordon ends the drain.`,
 		Example: `  podenv node drain podenv-worker --delete-emptydir-data --force`,
-		Args:    nodeArgs(1),
+		Args:    takes(1, "a node"),
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			return node.Drain(ctx, c, args[0], options, a.reporter())
 		}),
@@ -129,7 +120,7 @@ func newNodeUncordon(a *app) *cobra.Command {
 		Use:     "uncordon NODE",
 		Short:   "Let a node take pods again",
 		Example: `  podenv node uncordon podenv-worker`,
-		Args:    nodeArgs(1),
+		Args:    takes(1, "a node"),
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			return node.Uncordon(ctx, c, args[0], a.reporter())
 		}),
@@ -150,7 +141,7 @@ swap makes it. --build is one of:
   PATH           an executable`,
 		Example: `  podenv node swap podenv-worker kubelet --build stock:v1.32
   podenv node swap podenv-control-plane kube-apiserver --build patched:v1.33 --gates EnvFiles=true`,
-		Args: nodeArgs(2),
+		Args: takesComponent(node.Components...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if build == "" {
 				return &usageError{fmt.Errorf("--build is missing: give stock:MINOR, patched:MINOR or the path of an executable")}
@@ -205,7 +196,7 @@ applies. Other gates stay as they are.`,
 			if changes, err = node.ParseGateChanges(args[2:]); err != nil {
 				return &usageError{err}
 			}
-			return checkComponents(node.Components, args[1])
+			return checkWords(unknownComponent, node.Components, args[1])
 		},
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			changed, err := node.SetGates(ctx, c, args[0], args[1], changes, a.reporter())
@@ -224,7 +215,7 @@ func newNodeRestart(a *app) *cobra.Command {
 		Short: "Restart a component of a node, and wait until it serves",
 		Example: `  podenv node restart podenv-worker kubelet
   podenv node restart podenv-control-plane etcd`,
-		Args: nodeArgs(2, "etcd"),
+		Args: takesComponent(append(slices.Clone(node.Components), "etcd")...),
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			_, err := node.Restart(ctx, c, args[0], args[1], a.reporter())
 			return err
@@ -240,7 +231,7 @@ func newNodeUndo(a *app) *cobra.Command {
 push, and uncordons the node if podenv node has drained it. It restores kube-proxy on all
 nodes. Evicted pods do not come back.`,
 		Example: `  podenv node undo podenv-worker`,
-		Args:    nodeArgs(1),
+		Args:    takes(1, "a node"),
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			undone, changed, err := node.Undo(ctx, c, args[0], a.reporter())
 			for _, c := range undone {
@@ -262,16 +253,9 @@ func (a *app) printChanged(c node.Changed) {
 	}
 }
 
-// nodeArgs accepts a node and, if n is 2, a component: one of node.Components or of more.
-func nodeArgs(n int, more ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			what := []string{"", "a node", "a node and a component"}[n]
-			return &usageError{fmt.Errorf("%s takes %s, got %q: see %[1]s --help", cmd.CommandPath(), what, args)}
-		}
-		if n == 2 {
-			return checkComponents(slices.Concat(node.Components, more), args[1])
-		}
-		return nil
-	}
+// takesComponent accepts a node and one of components.
+func takesComponent(components ...string) cobra.PositionalArgs {
+	return cobra.MatchAll(takes(2, "a node and a component"), func(_ *cobra.Command, args []string) error {
+		return checkWords(unknownComponent, components, args[1])
+	})
 }

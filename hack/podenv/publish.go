@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/attest"
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/packages"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/publish"
 )
@@ -24,7 +28,6 @@ func newPublish(a *app) *cobra.Command {
 	var r publish.Registry
 	var keyFile string
 	var platforms []string
-	var format *string
 	cmd := &cobra.Command{
 		Use:   "publish --registry HOST/PATH [image]...",
 		Short: "Put the images of a series into a registry, with bills of materials and provenance",
@@ -39,46 +42,38 @@ last: an interrupted publish has published nothing.`,
 		Example: `  podenv publish --registry registry.example.com/kubernetes --key key.pem
   podenv publish --registry localhost:5000/k8s --platforms linux/amd64 node
   podenv publish --registry registry.example.com/kubernetes --dry-run`,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			write, err := rowWriter(*format, writePublishedTable, writePublishedTSV)
-			if err != nil {
-				return err
-			}
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, names []string) (err error) {
 			if _, err := r.Tag("x", "x"); err != nil {
 				return &usageError{fmt.Errorf("--registry: %w", err)}
 			}
-			if err := checkComponents(pipeline.PublishedNames, names...); err != nil {
+			if err := checkWords(unknownComponent, pipeline.PublishedNames, names...); err != nil {
 				return err
 			}
-			if err := checkPlatforms(platforms); err != nil {
+			if err := checkWords("--platforms", pipeline.PublishedPlatforms, platforms...); err != nil {
 				return err
 			}
 			if keyFile != "" {
-				if r.Key, err = attest.LoadSigner(cmd.Context(), keyFile); err != nil {
+				if r.Key, err = attest.LoadSigner(ctx, keyFile); err != nil {
 					return err
 				}
 			}
-			p, err := a.pipeline()
-			if err != nil {
+			if r.Provenance, err = p.Provenance(ctx); err != nil {
 				return err
 			}
-			if r.Provenance, err = p.Provenance(cmd.Context()); err != nil {
-				return err
-			}
-			images, err := p.Published(cmd.Context(), platforms, names)
+			images, err := p.Published(ctx, platforms, names)
 			if err != nil {
 				return err
 			}
 			step := p.Reporter.Step("publish")
-			rows, err := r.Push(cmd.Context(), images, step)
+			rows, err := r.Push(ctx, images, step)
 			if err := step.End(err); err != nil {
 				return err
 			}
-			return write(a.out, rows)
-		},
+			return writeRows(a, rows, writePublishedTable, writePublishedTSV)
+		}),
 	}
 	a.stockFlag(cmd)
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&r.Path, "registry", "", "where to: HOST/PATH")
 	flags.StringVar(&keyFile, "key", "", "the file of the private key, in PEM, that signs the statements")
@@ -124,12 +119,7 @@ With --rebuild it builds the image again, from the release's modules and pinned
 packages with empty caches, and compares: then nobody needs to be trusted.`,
 		Example: `  podenv verify registry.example.com/kubernetes/node:v1.33.13_podenv.26 --key key.pub
   podenv verify registry.example.com/kubernetes/node:v1.33.13_podenv.26 --rebuild`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{fmt.Errorf("verify takes one image, got %q: see podenv verify --help", args)}
-			}
-			return nil
-		},
+		Args: takes(1, "one image"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := loadKey(keyFile)
 			if err != nil {
@@ -162,7 +152,7 @@ packages with empty caches, and compares: then nobody needs to be trusted.`,
 				return err
 			}
 			name := path.Base(found.Ref.RepositoryStr())
-			if err := checkComponents(pipeline.PublishedNames, name); err != nil {
+			if err := checkWords(unknownComponent, pipeline.PublishedNames, name); err != nil {
 				return err
 			}
 			return p.Rebuild(cmd.Context(), platforms, []string{name}, func(images []publish.Image) error {
@@ -204,4 +194,64 @@ func (a *app) verifyBuild(ctx context.Context, p *pipeline.Pipeline, names []str
 		}
 		return differ
 	})
+}
+
+func newPackages(a *app) *cobra.Command {
+	var to string
+	var platforms []string
+	cmd := &cobra.Command{
+		Use:   "packages",
+		Short: "Make Debian and RPM packages of kubelet, kubeadm and kubectl",
+		Long: `packages compiles the tree as it is, your edits included, and makes packages of ` + strings.Join(packages.Components, ", ") + `
+with the units of systemd, for nodes that kubeadm sets up. They replace those of pkgs.k8s.io: the
+version 1.33.13+podenv.25-1 follows 1.33.13-1.1 and precedes 1.33.14-1.1.
+
+The paths of the packages are printed; the file ` + packages.Sums + ` beside them has their digests.
+Equal programs give equal packages.`,
+		Example: `  podenv packages
+  podenv packages --platforms linux/amd64,linux/arm64 --to dist
+  podenv packages --stock           # the release without patches
+  apt-get install $(podenv packages | grep deb$)`,
+		Args: noArgs,
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
+			if err := checkWords("--platforms", pipeline.PublishedPlatforms, platforms...); err != nil {
+				return err
+			}
+			t, err := p.TreeAsItIs(ctx)
+			if err != nil {
+				return err
+			}
+			_, date, err := t.Release(ctx)
+			if err != nil {
+				return err
+			}
+			var builds []*build.Result
+			for _, platform := range platforms {
+				b, err := p.BinariesFor(ctx, t, platform, packages.Components)
+				if err != nil {
+					return err
+				}
+				builds = append(builds, b)
+			}
+			if to == "" {
+				to = filepath.Join(a.layout.Build(t.Name()), "packages")
+				if err := os.RemoveAll(to); err != nil { // those of another version
+					return err
+				}
+			}
+			step := p.Reporter.Step("packages")
+			paths, err := packages.Build(ctx, a.layout, builds, date, to, step)
+			if err := step.End(err); err != nil {
+				return err
+			}
+			for _, path := range paths {
+				fmt.Fprintln(a.out, path)
+			}
+			return nil
+		}),
+	}
+	a.stockFlag(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "the folder to write to (default _output/build/<series>/packages)")
+	cmd.Flags().StringSliceVar(&platforms, "platforms", []string{"linux/" + runtime.GOARCH}, "which platforms to make packages for")
+	return cmd
 }

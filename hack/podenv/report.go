@@ -36,7 +36,6 @@ other file and no network. The next run replaces it: copy the folder to keep it.
 }
 
 func newReportDiff(a *app) *cobra.Command {
-	var format *string
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
 		Short: "List what newly fails, no longer runs, newly passes, or is slower by more than noise",
@@ -49,17 +48,8 @@ With fewer than ten ratios it is 2. diff prints LIMIT.
 Exit status: 0, or 1 if something newly fails.`,
 		Example: `  podenv report diff before _output/report
   podenv report diff before/index.html after/index.html --output json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return &usageError{fmt.Errorf("%s takes two folders with a report, got %q", cmd.CommandPath(), args)}
-			}
-			return nil
-		},
+		Args: takes(2, "two folders with a report"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			write, err := rowWriter(*format, htmlreport.WriteTable, htmlreport.WriteTSV)
-			if err != nil {
-				return err
-			}
 			before, errBefore := htmlreport.Read(args[0])
 			after, errAfter := htmlreport.Read(args[1])
 			if err := errors.Join(errBefore, errAfter); err != nil {
@@ -67,7 +57,7 @@ Exit status: 0, or 1 if something newly fails.`,
 			}
 			changes, limit := htmlreport.Diff(before, after)
 			fmt.Fprintf(a.errs, "podenv: more than %.2f times as long as before is slower\n", limit)
-			if err := write(a.out, changes); err != nil {
+			if err := writeRows(a, changes, htmlreport.WriteTable, htmlreport.WriteTSV); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(changes, func(c htmlreport.Change) bool { return c.Change == htmlreport.NewlyFailing }) {
@@ -76,7 +66,7 @@ Exit status: 0, or 1 if something newly fails.`,
 			return nil
 		},
 	}
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	return cmd
 }
 

@@ -14,7 +14,6 @@ import (
 )
 
 func newSeries(a *app) *cobra.Command {
-	var format *string
 	var verified, trees, newer, patches bool
 	cmd := &cobra.Command{
 		Use:   "series",
@@ -49,35 +48,29 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
   podenv series --output tsv | awk -F '\t' '$7 == "EnvFiles"'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, err := rowWriter(*format, report.WriteTable, report.WriteTSV)
-			if err != nil {
-				return err
-			}
-			if trees {
-				return a.printTrees(cmd.Context())
-			}
-			if patches {
-				return a.printPatches(*format, cmd.Flags().Changed("series"))
-			}
-			if newer {
-				return a.printNewer(cmd.Context())
-			}
-			if verified {
-				return a.prove(cmd.Context(), "^TestSeries$", "series", "-podenv.only=series")
-			}
+			ctx := cmd.Context()
 			all, err := series.LoadAll(a.layout)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case trees:
+				return a.printTrees(ctx, all)
+			case patches:
+				return a.printPatches(all, cmd.Flags().Changed("series"))
+			case newer:
+				return a.printNewer(ctx, all)
+			case verified:
+				return a.prove(ctx, "^TestSeries$", "series", "-podenv.only=series")
 			}
 			var reports []report.Report
 			for _, s := range all {
-				r, err := report.Of(cmd.Context(), a.layout, s)
+				r, err := report.Of(ctx, a.layout, s)
 				if err != nil {
 					return err
 				}
 				reports = append(reports, r)
 			}
-			if err := write(a.out, reports); err != nil {
+			if err := writeRows(a, reports, report.WriteTable, report.WriteTSV); err != nil {
 				return err
 			}
 			for _, s := range all {
@@ -94,7 +87,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			return nil
 		},
 	}
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	cmd.Flags().BoolVar(&trees, "trees", false, "only print the hashes of the assembled trees")
 	cmd.Flags().BoolVar(&patches, "patches", false, "only print the patches, with their sizes and fates")
 	cmd.Flags().BoolVar(&newer, "newer", false, "only print the series whose minor has a newer release")
@@ -112,11 +105,7 @@ func (a *app) printIncomplete(s series.Series) error {
 }
 
 // printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.
-func (a *app) printTrees(ctx context.Context) error {
-	all, err := series.LoadAll(a.layout)
-	if err != nil {
-		return err
-	}
+func (a *app) printTrees(ctx context.Context, all []series.Series) error {
 	for _, s := range all {
 		status, err := source.Describe(ctx, a.layout, s, false)
 		if errors.Is(err, source.ErrNoTree) {
@@ -132,15 +121,7 @@ func (a *app) printTrees(ctx context.Context) error {
 }
 
 // printPatches prints the patches of every series, or of that of --series.
-func (a *app) printPatches(format string, one bool) error {
-	write, err := rowWriter(format, report.WritePatchesTable, report.WritePatchesTSV)
-	if err != nil {
-		return err
-	}
-	all, err := series.LoadAll(a.layout)
-	if err != nil {
-		return err
-	}
+func (a *app) printPatches(all []series.Series, one bool) error {
 	var patches []series.Patch
 	for _, s := range all {
 		if one && s.Name != a.series {
@@ -152,15 +133,11 @@ func (a *app) printPatches(format string, one bool) error {
 		}
 		patches = append(patches, of...)
 	}
-	return write(a.out, patches)
+	return writeRows(a, patches, report.WritePatchesTable, report.WritePatchesTSV)
 }
 
 // printNewer prints a tab-separated line for each series whose minor has a newer release.
-func (a *app) printNewer(ctx context.Context) error {
-	all, err := series.LoadAll(a.layout)
-	if err != nil {
-		return err
-	}
+func (a *app) printNewer(ctx context.Context, all []series.Series) error {
 	var failed error // one project may be unavailable
 	for _, s := range all {
 		newest, err := source.NewestRelease(ctx, s.Name)

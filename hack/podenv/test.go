@@ -1,16 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/htmlreport"
+	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/proof"
 )
 
@@ -76,10 +81,140 @@ func checkGroups(only, groups []string) error {
 	if len(only) == 0 {
 		return &usageError{fmt.Errorf("--only '': no group: choose from %s", strings.Join(groups, ", "))}
 	}
-	for _, name := range only {
-		if !slices.Contains(groups, name) {
-			return &usageError{fmt.Errorf("--only %q: no such group: choose from %s", name, strings.Join(groups, ", "))}
+	return checkWords("--only", groups, only...)
+}
+
+func newFuzz(a *app) *cobra.Command {
+	var target string
+	var executions int64
+	var unguided, list bool
+	cmd := &cobra.Command{
+		Use:   "fuzz",
+		Short: "Run every fuzz target of the leaf packages and of the patches, each for many executions",
+		Long: `fuzz runs the Go fuzz targets of the packages under pkg/ and staging/, and those that
+the patches add to the tree, one after the other. It compiles the tree as it is, your
+edits included. Each target runs its seeds and then --executions inputs, as with go
+test -fuzz. If a target fails, fuzz writes the input to a file beside the test and
+prints the command that runs it again.
+
+Go keeps the inputs that reached new code in its build cache (go clean -fuzzcache
+drops them), so a later run begins with what an earlier one found. The targets of the
+patches run without this guidance: with most of Kubernetes linked in, it would take
+nearly all of the time. --unguided does so for all: many more executions in the same
+time, each less likely to find something new.
+
+If there is no tree yet, fuzz assembles it first. It does not with --list, or if --target
+matches a target under pkg/ or staging/: then it leaves out the targets of the patches.
+
+The last line is "N passed, N failed, N skipped". The report in JUnit format goes to
+_output/junit/fuzz.xml. A target that is interrupted counts as skipped and says how
+many executions it had; the exit status is not 0 then. With --list, fuzz only prints
+the targets.`,
+		Example: `  podenv fuzz
+  podenv fuzz --target 'envfile\.FuzzParse$' --executions 100000
+  podenv fuzz --list`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if executions < 1 {
+				return &usageError{fmt.Errorf("--executions %d: a target runs 1 time or more", executions)}
+			}
+			if _, err := regexp.Compile(target); err != nil {
+				return &usageError{fmt.Errorf("--target: %w", err)}
+			}
+			flags := []string{"-podenv.only=fuzz", "-podenv.fuzz=" + target, fmt.Sprintf("-podenv.executions=%d", executions), fmt.Sprintf("-podenv.unguided=%t", unguided)}
+			if !list {
+				return a.prove(cmd.Context(), "^TestFuzz$", "fuzz", flags...)
+			}
+			if err := a.compileProofs(cmd.Context()); err != nil {
+				return err
+			}
+			return a.proofCommand(cmd.Context(), append(flags, "-podenv.fuzz-list")).Run()
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&target, "target", "", "only targets whose PACKAGE.NAME matches this regular expression")
+	flags.Int64Var(&executions, "executions", 10_000_000, "how many times each target runs")
+	flags.BoolVar(&unguided, "unguided", false, "do not check which inputs reach new code: much faster")
+	flags.BoolVar(&list, "list", false, "only print the targets")
+	return cmd
+}
+
+// proofTool is the path of a program that compileProofs builds.
+func (a *app) proofTool(name string) string { return filepath.Join(a.layout.Cache("proof"), name) }
+
+// compileProofs builds the tests of hack/proof and gotestsum.
+func (a *app) compileProofs(ctx context.Context) error {
+	if _, err := a.pipeline(); err != nil { // the series does not exist
+		return err
+	}
+	step := a.reporter().Step("compiling the proofs")
+	for _, args := range [][]string{
+		{"test", "-c", "-o", a.proofTool("proof.test"), "./hack/proof"},
+		{"build", "-o", a.proofTool("gotestsum"), "gotest.tools/gotestsum"},
+	} {
+		if err := run.Command(ctx, "go", args...).Dir(a.layout.Root).Log(step.Log()).Run(); err != nil {
+			return step.End(err)
 		}
+	}
+	return step.End(nil)
+}
+
+// prove runs the tests of hack/proof that pattern selects, with flags. They show their
+// progress themselves; gotestsum writes the JUnit report called name and the summary.
+func (a *app) prove(ctx context.Context, pattern, name string, flags ...string) error {
+	if err := a.compileProofs(ctx); err != nil {
+		return err
+	}
+	return a.runProofs(ctx, filepath.Join(a.layout.JUnit(), name+".xml"), append(flags, "-test.run="+pattern))
+}
+
+// lastLine prints the last line, which CI reads.
+const lastLine = `sh -c 'echo "$((TESTS_TOTAL - TESTS_FAILED - TESTS_SKIPPED)) passed, $TESTS_FAILED failed, $TESTS_SKIPPED skipped"'`
+
+// cleanUpTimeout is how long the tests have after Ctrl-C to delete their clusters.
+const cleanUpTimeout = 3 * time.Minute
+
+// proofCommand prepares the tests. They have a process group of their own, so that Ctrl-C reaches
+// only podenv, which sends them SIGTERM once.
+func (a *app) proofCommand(ctx context.Context, flags []string) *exec.Cmd {
+	flags = append(flags, "-podenv.series="+a.series, fmt.Sprintf("-podenv.plain=%t", a.plain))
+	cmd := exec.CommandContext(ctx, a.proofTool("proof.test"), flags...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = cleanUpTimeout
+	cmd.Dir, cmd.Stdout, cmd.Stderr = a.layout.Root, a.out, a.errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// eventsOf is the file with the events of the tests of a JUnit report.
+func eventsOf(report string) string { return strings.TrimSuffix(report, ".xml") + ".json" }
+
+// runProofs runs the tests. gotestsum reads their standard output; their progress goes to
+// standard error.
+func (a *app) runProofs(ctx context.Context, report string, flags []string) error {
+	tests := a.proofCommand(ctx, append(flags, "-test.v=test2json", "-test.paniconexit0", "-test.timeout=0", "-test.parallel=8"))
+	tests.Stdout = nil
+	results, err := tests.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report, "--jsonfile="+eventsOf(report),
+		"--post-run-command="+lastLine, "--", "go", "tool", "test2json", "-t", "-p", "podenv.dev/hack/proof")
+	sum.Dir, sum.Stdin, sum.Stdout, sum.Stderr = a.layout.Root, results, a.out, a.errs
+	sum.SysProcAttr = tests.SysProcAttr
+	if err := sum.Start(); err != nil {
+		return fmt.Errorf("starting gotestsum: %w", err)
+	}
+	if err := tests.Start(); err != nil {
+		return fmt.Errorf("starting the proofs: %w", err)
+	}
+	// tests.Wait closes the pipe, so gotestsum reads it to its end first.
+	err = errors.Join(sum.Wait(), tests.Wait())
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return errors.Join(errReported, err)
 	}
 	return nil
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -28,24 +30,20 @@ too, it says what is edited and how to keep or drop it.`,
   podenv tree --status              # its commits and edits
   podenv tree --discard             # drop edits and reassemble`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.pipeline()
-			if err != nil {
-				return err
-			}
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			if status {
-				return a.treeStatus(cmd.Context(), p)
+				return a.treeStatus(ctx, p)
 			}
-			if err := p.Packages(cmd.Context()); err != nil {
+			if err := p.Packages(ctx); err != nil {
 				return err
 			}
-			t, err := p.Tree(cmd.Context(), source.Options{Discard: discard, KeepEdits: true})
+			t, err := p.Tree(ctx, source.Options{Discard: discard, KeepEdits: true})
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(a.out, t.Dir)
 			return nil
-		},
+		}),
 	}
 	a.stockFlag(cmd)
 	cmd.Flags().BoolVar(&discard, "discard", false, "drop the edits in the tree, and an unfinished git am")
@@ -80,4 +78,95 @@ func (a *app) treeStatus(ctx context.Context, p *pipeline.Pipeline) error {
 		fmt.Fprintf(a.out, "saved\t%s\n", ref)
 	}
 	return s.Stopped
+}
+
+func newPatches(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "patches",
+		Short: "Write the tree's commits back to patches/<series>",
+		Long: `patches writes the tree's commits to the files of the series: the commits of the
+series, in the order and form that a rebase left them, and those that you added
+on top. Generated code stays out. New files have one place for all series: those
+of packages of our own are in pkg/ and staging/, those that join a package of the
+release in patches/new, or in patches/<series>/new if the series has its own form
+of one. The message of a patch names its new files. patches prints the files that
+changed.`,
+		Example: `  git -C "$(podenv tree)" commit -am 'kubelet: …'
+  podenv patches && git diff patches/`,
+		Args: noArgs,
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
+			step := p.Reporter.Step("patches")
+			written, err := source.WritePatches(ctx, a.layout, p.Series, step)
+			if err := step.End(err); err != nil {
+				return err
+			}
+			a.printWritten(written, "")
+			return nil
+		}),
+	}
+}
+
+// printWritten prints each written file after prefix, and notes on standard error.
+func (a *app) printWritten(w *source.Written, prefix string) {
+	for _, file := range w.Files {
+		fmt.Fprintln(a.out, prefix+file)
+	}
+	for _, note := range w.Notes {
+		fmt.Fprintf(a.errs, "podenv: %s\n", note)
+	}
+}
+
+func newExport(a *app) *cobra.Command {
+	var dir string
+	var fold bool
+	var with []string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the series for git am upstream, with the body of a pull request for each patch",
+		Long: `export writes the series as git format-patch does, new files and generated code
+included. In a kubernetes/kubernetes checkout at the release's tag, git am takes
+them, and the result builds without podenv.
+
+Generated code is the last patch. With --fold-generated each patch has the generated
+code that it causes, as upstream expects it. This runs the generators once for each
+patch that changes their inputs: minutes, the first time.
+
+Beside each patch is a .md file: the body of its pull request in the form of the
+template of Kubernetes, made from the message of the patch. 0000-cover-letter.md
+has the order of the patches and which of them each needs.
+
+With --with it writes these patches of upstream's code instead of the series, and which
+others one needs is what its message says.`,
+		Example: `  podenv export
+  podenv export --fold-generated --to /tmp/export
+  podenv export --series v1.37 --with patches/upstream/v1.37 --to /tmp/fixes
+  cd kubernetes && git checkout v1.33.13 && git am …/_output/export/v1.33/*.patch`,
+		Args: noArgs,
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) (err error) {
+			if fold && len(with) > 0 {
+				return &usageError{fmt.Errorf("--fold-generated: the patches of --with cause no generated code")}
+			}
+			if p.Series.Fixes, err = series.FindFixes(with); err != nil {
+				return &usageError{fmt.Errorf("--with: %w", err)}
+			}
+			name := p.Series.Name
+			if len(with) > 0 {
+				name += "-fixes"
+			}
+			dir = cmp.Or(dir, a.layout.Export(name))
+			step := p.Reporter.Step("export")
+			files, err := source.Export(ctx, a.layout, p.Series, dir, fold, step)
+			if err := step.End(err); err != nil {
+				return err
+			}
+			for _, file := range files {
+				fmt.Fprintln(a.out, file)
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().StringArrayVar(&with, "with", nil, "a patch of the release, or a folder of patches; may be repeated")
+	cmd.Flags().BoolVar(&fold, "fold-generated", false, "put generated code into the patch that causes it")
+	cmd.Flags().StringVar(&dir, "to", "", "the folder to write to (default _output/export/<series>)")
+	return cmd
 }

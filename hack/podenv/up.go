@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/doctor"
+	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/examples"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/remedy"
-	"podenv.dev/hack/internal/series"
 )
 
 func newUp(a *app) *cobra.Command {
@@ -44,7 +45,7 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
   podenv up --kind-config kind.yaml # your ports, mounts, nodes and networking, and the gates
   podenv up --recreate              # lose what runs on a cluster that has to be recreated`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			if want.Workers < 0 {
 				return &usageError{fmt.Errorf("--workers %d: a cluster has 0 or more", want.Workers)}
 			}
@@ -53,7 +54,7 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 			}
 			want.Name = a.name
 			if kindConfig != "" {
-				gates, err := (&pipeline.Pipeline{Series: series.Series{Name: a.series}, Stock: a.stock}).Gates()
+				gates, err := p.Gates()
 				if err == nil {
 					err = want.ReadKindConfig(kindConfig, gates)
 				}
@@ -64,43 +65,40 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 			if _, err := loadKey(key); err != nil {
 				return &usageError{fmt.Errorf("--verify-images: %w", err)}
 			}
-			if err := checkPort(cmd.Context(), want); err != nil {
+			if err := checkPort(ctx, want); err != nil {
 				return err
 			}
-			if err := a.checkInotify(cmd.Context(), want); err != nil {
-				return err
-			}
-			p, err := a.pipeline()
+			err := a.checkInotify(ctx, want)
 			if err != nil {
 				return err
 			}
 			if key != "" {
-				if want.Verifier, err = p.Verifier(cmd.Context(), key); err != nil {
+				if want.Verifier, err = p.Verifier(ctx, key); err != nil {
 					return err
 				}
 			}
 			var r *pipeline.Result
 			if image != "" {
-				r, err = p.PublishedNode(cmd.Context(), image)
+				r, err = p.PublishedNode(ctx, image)
 				a.stock = p.Stock
 			} else {
-				r, err = p.NodeImage(cmd.Context())
+				r, err = p.NodeImage(ctx)
 			}
 			if err != nil {
 				return err
 			}
-			c, err := a.upFrom(cmd.Context(), p, r, want)
+			c, err := p.Cluster(ctx, r, want)
 			if err != nil {
 				return err
 			}
 			if !a.stock {
-				if err := a.runExamples(cmd.Context(), p, c); err != nil {
+				if err := a.runExamples(ctx, p, c); err != nil {
 					return err
 				}
 			}
 			a.printNextSteps(r, c)
 			return nil
-		},
+		}),
 	}
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)
@@ -123,25 +121,31 @@ func checkPort(ctx context.Context, want cluster.Config) error {
 	return err
 }
 
+// checkInotify raises the kernel's inotify limits where it may, and refuses a new cluster if they
+// leave too few instances for it, before anything is built. An existing cluster needs no more of
+// them, so it is not refused.
+func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
+	doctor.RaiseInotify()
+	tooFew := doctor.InotifyFor(max(1, want.ControlPlanes), want.Workers)
+	if tooFew == nil {
+		return nil
+	}
+	if e, err := engine.Find(ctx); err == nil {
+		if _, err := cluster.Find(ctx, a.layout, e, want.Name); err == nil {
+			return nil
+		}
+	}
+	return tooFew
+}
+
 // up creates the cluster from what it builds.
 func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config) (*pipeline.Result, *cluster.Cluster, error) {
 	r, err := p.NodeImage(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := a.upFrom(ctx, p, r, want)
+	c, err := p.Cluster(ctx, r, want)
 	return r, c, err
-}
-
-// upFrom creates the cluster from r, with the gates of the series unless want has others.
-func (a *app) upFrom(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result, want cluster.Config) (*cluster.Cluster, error) {
-	if want.Gates == nil {
-		var err error
-		if want.Gates, err = p.Gates(); err != nil {
-			return nil, err
-		}
-	}
-	return p.Cluster(ctx, r, want)
 }
 
 // runExamples runs pods that use the features, and prints the environment of their containers.

@@ -149,8 +149,14 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 }
 
 // Cluster creates the cluster that cfg describes from the images of r, unless it already exists
-// as described.
+// as described. It has the gates of the series unless cfg has others.
 func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (*cluster.Cluster, error) {
+	if cfg.Gates == nil {
+		var err error
+		if cfg.Gates, err = p.Gates(); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.ControlPlanes > 1 {
 		s, end := p.step("load balancer")
 		if err := end(testimages.LoadBalancer(ctx, p.Layout, r.Engine, s)); err != nil {

@@ -9,13 +9,38 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/hack/internal/clean"
+	"podenv.dev/hack/internal/doctor"
 	"podenv.dev/hack/internal/engine"
 )
+
+func newDoctor(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Examine the host: engine, privileged containers, capabilities, cgroups, disk, tools",
+		Long: `doctor examines what a run needs and says, for each finding, how to fix it. It
+changes nothing and uses no network. Exit status: 0 when a run can work, 1 when
+something must be fixed first.`,
+		Example: `  podenv doctor
+  podenv doctor --output tsv | awk -F '\t' '$2 == "fail"'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := doctor.Examine(cmd.Context(), a.layout)
+			if err := writeRows(a, findings, doctor.WriteTable, doctor.WriteTSV); err != nil {
+				return err
+			}
+			if doctor.Failed(findings) {
+				return errReported
+			}
+			return nil
+		},
+	}
+	a.outputFlag(cmd)
+	return cmd
+}
 
 func newClean(a *app) *cobra.Command {
 	o := clean.Options{UnusedFor: 7 * 24 * time.Hour}
 	var dryRun bool
-	var format *string
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove images, builds and caches that no series needs",
@@ -38,10 +63,6 @@ of _output, but no tree: those are in trees/.`,
   podenv clean -n -o tsv | awk -F '\t' '$1 == "remove" {n += $3} END {print n}'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, err := rowWriter(*format, writeCleanTable, writeCleanTSV)
-			if err != nil {
-				return err
-			}
 			if o.UnusedFor < 0 {
 				return &usageError{fmt.Errorf("--unused-for %s: a duration is 0 or more", o.UnusedFor)}
 			}
@@ -53,7 +74,7 @@ of _output, but no tree: those are in trees/.`,
 			if err != nil {
 				return err
 			}
-			if err := write(a.out, items); err != nil || dryRun {
+			if err := writeRows(a, items, writeCleanTable, writeCleanTSV); err != nil || dryRun {
 				return err
 			}
 			return clean.Run(cmd.Context(), items)
@@ -62,7 +83,7 @@ of _output, but no tree: those are in trees/.`,
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "only list")
 	cmd.Flags().DurationVar(&o.UnusedFor, "unused-for", o.UnusedFor, "remove cached files that nothing has read for this long")
 	cmd.Flags().BoolVar(&o.GoCache, "go-cache", false, "empty Go's build cache, too")
-	format = outputFlag(cmd)
+	a.outputFlag(cmd)
 	return cmd
 }
 
