@@ -4,20 +4,19 @@ package examples
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"podenv.dev/featuregates"
@@ -116,28 +115,6 @@ func run(ctx context.Context, client kubernetes.Interface, objects dynamic.Inter
 	return r, nil
 }
 
-// awaitReady creates pod in dry runs until the API server makes of it what the example says.
-func awaitReady(ctx context.Context, pods typedv1.PodInterface, pod *v1.Pod, e featuregates.Example) error {
-	if e.Ready == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	probe := pod.DeepCopy()
-	probe.Name, probe.GenerateName = "", pod.Name+"-"
-	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		created, err := pods.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsForbidden(err) {
-			return false, nil // A new cluster has no default service account for a moment.
-		}
-		return err == nil && e.Ready(created), err
-	})
-	if err != nil {
-		return fmt.Errorf("the API server does not set %s of %s: %w; is the gate %s on there?", strings.Join(e.Sets, ", "), e.From, err, e.Gate)
-	}
-	return nil
-}
-
 // check returns an error if a variable of the feature is missing or empty.
 func (r Result) check() error {
 	for _, name := range r.Sets {
@@ -146,4 +123,32 @@ func (r Result) check() error {
 		}
 	}
 	return nil
+}
+
+// parse parses an environment: the JSON of the envdump image, or the lines of env.
+func parse(log string) ([]string, error) {
+	if !strings.HasPrefix(log, "{") {
+		return strings.Split(strings.TrimRight(log, "\n"), "\n"), nil
+	}
+	var document struct{ Env []string }
+	if err := json.Unmarshal([]byte(log), &document); err != nil {
+		return nil, fmt.Errorf("it printed %q: %w", log, err)
+	}
+	return document.Env, nil
+}
+
+// Print writes what each container saw as text: first the variables that the feature sets.
+func Print(w io.Writer, results []Result) {
+	for _, r := range results {
+		fmt.Fprintf(w, "%s: container %s (%s) saw\n", strings.TrimSuffix(r.Pod, ".yaml"), r.Container, r.Image)
+		others := ""
+		for _, entry := range r.Env {
+			if name, _, _ := strings.Cut(entry, "="); slices.Contains(r.Sets, name) {
+				fmt.Fprintf(w, "    %s    <- from %s\n", entry, r.From)
+			} else {
+				others += "    " + entry + "\n"
+			}
+		}
+		fmt.Fprint(w, others)
+	}
 }

@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/poll"
 )
 
 // TestTellReplacesAnEarlierPodAndCleansUp uses a fake API server, on which every new pod
@@ -30,7 +32,7 @@ func TestTellReplacesAnEarlierPodAndCleansUp(t *testing.T) {
 	for _, action := range client.Actions() {
 		verbs = append(verbs, strings.TrimSuffix(action.GetVerb()+"/"+action.GetSubresource(), "/"))
 	}
-	want := []string{"delete", "get", "create", "get", "get/log", "delete"}
+	want := []string{"delete", "create", "get", "get/log", "delete"}
 	if !slices.Equal(verbs, want) {
 		t.Errorf("the API server was asked to %q, want %q", verbs, want)
 	}
@@ -69,11 +71,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"the pod is running":            {v1.PodStatus{Phase: v1.PodRunning}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := podFailure(&v1.Pod{Status: test.status})
-			if (err != nil) != (test.want != "") {
+			err := unfinished(&v1.Pod{Status: test.status})
+			if _, final := errors.AsType[poll.Fatal](err); final != (test.want != "") {
 				t.Fatalf("error %v", err)
 			}
-			if err != nil && !strings.Contains(err.Error(), test.want) {
+			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%q is not in %q", test.want, err)
 			}
 		})

@@ -3,7 +3,6 @@ package examples
 import (
 	"errors"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,9 +18,6 @@ var errNoAccount = errors.New(`error looking up service account default/default:
 // which every pod succeeds as soon as it is created.
 func succeedingClient(t testing.TB, objects ...runtime.Object) *fake.Clientset {
 	t.Helper()
-	usual := poll
-	poll = time.Millisecond
-	t.Cleanup(func() { poll = usual })
 	client := fake.NewClientset(objects...)
 	client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.33.13+podenv.25"}
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
