@@ -16,7 +16,7 @@ func follow(t *testing.T, output string) string {
 	t.Helper()
 	dir := t.TempDir()
 	step := progress.New(io.Discard, false, 80, dir).Step("e2e")
-	if _, err := io.WriteString(run.Lines((&follower{step: step}).line), output); err != nil {
+	if _, err := io.WriteString(run.Lines(Follow(step)), output); err != nil {
 		t.Fatal(err)
 	}
 	if err := step.End(nil); err != nil {

@@ -16,9 +16,12 @@ import (
 	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/test/e2e/options"
@@ -87,8 +90,7 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 		}
 	}
 	step.Now("starting the specs of %s", o.Suite)
-	follow := &follower{step: step}
-	runErr := run.Command(ctx, "go", o.ginkgo(binary)...).Dir(l.Root).Log(io.MultiWriter(step.Log(), run.Lines(follow.line))).Run()
+	runErr := run.Command(ctx, "go", o.ginkgo(binary)...).Dir(l.Root).Log(io.MultiWriter(step.Log(), run.Lines(Follow(step)))).Run()
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -97,6 +99,57 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 		return Result{}, fmt.Errorf("the suite %s ended without results: %w", o.Suite, errors.Join(runErr, err))
 	}
 	return newResult(o, cases, runErr)
+}
+
+// checkAPIServer returns an error, with what to do about it, unless the API server of the
+// kubeconfig answers within 10 seconds.
+func checkAPIServer(ctx context.Context, kubeconfig, kubecontext string) error {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: kubecontext}).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w; `kubectl --kubeconfig %[1]s config get-contexts` lists what it has; give another with --kubeconfig, or make a cluster with `podenv up`", kubeconfig, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
+		return fmt.Errorf("the API server %s of kubeconfig %s does not answer: %w; is the cluster up? `podenv up` makes one", config.Host, kubeconfig, err)
+	}
+	return nil
+}
+
+// build compiles the suite called name, and returns a copy of the test binary in dir, which
+// no other run replaces. The go command links only if something has changed.
+func build(ctx context.Context, l layout.Layout, name, dir string, step *progress.Step) (string, error) {
+	if _, err := os.Stat(filepath.Join(l.Root, "test", "e2e", name)); err != nil || name != filepath.Base(name) {
+		return "", fmt.Errorf("no suite %q in test/e2e", name)
+	}
+	cache := l.Cache("e2e")
+	unlock, err := lockfile.Lock(ctx, filepath.Join(cache, name+".lock"), "that compiles the suite "+name, step)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	step.Now("compiling the suite (minutes the first time: it has all of Kubernetes' e2e framework)")
+	built := filepath.Join(cache, name+".test")
+	if err := run.Command(ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", built, "./test/e2e/"+name).Dir(l.Root).Log(step.Log()).Run(); err != nil {
+		return "", fmt.Errorf("compiling test/e2e/%s: %w", name, err)
+	}
+	return filepath.Join(dir, name+".test"), run.Command(ctx, "cp", built, dir).Run()
+}
+
+// buildPlugin builds `kubectl podenv` for the specs that run it, into the folder of podenv.
+func buildPlugin(ctx context.Context, l layout.Layout, dir string, step *progress.Step) error {
+	unlock, err := lockfile.Lock(ctx, filepath.Join(l.Cache("e2e"), "kubectl-podenv.lock"), "that builds kubectl-podenv", step)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return run.Command(ctx, "make", "--no-print-directory", "kubectl-podenv", "PLUGIN="+filepath.Join(dir, "kubectl-podenv")).Dir(l.Root).Log(step.Log()).Run()
 }
 
 // Validate returns an error for the first invalid option.

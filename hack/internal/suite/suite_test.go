@@ -64,7 +64,6 @@ func TestRunNeedsAClusterThatAnswers(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no kubeconfig":                    {Options{}, "give one with --kubeconfig"},
 		"a kubeconfig that is not there":   {Options{Kubeconfig: "/nowhere/config"}, "/nowhere/config: no such file"},
 		"a kubeconfig that cannot be read": {Options{Kubeconfig: broken}, broken},
 		"a context that it does not have":  {Options{Kubeconfig: kubeconfig(t, "http://127.0.0.1:1"), Context: "other"}, `context "other" does not exist`},
