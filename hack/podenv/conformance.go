@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
@@ -112,6 +113,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 	}
 	name := a.series
 	var c *cluster.Cluster
+	var client kubernetes.Interface
 	var r *build.Result
 	if o.Kubeconfig == "" {
 		want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{}}
@@ -129,13 +131,19 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 		if built, c, err = a.up(ctx, p, want); err != nil {
 			return nil, err
 		}
+		if client, err = c.Client(); err != nil {
+			return nil, err
+		}
 		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+o.gates.value
 	} else {
 		name += "-kubeconfig"
 		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
 			return nil, err
 		}
-		if o.Cluster, err = conformance.Check(ctx, o.Kubeconfig, a.series); err != nil {
+		if client, err = conformance.NewClient(o.Kubeconfig); err != nil {
+			return nil, err
+		}
+		if o.Cluster, err = conformance.Check(ctx, client, a.series); err != nil {
 			return nil, err
 		}
 		t, err := p.TreeAsItIs(ctx)
@@ -162,7 +170,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 	} else if err := loadSpecImages(ctx, p, c, images); err != nil {
 		return nil, err
 	}
-	return conformance.Run(ctx, o.Options, p.Reporter)
+	return conformance.Run(ctx, client, o.Options, p.Reporter)
 }
 
 // loadSpecImages loads the images that the release's own specs run onto the nodes of c.

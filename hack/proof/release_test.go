@@ -24,8 +24,12 @@ func releaseSpecs(c *check) error {
 	if err := gatesOn.value.LoadImages(c.ctx, []string{images}, c.step); err != nil {
 		return err
 	}
+	client, err := gatesOn.value.Client()
+	if err != nil {
+		return err
+	}
 	c.step.Now("running the specs")
-	rows, err := conformance.Run(c.ctx, conformance.Options{
+	rows, err := conformance.Run(c.ctx, client, conformance.Options{
 		Dir: filepath.Join(repo.Output(), "e2e", "release"), Specs: specs, Cluster: testCluster,
 		Kubeconfig: gatesOn.value.Kubeconfig(), Kubectl: built.value.Build.Binaries["kubectl"],
 		Focus: touchedSpecs, Runs: []string{conformance.Parallel}, Procs: 4, Timeout: 20 * time.Minute, Again: true,

@@ -16,7 +16,8 @@ import (
 	"podenv.dev/hack/internal/cluster"
 )
 
-func clientOf(kubeconfig string) (kubernetes.Interface, error) {
+// NewClient returns a client of the cluster of kubeconfig.
+func NewClient(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
@@ -25,17 +26,9 @@ func clientOf(kubeconfig string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// Check returns the version of the cluster of kubeconfig, or an error if conformance cannot be shown on
-// it: if its minor is another, or the user may not create namespaces, or pods cannot run on two nodes.
-func Check(ctx context.Context, kubeconfig, minor string) (string, error) {
-	client, err := clientOf(kubeconfig)
-	if err != nil {
-		return "", err
-	}
-	return check(ctx, client, minor)
-}
-
-func check(ctx context.Context, client kubernetes.Interface, minor string) (string, error) {
+// Check returns the version of the cluster, or an error if conformance cannot be shown on it: if its minor
+// is another, or the user may not create namespaces, or pods cannot run on two nodes.
+func Check(ctx context.Context, client kubernetes.Interface, minor string) (string, error) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil {
 		return "", fmt.Errorf("the API server does not answer: %w; is the cluster up?", err)

@@ -46,7 +46,7 @@ func TestCheckRefusesAClusterThatCannotShowConformance(t *testing.T) {
 			client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, &authv1.SelfSubjectAccessReview{Status: authv1.SubjectAccessReviewStatus{Allowed: !tc.forbidden}}, nil
 			})
-			got, err := check(t.Context(), client, "v1.33")
+			got, err := Check(t.Context(), client, "v1.33")
 			testutil.CheckError(t, err, tc.want)
 			if err == nil && got != tc.version {
 				t.Errorf("version %q", got)

@@ -48,15 +48,7 @@ type Options struct {
 func (o Options) GinkgoReport(name string) string { return filepath.Join(o.Dir, name+".json") }
 
 // Run runs the specs, and returns a row for each. What has passed on the same build is not run again.
-func Run(ctx context.Context, o Options, r *progress.Reporter) ([]Row, error) {
-	client, err := clientOf(o.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	return execute(ctx, client, o, r)
-}
-
-func execute(ctx context.Context, client kubernetes.Interface, o Options, r *progress.Reporter) ([]Row, error) {
+func Run(ctx context.Context, client kubernetes.Interface, o Options, r *progress.Reporter) ([]Row, error) {
 	unlock, err := lockfile.TryLock(filepath.Join(o.Dir, "lock"))
 	if err != nil {
 		return nil, err

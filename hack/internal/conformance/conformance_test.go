@@ -59,7 +59,7 @@ exit 1`)
 // runFake returns the state of each spec, by name.
 func runFake(t *testing.T, ctx context.Context, o Options) (map[string]string, error) {
 	t.Helper()
-	rows, err := execute(ctx, fake.NewClientset(), o, nil)
+	rows, err := Run(ctx, fake.NewClientset(), o, nil)
 	return states(rows), err
 }
 

@@ -178,7 +178,7 @@ func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter)
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	rows, err := conformance.Run(ctx, o, r)
+	rows, err := conformance.Run(ctx, w.client, o, r)
 	if errors.Is(err, suite.ErrNoSpecs) {
 		err = nil
 	}
