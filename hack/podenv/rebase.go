@@ -124,7 +124,8 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 // findRebase checks --from and --to. With --continue, --skip or --abort, it fills in a missing
 // one from the rebase in progress.
 func (a *app) findRebase(f *rebaseFlags) error {
-	if f.from == "" && !f.resume && !f.skip && !f.abort {
+	inProgress := f.resume || f.skip || f.abort
+	if f.from == "" && !inProgress {
 		f.from = f.to
 	}
 	if f.from != "" && f.to != "" {
@@ -133,26 +134,26 @@ func (a *app) findRebase(f *rebaseFlags) error {
 		}
 		return nil
 	}
-	if !f.resume && !f.skip && !f.abort {
+	if !inProgress {
 		return &usageError{errors.New("--to is missing: name the minor to carry patches to; see podenv rebase --help")}
 	}
-	inProgress, err := source.RebasesInProgress(a.layout)
+	found, err := source.RebasesInProgress(a.layout)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(inProgress, func(to, from string) bool {
+	maps.DeleteFunc(found, func(to, from string) bool {
 		return f.to != "" && f.to != to || f.from != "" && f.from != from
 	})
-	switch len(inProgress) {
-	case 0:
+	if len(found) == 0 {
 		return errors.New("no such rebase is in progress: begin one with --from and --to")
-	case 1:
-		for to, from := range inProgress {
-			f.to, f.from = to, from
-		}
-		return nil
 	}
-	return &usageError{fmt.Errorf("rebases to %s are in progress: name one with --to", strings.Join(slices.Sorted(maps.Keys(inProgress)), ", "))}
+	if len(found) > 1 {
+		return &usageError{fmt.Errorf("rebases to %s are in progress: name one with --to", strings.Join(slices.Sorted(maps.Keys(found)), ", "))}
+	}
+	for to, from := range found {
+		f.to, f.from = to, from
+	}
+	return nil
 }
 
 // rebaseTarget returns the series --to, on --release or the newest release if it is new or moves.

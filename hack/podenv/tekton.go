@@ -18,14 +18,9 @@ import (
 	runs "podenv.dev/test/tekton"
 )
 
-// tektonFlags are the flags of podenv tekton.
-type tektonFlags struct {
-	delete, examples bool
-	timeout          time.Duration
-}
-
 func newTekton(a *app) *cobra.Command {
-	var f tektonFlags
+	var remove, again bool
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "tekton",
 		Short: "Build Tekton Pipelines, run it on the cluster, and show TEP-0101's examples",
@@ -43,67 +38,64 @@ The newest series of Tekton is used, or the one that --series names.`,
   podenv tekton --delete            # with all its TaskRuns and PipelineRuns`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.tekton(cmd.Context(), f)
+			ctx := cmd.Context()
+			p, err := a.tektonPipeline()
+			if err != nil {
+				return err
+			}
+			c, err := a.cluster(ctx)
+			if err != nil {
+				return err
+			}
+			t, err := p.Tree(ctx, source.Options{KeepEdits: true})
+			if err != nil {
+				return err
+			}
+			config, err := c.RESTConfig()
+			if err != nil {
+				return err
+			}
+			on, err := tekton.NewInstallation(config)
+			if err != nil {
+				return err
+			}
+			on.Timeout = timeout
+			unbuilt := &tekton.Release{Version: p.Series.Release, Tree: t}
+			// Fail before minutes of building.
+			if _, err := on.Check(ctx, unbuilt); err != nil {
+				return err
+			}
+			if remove {
+				step := p.Reporter.Step("delete Tekton")
+				return step.End(on.Delete(ctx, unbuilt, step))
+			}
+			step := p.Reporter.Step("Tekton build")
+			r, err := tekton.Build(ctx, a.layout, t, step)
+			if err := step.End(err); err != nil {
+				return err
+			}
+			step = p.Reporter.Step("Tekton on " + a.name)
+			installed, err := a.installTekton(ctx, on, c, r, step)
+			if err := step.End(err); err != nil {
+				return err
+			}
+			if installed && !again {
+				fmt.Fprintf(a.out, "Tekton %s runs on the cluster %s, as before. See the examples again with --examples.\n", r.Version, a.name)
+				return nil
+			}
+			client, err := runs.NewClient(config, metav1.NamespaceDefault)
+			if err != nil {
+				return err
+			}
+			return a.runTektonExamples(ctx, client, p)
 		},
 	}
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)
-	cmd.Flags().BoolVar(&f.delete, "delete", false, "remove Tekton from the cluster")
-	cmd.Flags().BoolVar(&f.examples, "examples", false, "run the examples even if nothing has changed")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long the webhook may take until it serves")
+	cmd.Flags().BoolVar(&remove, "delete", false, "remove Tekton from the cluster")
+	cmd.Flags().BoolVar(&again, "examples", false, "run the examples even if nothing has changed")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long the webhook may take until it serves")
 	return cmd
-}
-
-func (a *app) tekton(ctx context.Context, f tektonFlags) error {
-	p, err := a.tektonPipeline()
-	if err != nil {
-		return err
-	}
-	c, err := a.cluster(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := p.Tree(ctx, source.Options{KeepEdits: true})
-	if err != nil {
-		return err
-	}
-	config, err := c.RESTConfig()
-	if err != nil {
-		return err
-	}
-	on, err := tekton.NewInstallation(config)
-	if err != nil {
-		return err
-	}
-	on.Timeout = f.timeout
-	unbuilt := &tekton.Release{Version: p.Series.Release, Tree: t}
-	// Fail before minutes of building.
-	if _, err := on.Check(ctx, unbuilt); err != nil {
-		return err
-	}
-	if f.delete {
-		step := p.Reporter.Step("delete Tekton")
-		return step.End(on.Delete(ctx, unbuilt, step))
-	}
-	step := p.Reporter.Step("Tekton build")
-	r, err := tekton.Build(ctx, a.layout, t, step)
-	if err := step.End(err); err != nil {
-		return err
-	}
-	step = p.Reporter.Step("Tekton on " + a.name)
-	installed, err := a.installTekton(ctx, on, c, r, step)
-	if err := step.End(err); err != nil {
-		return err
-	}
-	if installed && !f.examples {
-		fmt.Fprintf(a.out, "Tekton %s runs on the cluster %s, as before. See the examples again with --examples.\n", r.Version, a.name)
-		return nil
-	}
-	client, err := runs.NewClient(config, metav1.NamespaceDefault)
-	if err != nil {
-		return err
-	}
-	return a.runTektonExamples(ctx, client, p)
 }
 
 // installTekton installs r on the cluster, and reports whether it already ran there.

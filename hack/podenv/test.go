@@ -171,16 +171,13 @@ func (a *app) prove(ctx context.Context, pattern, name string, flags ...string) 
 // lastLine prints the last line, which CI reads.
 const lastLine = `sh -c 'echo "$((TESTS_TOTAL - TESTS_FAILED - TESTS_SKIPPED)) passed, $TESTS_FAILED failed, $TESTS_SKIPPED skipped"'`
 
-// cleanUpTimeout is how long the tests have after Ctrl-C to delete their clusters.
-const cleanUpTimeout = 3 * time.Minute
-
 // proofCommand prepares the tests. They have a process group of their own, so that Ctrl-C reaches
 // only podenv, which sends them SIGTERM once.
 func (a *app) proofCommand(ctx context.Context, flags []string) *exec.Cmd {
 	flags = append(flags, "-podenv.series="+a.series, fmt.Sprintf("-podenv.plain=%t", a.plain))
 	cmd := exec.CommandContext(ctx, a.proofTool("proof.test"), flags...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = cleanUpTimeout
+	cmd.WaitDelay = 3 * time.Minute // to delete their clusters
 	cmd.Dir, cmd.Stdout, cmd.Stderr = a.layout.Root, a.out, a.errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd

@@ -70,12 +70,10 @@ func (r *Run) Showing(document, row string) []Result {
 
 // Groups returns the results by group, in their order.
 func (r *Run) Groups() (groups [][]Result) {
-	at := map[string]int{}
 	for _, result := range r.Results {
-		i, known := at[result.Group]
-		if !known {
-			i = len(groups)
-			at[result.Group], groups = i, append(groups, nil)
+		i := slices.IndexFunc(groups, func(group []Result) bool { return group[0].Group == result.Group })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
 		}
 		groups[i] = append(groups[i], result)
 	}
