@@ -233,7 +233,7 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 		own := *b.app
 		own.name = b.app.layout.UniqueName("podenv-bench")
 		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: own.name, Workers: 1, Recreate: true}); err == nil {
-			defer func() { _ = own.remove(ctx, p.Reporter, nil) }() // the step shows an error
+			defer own.remove(ctx, p.Reporter) //nolint:errcheck // the step shows it
 		}
 	}
 	if err != nil {

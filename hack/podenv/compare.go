@@ -25,7 +25,6 @@ var comparedSuites = []string{"envfiles", "relaxed", "expansion"}
 func newCompare(a *app) *cobra.Command {
 	var o suite.Options
 	var suites, with []string
-	var keep bool
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Run the suites with and without the patches, and list the specs that only pass with them",
@@ -67,7 +66,7 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			if a.fixes, err = series.FindFixes(with); err != nil {
 				return &usageError{fmt.Errorf("--with: %w", err)}
 			}
-			rows, err := a.compare(cmd.Context(), o, suites, keep)
+			rows, err := a.compare(cmd.Context(), o, suites)
 			if err != nil {
 				return err
 			}
@@ -92,33 +91,30 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "how long all specs of a suite may take on one cluster")
 	flags.StringArrayVar(&with, "with", nil, "a patch of the release, or a folder of patches; may be repeated")
-	flags.BoolVar(&keep, "keep", false, "leave the clusters")
+	flags.BoolVar(&a.keep, "keep", false, "leave the clusters")
 	return cmd
 }
-
-// fixedTimeout is the timeout of a spec on a release with fixes.
-const fixedTimeout = 5 * time.Minute
 
 // compare runs suites on a patched and then on a stock cluster. The durations on the first
 // cluster set the timeout of a spec on the second one. With a.fixes there is only a stock one,
 // which has them.
-func (a *app) compare(ctx context.Context, o suite.Options, suites []string, keep bool) (rows []compare.Row, err error) {
+func (a *app) compare(ctx context.Context, o suite.Options, suites []string) (rows []compare.Row, err error) {
 	onPatched, onStock := *a, *a
 	onStock.stock = true
 	var patched map[string][]junit.Case
 	if a.fixes != "" {
-		o.SpecTimeout = fixedTimeout
+		o.SpecTimeout = 5 * time.Minute
 	} else {
 		onPatched.name += "-patched"
 		onStock.name += "-stock"
-		if patched, err = onPatched.runSuites(ctx, o, suites, keep); err != nil {
+		if patched, err = onPatched.runSuites(ctx, o, suites); err != nil {
 			return nil, err
 		}
 		for _, cases := range patched {
 			o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
 		}
 	}
-	stock, err := onStock.runSuites(ctx, o, suites, keep)
+	stock, err := onStock.runSuites(ctx, o, suites)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +125,8 @@ func (a *app) compare(ctx context.Context, o suite.Options, suites []string, kee
 }
 
 // runSuites runs suites on a cluster of their own, and returns the results by suite.
-func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, keep bool) (results map[string][]junit.Case, err error) {
+func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string) (results map[string][]junit.Case, err error) {
 	want := cluster.Config{Name: a.name, Workers: 1}
-	if err := a.checkInotify(ctx, want); err != nil {
-		return nil, err
-	}
 	p, err := a.pipeline()
 	if err != nil {
 		return nil, err
@@ -144,13 +137,11 @@ func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string, k
 			return nil, err
 		}
 	}
-	if !keep {
-		defer func() { err = a.remove(ctx, p.Reporter, err) }()
-	}
 	r, _, err := a.up(ctx, p, want)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, a.remove(ctx, p.Reporter)) }()
 	o.Kubectl = r.Build.Binaries["kubectl"]
 	results = map[string][]junit.Case{}
 	for _, name := range suites {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
@@ -23,7 +22,6 @@ import (
 type conformanceRun struct {
 	conformance.Options
 	gates choice
-	keep  bool
 }
 
 func newConformance(a *app) *cobra.Command {
@@ -88,7 +86,7 @@ Exit status: 0, or 1 if a spec failed.`,
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs of the parallel run run at a time")
 	flags.DurationVar(&o.Timeout, "timeout", 6*time.Hour, "how long each of the two runs may take")
 	flags.BoolVar(&o.Again, "again", false, "also run what has passed on this build")
-	flags.BoolVar(&o.keep, "keep", false, "leave the cluster")
+	flags.BoolVar(&a.keep, "keep", false, "leave the cluster")
 	return cmd
 }
 
@@ -113,7 +111,6 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 	}
 	name := a.series
 	var c *cluster.Cluster
-	var client kubernetes.Interface
 	var r *build.Result
 	if o.Kubeconfig == "" {
 		want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{}}
@@ -121,28 +118,21 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 			name += "-gates-on"
 			want.Gates = nil
 		}
-		if err := a.checkInotify(ctx, want); err != nil {
-			return nil, err
-		}
-		if !o.keep {
-			defer func() { err = a.remove(ctx, p.Reporter, err) }()
-		}
 		var built *pipeline.Result
 		if built, c, err = a.up(ctx, p, want); err != nil {
 			return nil, err
 		}
-		if client, err = c.Client(); err != nil {
-			return nil, err
-		}
+		defer func() { err = errors.Join(err, a.remove(ctx, p.Reporter)) }()
 		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+o.gates.value
-	} else {
+	} else if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
+		return nil, err
+	}
+	client, err := conformance.NewClient(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
 		name += "-kubeconfig"
-		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
-			return nil, err
-		}
-		if client, err = conformance.NewClient(o.Kubeconfig); err != nil {
-			return nil, err
-		}
 		if o.Cluster, err = conformance.Check(ctx, client, a.series); err != nil {
 			return nil, err
 		}

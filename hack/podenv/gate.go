@@ -54,8 +54,24 @@ without a cluster.`,
   podenv gate list --output json`,
 		Args: noArgs,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
-			gates, err := listGates(ctx, p)
+			if err := p.Packages(ctx); err != nil {
+				return err
+			}
+			tree, err := p.Tree(ctx, source.Options{})
 			if err != nil {
+				return err
+			}
+			r, err := p.Binaries(ctx, tree, build.Components)
+			if err != nil {
+				return err
+			}
+			specs, err := p.BuildSpecs(ctx, r)
+			if err != nil {
+				return err
+			}
+			step := p.Reporter.Step("gates")
+			gates, err := gate.List(ctx, r, specs, step)
+			if err := step.End(err); err != nil {
 				return err
 			}
 			return writeRows(a, gates, gate.WriteTable, gate.WriteTSV)
@@ -66,33 +82,10 @@ without a cluster.`,
 	return cmd
 }
 
-// listGates lists the gates of the series, and builds what that needs.
-func listGates(ctx context.Context, p *pipeline.Pipeline) ([]gate.Gate, error) {
-	if err := p.Packages(ctx); err != nil {
-		return nil, err
-	}
-	tree, err := p.Tree(ctx, source.Options{})
-	if err != nil {
-		return nil, err
-	}
-	r, err := p.Binaries(ctx, tree, build.Components)
-	if err != nil {
-		return nil, err
-	}
-	specs, err := p.BuildSpecs(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	step := p.Reporter.Step("gates")
-	gates, err := gate.List(ctx, r, specs, step)
-	return gates, step.End(err)
-}
-
 // walkOptions are the flags of a walk.
 type walkOptions struct {
 	older   []string
 	timeout time.Duration
-	keep    bool
 }
 
 func newGateWalk(a *app) *cobra.Command {
@@ -164,7 +157,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 	flags.VarP(&format, "output", "o", "markdown or json")
 	flags.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long the specs may take, each time")
 	flags.StringSliceVar(&o.older, "older", nil, "minors of the older kubelets (default the minor before)")
-	flags.BoolVar(&o.keep, "keep", false, "leave the cluster")
+	flags.BoolVar(&a.keep, "keep", false, "leave the cluster")
 	flags.BoolVar(&all, "all", false, "walk all gates that can be walked")
 	return cmd
 }
@@ -227,7 +220,7 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
 			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: o.timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 		}}
-		return w, a.walk(ctx, p, r, images, &walker, o.keep)
+		return w, a.walk(ctx, p, r, images, &walker)
 	}
 	if len(names) > 0 {
 		w, err := walk(found)
@@ -257,7 +250,7 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 }
 
 // walk makes a walk on a cluster of its own.
-func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result, images string, walker *gate.Walker, keep bool) (err error) {
+func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result, images string, walker *gate.Walker) (err error) {
 	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{walker.Walk.Gate.Name: true}}
 	if want.Kind, err = gate.Kind(walker.Specs.Dir); err != nil {
 		return err
@@ -265,13 +258,11 @@ func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result
 	if err := a.checkInotify(ctx, want); err != nil {
 		return err
 	}
-	if !keep {
-		defer func() { err = a.remove(ctx, p.Reporter, err) }()
-	}
 	c, err := p.Cluster(ctx, r, want)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, a.remove(ctx, p.Reporter)) }()
 	if err := loadSpecImages(ctx, p, c, images); err != nil {
 		return err
 	}

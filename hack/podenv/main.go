@@ -27,9 +27,6 @@ import (
 
 func main() { os.Exit(Main()) }
 
-// exitInterrupted is the exit status after Ctrl-C: 128 + SIGINT, as in shells.
-const exitInterrupted = 130
-
 // Main runs the command line and returns its exit status: 0, 1 for a failure,
 // 2 for a wrong command line, 130 after Ctrl-C.
 func Main() int {
@@ -45,7 +42,7 @@ func Main() int {
 		return 1 // podenv series | head
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "podenv: interrupted; the same command goes on from here")
-		return exitInterrupted
+		return 130 // 128 + SIGINT, as in shells
 	case errors.As(err, &usage), errors.Is(err, series.ErrUnknown):
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", err)
 		return 2
@@ -75,6 +72,7 @@ type app struct {
 	name   string // --name
 	plain  bool   // --plain
 	stock  bool   // --stock
+	keep   bool   // --keep of the verbs that make a cluster for themselves
 	output choice // --output of the verbs that list rows
 	fixes  string // --with of compare: see series.FindFixes
 

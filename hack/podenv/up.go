@@ -11,7 +11,6 @@ import (
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/doctor"
-	"podenv.dev/hack/internal/engine"
 	"podenv.dev/hack/internal/examples"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
@@ -65,11 +64,14 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 			if _, err := loadKey(key); err != nil {
 				return &usageError{fmt.Errorf("--verify-images: %w", err)}
 			}
-			if err := checkPort(ctx, want); err != nil {
+			err := cluster.CheckPort(ctx, want.Name, want.APIServerPort)
+			if err != nil && !errors.Is(err, remedy.ErrPortInUse) {
+				err = &usageError{fmt.Errorf("--api-server-port: %w", err)}
+			}
+			if err != nil {
 				return err
 			}
-			err := a.checkInotify(ctx, want)
-			if err != nil {
+			if err := a.checkInotify(ctx, want); err != nil {
 				return err
 			}
 			if key != "" {
@@ -112,15 +114,6 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 	return cmd
 }
 
-// checkPort refuses --api-server-port before anything is built.
-func checkPort(ctx context.Context, want cluster.Config) error {
-	err := cluster.CheckPort(ctx, want.Name, want.APIServerPort)
-	if err != nil && !errors.Is(err, remedy.ErrPortInUse) {
-		return &usageError{fmt.Errorf("--api-server-port: %w", err)}
-	}
-	return err
-}
-
 // checkInotify raises the kernel's inotify limits where it may, and refuses a new cluster if they
 // leave too few instances for it, before anything is built. An existing cluster needs no more of
 // them, so it is not refused.
@@ -130,16 +123,17 @@ func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
 	if tooFew == nil {
 		return nil
 	}
-	if e, err := engine.Find(ctx); err == nil {
-		if _, err := cluster.Find(ctx, a.layout, e, want.Name); err == nil {
-			return nil
-		}
+	if _, err := a.cluster(ctx); err == nil {
+		return nil
 	}
 	return tooFew
 }
 
-// up creates the cluster from what it builds.
+// up creates the cluster from what it builds. If it fails, there is no cluster to remove.
 func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config) (*pipeline.Result, *cluster.Cluster, error) {
+	if err := a.checkInotify(ctx, want); err != nil {
+		return nil, nil, err
+	}
 	r, err := p.NodeImage(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -210,11 +204,10 @@ func (a *app) down(ctx context.Context, r *progress.Reporter) error {
 	return step.End(err)
 }
 
-// remove deletes the cluster that a verb made for itself, also after Ctrl-C, and returns err, its result,
-// with what failed. A cluster that the verb found in use stays.
-func (a *app) remove(ctx context.Context, r *progress.Reporter, err error) error {
-	if errors.Is(err, cluster.ErrInUse) {
-		return err
+// remove deletes the cluster that a verb made for itself, also after Ctrl-C, unless --keep is given.
+func (a *app) remove(ctx context.Context, r *progress.Reporter) error {
+	if a.keep {
+		return nil
 	}
-	return errors.Join(err, a.down(context.WithoutCancel(ctx), r))
+	return a.down(context.WithoutCancel(ctx), r)
 }
