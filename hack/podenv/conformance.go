@@ -18,14 +18,9 @@ import (
 	"podenv.dev/hack/internal/pipeline"
 )
 
-// conformanceRun has the flags of the verb conformance.
-type conformanceRun struct {
-	conformance.Options
-	gates choice
-}
-
 func newConformance(a *app) *cobra.Command {
-	o := conformanceRun{gates: choose("defaults", "on")}
+	var o conformance.Options
+	gates := choose("defaults", "on")
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run the release's own conformance suite on a cluster with two workers",
@@ -52,12 +47,21 @@ Exit status: 0, or 1 if a spec failed.`,
   podenv conformance --kubeconfig ~/.kube/config`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(a.stock); err != nil {
-				return &usageError{err}
+			if _, err := regexp.Compile(o.Focus); err != nil {
+				return &usageError{fmt.Errorf("--focus: %w", err)}
+			}
+			if gates.value == "on" && (a.stock || o.Kubeconfig != "") {
+				return &usageError{errors.New("--gates on: only clusters that podenv makes with the patches can have the gates")}
+			}
+			if o.Procs <= 0 || o.Timeout <= 0 {
+				return &usageError{errors.New("--procs and --timeout must be more than 0")}
+			}
+			if err := checkWords("--run", []string{conformance.Parallel, conformance.Serial}, o.Runs...); err != nil {
+				return err
 			}
 			var rows []conformance.Row
 			err := a.reported(cmd, args, func(report *htmlreport.Run) (err error) {
-				if rows, err = a.conformance(cmd.Context(), &o); err != nil {
+				if rows, err = a.conformance(cmd.Context(), &o, gates.value); err != nil {
 					return err
 				}
 				return addRows(report, "conformance", rows, o.GinkgoReport(conformance.Parallel), o.GinkgoReport(conformance.Serial))
@@ -79,7 +83,7 @@ Exit status: 0, or 1 if a spec failed.`,
 	a.stockFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&a.name, "name", "conformance", "the cluster's name")
-	flags.Var(&o.gates, "gates", "defaults: those of the release; on: all gates of this branch are on")
+	flags.Var(&gates, "gates", "defaults: those of the release; on: all gates of this branch are on")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the cluster to run on (default one of its own)")
 	flags.StringVar(&o.Focus, "focus", "", "run the specs whose name matches this regular expression, in place of the suite")
 	flags.StringSliceVar(&o.Runs, "run", []string{conformance.Parallel, conformance.Serial}, "one of the two runs")
@@ -90,21 +94,8 @@ Exit status: 0, or 1 if a spec failed.`,
 	return cmd
 }
 
-func (o *conformanceRun) validate(stock bool) error {
-	if _, err := regexp.Compile(o.Focus); err != nil {
-		return fmt.Errorf("--focus: %w", err)
-	}
-	switch {
-	case o.gates.value == "on" && (stock || o.Kubeconfig != ""):
-		return errors.New("--gates on: only clusters that podenv makes with the patches can have the gates")
-	case o.Procs <= 0 || o.Timeout <= 0:
-		return errors.New("--procs and --timeout must be more than 0")
-	}
-	return checkWords("--run", []string{conformance.Parallel, conformance.Serial}, o.Runs...)
-}
-
 // conformance runs the suite on the cluster of --kubeconfig or on a new one.
-func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []conformance.Row, err error) {
+func (a *app) conformance(ctx context.Context, o *conformance.Options, gates string) (rows []conformance.Row, err error) {
 	p, err := a.pipeline()
 	if err != nil {
 		return nil, err
@@ -114,7 +105,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 	var r *build.Result
 	if o.Kubeconfig == "" {
 		want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{}}
-		if o.gates.value == "on" {
+		if gates == "on" {
 			name += "-gates-on"
 			want.Gates = nil
 		}
@@ -123,7 +114,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, a.remove(ctx, p.Reporter)) }()
-		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+o.gates.value
+		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+gates
 	} else if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
 		return nil, err
 	}
@@ -160,7 +151,7 @@ func (a *app) conformance(ctx context.Context, o *conformanceRun) (rows []confor
 	} else if err := loadSpecImages(ctx, p, c, images); err != nil {
 		return nil, err
 	}
-	return conformance.Run(ctx, client, o.Options, p.Reporter)
+	return conformance.Run(ctx, client, *o, p.Reporter)
 }
 
 // loadSpecImages loads the images that the release's own specs run onto the nodes of c.

@@ -83,7 +83,7 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 // TestNoExampleLeavesTheRepository: podenv and patches/ are of the folder where the shell is.
 func TestNoExampleLeavesTheRepository(t *testing.T) {
 	examples := 0
-	for _, cmd := range newRoot(io.Discard, io.Discard).Commands() {
+	for _, cmd := range newRoot(&app{out: io.Discard, errs: io.Discard}).Commands() {
 		if cmd.Example != "" {
 			examples++
 		}
@@ -105,7 +105,7 @@ func parses(words []string) error {
 	if words[0] == "VERB" {
 		return nil
 	}
-	cmd, rest, err := newRoot(io.Discard, io.Discard).Find(words)
+	cmd, rest, err := newRoot(&app{out: io.Discard, errs: io.Discard}).Find(words)
 	if err != nil {
 		return err
 	}

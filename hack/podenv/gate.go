@@ -82,16 +82,11 @@ without a cluster.`,
 	return cmd
 }
 
-// walkOptions are the flags of a walk.
-type walkOptions struct {
-	older   []string
-	timeout time.Duration
-}
-
 func newGateWalk(a *app) *cobra.Command {
 	format := choose("markdown", "json")
 	var all bool
-	var o walkOptions
+	var older []string
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "walk GATE | --all",
 		Short: "Turn a gate on, off and on again, and answer a Production Readiness Review by what happens",
@@ -129,7 +124,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var walks []*gate.Walk
 			err := a.reported(cmd, args, func(report *htmlreport.Run) (err error) {
-				walks, err = a.walks(cmd.Context(), args, o)
+				walks, err = a.walks(cmd.Context(), args, older, timeout)
 				for _, w := range walks {
 					var page strings.Builder
 					err = errors.Join(err, w.WriteMarkdown(&page, walkCommand(a, w)),
@@ -155,8 +150,8 @@ Exit status: 0, also if specs failed, which the page says.`,
 	flags := cmd.Flags()
 	flags.StringVar(&a.name, "name", "gate", "the cluster's name")
 	flags.VarP(&format, "output", "o", "markdown or json")
-	flags.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long the specs may take, each time")
-	flags.StringSliceVar(&o.older, "older", nil, "minors of the older kubelets (default the minor before)")
+	flags.DurationVar(&timeout, "timeout", 15*time.Minute, "how long the specs may take, each time")
+	flags.StringSliceVar(&older, "older", nil, "minors of the older kubelets (default the minor before)")
 	flags.BoolVar(&a.keep, "keep", false, "leave the cluster")
 	flags.BoolVar(&all, "all", false, "walk all gates that can be walked")
 	return cmd
@@ -173,12 +168,12 @@ func walkCommand(a *app, w *gate.Walk) string {
 
 // walks makes a walk with the gate called names[0] or, without a name, with each gate. The walks are also
 // valid with an error, as far as they got.
-func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks []*gate.Walk, err error) {
+func (a *app) walks(ctx context.Context, names, minors []string, timeout time.Duration) (walks []*gate.Walk, err error) {
 	p, err := a.pipeline()
 	if err != nil {
 		return nil, err
 	}
-	if o.older, err = olderMinors(a.layout, p.Series, o.older); err != nil {
+	if minors, err = olderMinors(a.layout, p.Series, minors); err != nil {
 		return nil, err
 	}
 	r, err := p.NodeImage(ctx)
@@ -201,7 +196,7 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 		}
 	}
 	var older []gate.Release
-	for _, minor := range slices.Backward(o.older) {
+	for _, minor := range slices.Backward(minors) {
 		var release gate.Release
 		for component, b := range map[string]*node.Build{"kubelet": &release.Kubelet, "kube-apiserver": &release.APIServer} {
 			if *b, err = p.Component(ctx, "stock:"+minor, component); err != nil {
@@ -218,7 +213,7 @@ func (a *app) walks(ctx context.Context, names []string, o walkOptions) (walks [
 		w := &gate.Walk{Gate: g, Release: r.Build.Version}
 		walker := gate.Walker{Walk: w, Minor: a.series, Older: older, Save: func() error { return w.Save(dir, walkCommand(a, w)) }, Specs: conformance.Options{
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
-			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: o.timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
+			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 		}}
 		return w, a.walk(ctx, p, r, images, &walker)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,7 +24,7 @@ func readMedians(path string) (medians, error) {
 	for file.Scan() {
 		if result, ok := file.Result().(*benchfmt.Result); ok {
 			for _, v := range result.Values {
-				key := [2]string{withoutProcs(result.Name), v.Unit}
+				key := [2]string{procs.ReplaceAllString(result.Name.String(), ""), v.Unit}
 				samples[key] = append(samples[key], v.Value)
 			}
 		}
@@ -38,16 +39,8 @@ func readMedians(path string) (medians, error) {
 	return m, nil
 }
 
-// withoutProcs returns name without the number of processors at its end.
-func withoutProcs(name benchfmt.Name) string {
-	base, parts := name.Parts()
-	for _, part := range parts {
-		if part[0] == '/' {
-			base = append(base, part...)
-		}
-	}
-	return string(base)
-}
+// procs is the number of processors at the end of the name of a benchmark.
+var procs = regexp.MustCompile(`-\d+$`)
 
 // goal is a limit for the ratio of benchmark results.
 type goal struct {

@@ -32,7 +32,7 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, stop := interrupt.Context(context.Background())
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process at once
-	err := newRoot(os.Stdout, os.Stderr).ExecuteContext(ctx)
+	err := newRoot(&app{out: os.Stdout, errs: os.Stderr}).ExecuteContext(ctx)
 	var usage *usageError
 	var write *fs.PathError
 	switch {
@@ -81,9 +81,7 @@ type app struct {
 
 const defaultSeries = "v1.33"
 
-func newRoot(out, errs io.Writer) *cobra.Command { return newRootOf(&app{out: out, errs: errs}) }
-
-func newRootOf(a *app) *cobra.Command {
+func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "podenv",
 		Short: "Build, run and test a Kubernetes with this branch's pod-environment features",

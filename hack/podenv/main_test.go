@@ -77,7 +77,7 @@ func unread(ts *testscript.TestScript, _ bool, args []string) {
 // verbs checks that podenv has just the verbs named, each with a text and an example.
 func verbs(ts *testscript.TestScript, _ bool, names []string) {
 	var have []string
-	for _, cmd := range newRoot(os.Stdout, os.Stderr).Commands() {
+	for _, cmd := range newRoot(&app{out: os.Stdout, errs: os.Stderr}).Commands() {
 		have = append(have, cmd.Name())
 		if cmd.Short == "" || !strings.Contains(cmd.Example, "podenv "+cmd.Name()) {
 			ts.Fatalf("%s has no description or no example of itself", cmd.Name())
@@ -98,7 +98,7 @@ func TestEachVerbHasItsOwnDefaultName(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			a := &app{out: io.Discard, errs: io.Discard}
-			cmd, rest, err := newRootOf(a).Find(strings.Fields(line))
+			cmd, rest, err := newRoot(a).Find(strings.Fields(line))
 			if err != nil {
 				t.Fatal(err)
 			}
