@@ -81,7 +81,6 @@ groups is in _output/report/index.html.`,
 	return cmd
 }
 
-// benchRun is one run of podenv bench.
 type benchRun struct {
 	app         *app
 	only        []string
@@ -90,7 +89,6 @@ type benchRun struct {
 	cold        bool
 }
 
-// check validates the flags.
 func (b *benchRun) check() error {
 	if err := checkGroups(b.only, []string{"admission", "cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}); err != nil {
 		return err

@@ -85,7 +85,6 @@ with empty caches, and prints a tab-separated line for each image: its name, and
 // unknownComponent begins the error about a component or an image that podenv does not make.
 const unknownComponent = "unknown component"
 
-// componentArgs accepts only names of components.
 func componentArgs(_ *cobra.Command, args []string) error {
 	return checkWords(unknownComponent, build.Components, args...)
 }

@@ -23,18 +23,14 @@ import (
 )
 
 func newGate(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "gate",
 		Short: "Show the feature gates of a release, and what one of them does",
 		Long: `gate works for every gate of a release, of this branch or not, patched or stock. list needs
 no cluster. walk makes one of its own.`,
 		Example: `  podenv gate list --series v1.37
   podenv gate walk InPlacePodVerticalScaling --stock`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newGateList(a), newGateWalk(a))
-	return cmd
+	}, "verb", newGateList(a), newGateWalk(a))
 }
 
 func newGateList(a *app) *cobra.Command {

@@ -17,7 +17,6 @@ import (
 // the number of processors. The units are base units: "sec/op", "B/s".
 type medians map[[2]string]float64
 
-// readMedians reads a file in the Go benchmark format.
 func readMedians(path string) (medians, error) {
 	samples := map[[2]string][]float64{}
 	file := benchfmt.Files{Paths: []string{path}}

@@ -99,13 +99,6 @@ safe to delete. A step whose inputs have not changed costs nothing.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown verb %q: see podenv --help", args[0])}
-			}
-			return nil
-		},
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
@@ -117,12 +110,24 @@ safe to delete. A step whose inputs have not changed costs nothing.`,
 	flags.StringVar(&a.series, "series", cmp.Or(os.Getenv("SERIES"), defaultSeries), "the Kubernetes minor whose patches to use; SERIES sets the default")
 	flags.BoolVar(&a.plain, "plain", false, "print plain lines, as without a terminal")
 
-	root.AddCommand(
+	return group(root, "verb",
 		newDoctor(a), newTree(a), newPatches(a), newBuild(a), newImage(a), newUp(a),
 		newDown(a), newPush(a), newE2E(a), newCompare(a), newConformance(a), newExport(a), newTest(a), newReport(a), newBench(a),
 		newTekton(a), newRebase(a), newSeries(a), newGate(a), newFuzz(a), newNode(a), newClean(a), newPackages(a), newPublish(a), newVerify(a),
 	)
-	return root
+}
+
+// group adds verbs to cmd, which prints its help, and refuses what is none of them.
+func group(cmd *cobra.Command, what string, verbs ...*cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return &usageError{fmt.Errorf("unknown %s %q: see %s --help", what, args[0], cmd.CommandPath())}
+		}
+		return nil
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
 }
 
 // prepare checks --name and finds the checkout.

@@ -37,17 +37,10 @@ keep the cluster, run podenv node undo first.`,
   podenv node uncordon podenv-worker
   podenv node gate podenv-control-plane kube-apiserver EnvFiles=false
   podenv node undo podenv-worker`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown operation %q: see podenv node --help", args[0])}
-			}
-			return nil
-		},
 	}
 	cmd.PersistentFlags().StringVar(&a.name, "name", cluster.DefaultName, "the cluster's name")
-	cmd.AddCommand(newNodeList(a), newNodeDrain(a), newNodeUncordon(a), newNodeSwap(a), newNodeGate(a), newNodeRestart(a), newNodeUndo(a))
-	return cmd
+	return group(cmd, "operation",
+		newNodeList(a), newNodeDrain(a), newNodeUncordon(a), newNodeSwap(a), newNodeGate(a), newNodeRestart(a), newNodeUndo(a))
 }
 
 // cluster finds the cluster --name. It does not install or start an engine, which the cluster had.
@@ -59,7 +52,6 @@ func (a *app) cluster(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Find(ctx, a.layout, e, a.name)
 }
 
-// onCluster runs f on the cluster --name.
 func (a *app) onCluster(f func(context.Context, *cluster.Cluster, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := a.cluster(cmd.Context())
@@ -245,7 +237,6 @@ nodes. Evicted pods do not come back.`,
 	}
 }
 
-// printChanged prints what a component runs now.
 func (a *app) printChanged(c node.Changed) {
 	fmt.Fprintf(a.out, "%s %s %s\n", c.Node, c.Component, c.Version)
 	if len(c.LeftOut) > 0 {

@@ -17,7 +17,6 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// rebaseFlags are the flags of podenv rebase.
 type rebaseFlags struct {
 	from, to, release   string
 	resume, skip, abort bool

@@ -20,7 +20,7 @@ import (
 )
 
 func newReport(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "report",
 		Short: "Compare the results of two runs",
 		Long: `test, e2e, conformance, gate walk and bench write a page with their results to
@@ -28,11 +28,7 @@ _output/report/index.html, and all its data to index.json beside it. The page ne
 other file and no network. The next run replaces it: copy the folder to keep it.`,
 		Example: `  podenv test --only lint,unit && cp -r _output/report before
   podenv test --only lint,unit && podenv report diff before _output/report`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newReportDiff(a))
-	return cmd
+	}, "verb", newReportDiff(a))
 }
 
 func newReportDiff(a *app) *cobra.Command {
