@@ -34,21 +34,18 @@ with empty caches, and prints a tab-separated line for each image: its name, and
 		ValidArgs: build.Components,
 		Args:      componentArgs,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, components []string) error {
-			all := len(components) == 0
-			if all {
-				components = build.Components
-			}
-			if tarball && !all {
-				return &usageError{fmt.Errorf("--tarball needs every component: leave out %q", components)}
-			}
 			if verify {
-				if all {
-					components = nil
-				}
 				if err := checkWords(unknownComponent, build.ImageComponents, components...); err != nil {
 					return err
 				}
 				return a.verifyBuild(ctx, p, components)
+			}
+			all := len(components) == 0
+			if tarball && !all {
+				return &usageError{fmt.Errorf("--tarball needs every component: leave out %q", components)}
+			}
+			if all {
+				components = build.Components
 			}
 			t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
 			if err != nil {

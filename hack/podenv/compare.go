@@ -57,11 +57,9 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			if err := checkWords("--suite", comparedSuites, suites...); err != nil {
 				return err
 			}
-			for _, name := range suites {
-				o.Suite, o.Walks, o.Starts = name, 1, 50
-				if err := o.Validate(a.layout); err != nil {
-					return &usageError{err}
-				}
+			o.Suite, o.Walks, o.Starts = comparedSuites[0], 1, 50
+			if err := o.Validate(a.layout); err != nil {
+				return &usageError{err}
 			}
 			if a.fixes, err = series.FindFixes(with); err != nil {
 				return &usageError{fmt.Errorf("--with: %w", err)}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/htmlreport"
@@ -21,7 +19,6 @@ import (
 	"podenv.dev/hack/internal/remedy"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/suite"
-	"podenv.dev/test/e2e/options"
 )
 
 // e2eProcs is how many specs run at a time. Specs mostly wait for the kubelet's back-off, so
@@ -29,7 +26,7 @@ import (
 const e2eProcs = 4
 
 func newE2E(a *app) *cobra.Command {
-	o := suite.Options{Options: options.Options{Walks: 1, Starts: 50}}
+	var o suite.Options
 	cmd := &cobra.Command{
 		Use:   "e2e",
 		Short: "Run the end-to-end suites on the cluster, or on any with --kubeconfig",
@@ -81,19 +78,12 @@ Exit status: 0 only where a spec ran and none failed.`,
 	flags.StringVar(&o.LabelFilter, "label-filter", "", "run only specs that this Ginkgo label expression selects")
 	flags.DurationVar(&o.Timeout, "timeout", time.Hour, "how long all specs may take")
 	flags.IntVar(&o.Procs, "procs", e2eProcs, "how many specs run at a time")
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	o.AddFlags(own)
-	for name, unset := range map[string]string{
-		"kubectl": "the series' own; with --kubeconfig none", "junit": "_output/e2e/<suite>.xml", "older": "the minor before", "newer": "the minor after",
-		"walks": "", "starts": "",
-	} {
-		f := pflag.PFlagFromGoFlag(own.Lookup(options.Prefix + name))
-		f.Name = name
-		if unset != "" {
-			f.Usage += " (default " + unset + ")"
-		}
-		flags.AddFlag(f)
-	}
+	flags.StringVar(&o.Kubectl, "kubectl", "", "the kubectl (a `binary`) under test; its specs are skipped without one (default the series' own; with --kubeconfig none)")
+	flags.StringVar(&o.JUnit, "junit", "", "`file` for the results, as JUnit XML (default _output/e2e/<suite>.xml)")
+	flags.StringSliceVar(&o.Older, "older", nil, "older `minors`, separated by commas, whose stock kubelets the suite upgrade goes to (default the minor before)")
+	flags.StringSliceVar(&o.Newer, "newer", nil, "newer `minors`, separated by commas, that the suite upgrade takes the cluster to, one after the other (default the minor after)")
+	flags.IntVar(&o.Walks, "walks", 1, "`how often` the soak of the suite upgrade takes the kubelet up and down")
+	flags.IntVar(&o.Starts, "starts", 50, "`how many` containers start beside each kind of writer in the suite envfiles")
 	return cmd
 }
 
