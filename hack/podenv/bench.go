@@ -57,11 +57,11 @@ groups is in _output/report/index.html.`,
   podenv bench --only harness --cold
   go tool benchstat before.txt _output/bench/kubelet.txt`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := b.check(); err != nil {
 				return err
 			}
-			return a.reported(cmd, args, func(report *htmlreport.Run) error {
+			return a.reported(func(report *htmlreport.Run) error {
 				for _, name := range b.only {
 					if err := b.group(cmd.Context(), name, report); err != nil {
 						return err

@@ -46,7 +46,7 @@ Exit status: 0, or 1 if a spec failed.`,
   podenv conformance --focus 'ConfigMap.*\[NodeConformance\]'
   podenv conformance --kubeconfig ~/.kube/config`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			if _, err := regexp.Compile(o.Focus); err != nil {
 				return &usageError{fmt.Errorf("--focus: %w", err)}
 			}
@@ -60,8 +60,8 @@ Exit status: 0, or 1 if a spec failed.`,
 				return err
 			}
 			var rows []conformance.Row
-			err := a.reported(cmd, args, func(report *htmlreport.Run) (err error) {
-				if rows, err = a.conformance(cmd.Context(), &o, gates.value); err != nil {
+			err := a.reported(func(report *htmlreport.Run) (err error) {
+				if rows, err = a.conformance(ctx, p, &o, gates.value); err != nil {
 					return err
 				}
 				return addRows(report, "conformance", rows, o.GinkgoReport(conformance.Parallel), o.GinkgoReport(conformance.Serial))
@@ -77,7 +77,7 @@ Exit status: 0, or 1 if a spec failed.`,
 				return errReported
 			}
 			return nil
-		},
+		}),
 	}
 	a.outputFlag(cmd)
 	a.stockFlag(cmd)
@@ -95,11 +95,7 @@ Exit status: 0, or 1 if a spec failed.`,
 }
 
 // conformance runs the suite on the cluster of --kubeconfig or on a new one.
-func (a *app) conformance(ctx context.Context, o *conformance.Options, gates string) (rows []conformance.Row, err error) {
-	p, err := a.pipeline()
-	if err != nil {
-		return nil, err
-	}
+func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conformance.Options, gates string) (rows []conformance.Row, err error) {
 	name := a.series
 	var c *cluster.Cluster
 	var r *build.Result

@@ -45,7 +45,7 @@ Exit status: 0 only where a spec ran and none failed.`,
   podenv e2e --suite upgrade --procs 1 --focus 'newer minors' --newer v1.34,v1.35,v1.36,v1.37
   podenv e2e --kubeconfig ~/.kube/config --context other --label-filter 'Feature:EnvFiles'`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if err := o.Validate(a.layout); err != nil {
 				return &usageError{err}
@@ -57,7 +57,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 			} else if o.Kubectl == "" {
 				fmt.Fprintln(a.errs, "podenv: specs of kubectl are skipped: --kubectl FILE names the client that they test")
 			}
-			return a.reported(cmd, args, func(report *htmlreport.Run) error {
+			return a.reported(func(report *htmlreport.Run) error {
 				step := a.reporter().Step("e2e " + o.Suite)
 				result, err := suite.Run(ctx, a.layout, o, step)
 				err = step.End(err)

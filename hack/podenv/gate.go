@@ -117,10 +117,10 @@ Exit status: 0, also if specs failed, which the page says.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, args []string) error {
 			var walks []*gate.Walk
-			err := a.reported(cmd, args, func(report *htmlreport.Run) (err error) {
-				walks, err = a.walks(cmd.Context(), args, older, timeout)
+			err := a.reported(func(report *htmlreport.Run) (err error) {
+				walks, err = a.walks(ctx, p, args, older, timeout)
 				for _, w := range walks {
 					var page strings.Builder
 					err = errors.Join(err, w.WriteMarkdown(&page, walkCommand(a, w)),
@@ -140,7 +140,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 				return errors.Join(err, jsonout.Write(a.out, walks[0]))
 			}
 			return errors.Join(err, walks[0].WriteMarkdown(a.out, walkCommand(a, walks[0])))
-		},
+		}),
 	}
 	a.stockFlag(cmd)
 	flags := cmd.Flags()
@@ -164,11 +164,7 @@ func walkCommand(a *app, w *gate.Walk) string {
 
 // walks makes a walk with the gate called names[0] or, without a name, with each gate. The walks are also
 // valid with an error, as far as they got.
-func (a *app) walks(ctx context.Context, names, minors []string, timeout time.Duration) (walks []*gate.Walk, err error) {
-	p, err := a.pipeline()
-	if err != nil {
-		return nil, err
-	}
+func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []string, timeout time.Duration) (walks []*gate.Walk, err error) {
 	if minors, err = olderMinors(a.layout, p.Series, minors); err != nil {
 		return nil, err
 	}

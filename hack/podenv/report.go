@@ -6,11 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/conformance"
@@ -68,16 +66,12 @@ Exit status: 0, or 1 if something newly fails.`,
 
 // reported runs a verb, and writes the report page with what do has added to the report, also after an
 // error.
-func (a *app) reported(cmd *cobra.Command, args []string, do func(*htmlreport.Run) error) error {
-	words := append([]string{cmd.CommandPath()}, args...)
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		value := f.Value.String()
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			value = strings.Join(list.GetSlice(), ",")
-		}
-		words = append(words, "--"+f.Name+"="+run.Quote(value))
-	})
-	report, dir := &htmlreport.Run{Command: strings.Join(words, " "), Start: time.Now()}, filepath.Join(a.layout.Output(), "report")
+func (a *app) reported(do func(*htmlreport.Run) error) error {
+	command := "podenv"
+	for _, arg := range os.Args[1:] {
+		command += " " + run.Quote(arg)
+	}
+	report, dir := &htmlreport.Run{Command: command, Start: time.Now()}, filepath.Join(a.layout.Output(), "report")
 	if err := os.RemoveAll(dir); err != nil { // it is not about this run
 		return err
 	}

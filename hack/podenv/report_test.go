@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/layout"
@@ -31,13 +29,10 @@ func reportOf(t *testing.T, do func(*htmlreport.Run) error) (*htmlreport.Run, er
 		}
 	}
 	a := &app{series: "v1.33", layout: layout.Layout{Root: root}}
-	cmd := &cobra.Command{Use: "walk"}
-	cmd.Flags().String("focus", "", "")
-	cmd.Flags().StringSlice("run", nil, "")
-	if err := cmd.Flags().Parse([]string{"--focus=row 3", "--run=parallel,serial"}); err != nil {
-		t.Fatal(err)
-	}
-	runErr := a.reported(cmd, []string{"Gate"}, do)
+	args := os.Args
+	defer func() { os.Args = args }()
+	os.Args = []string{"/bin/podenv", "walk", "Gate", "--focus", "row 3", "--run=parallel,serial"}
+	runErr := a.reported(do)
 	report, err := htmlreport.Read(filepath.Join(root, "_output", "report"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
@@ -54,7 +49,7 @@ func TestAVerbIsReportedAlsoIfItFailed(t *testing.T) {
 	if !errors.Is(err, failed) || report == nil {
 		t.Fatalf("%v, %v", report, err)
 	}
-	if report.Command != "walk Gate --focus='row 3' --run=parallel,serial" || report.Problem != failed.Error() {
+	if report.Command != "podenv walk Gate --focus 'row 3' --run=parallel,serial" || report.Problem != failed.Error() {
 		t.Errorf("command %q, problem %q", report.Command, report.Problem)
 	}
 	if on := report.On[0].Text; on != "v1.33: v1.33.13 with 1 patches" {

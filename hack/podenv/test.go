@@ -51,7 +51,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
   podenv test --only e2e --keep     # leave the cluster for a look
   podenv test --only e2e,upgrade --full    # all suites, and all of them`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkGroups(only, append(slices.Clone(proof.Groups), proof.Atlas)); err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 			if err != nil {
 				return err
 			}
-			return a.reported(cmd, args, func(report *htmlreport.Run) error {
+			return a.reported(func(report *htmlreport.Run) error {
 				events := eventsOf(filepath.Join(a.layout.JUnit(), "podenv.xml"))
 				if err := os.Remove(events); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return err
