@@ -16,6 +16,7 @@ import (
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/suite"
 )
 
 func newConformance(a *app) *cobra.Command {
@@ -114,7 +115,7 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 	} else if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
 		return nil, err
 	}
-	client, err := conformance.NewClient(o.Kubeconfig)
+	client, err := suite.Connect(ctx, o.Kubeconfig, "")
 	if err != nil {
 		return nil, err
 	}

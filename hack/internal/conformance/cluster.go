@@ -5,33 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	authv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"podenv.dev/hack/internal/cluster"
 )
-
-// NewClient returns a client of the cluster of kubeconfig.
-func NewClient(kubeconfig string) (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
-	}
-	config.Timeout = 30 * time.Second // of a request
-	return kubernetes.NewForConfig(config)
-}
 
 // Check returns the version of the cluster, or an error if conformance cannot be shown on it: if its minor
 // is another, or the user may not create namespaces, or pods cannot run on two nodes.
 func Check(ctx context.Context, client kubernetes.Interface, minor string) (string, error) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil {
-		return "", fmt.Errorf("the API server does not answer: %w; is the cluster up?", err)
+		return "", fmt.Errorf("asking for the version of the API server: %w", err)
 	}
 	if !strings.HasPrefix(version.GitVersion, minor+".") {
 		return "", fmt.Errorf("the cluster runs %s: name its minor with --series, so that the specs are those of the same one", version.GitVersion)

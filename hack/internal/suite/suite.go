@@ -63,7 +63,7 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 		return Result{}, err
 	}
 	step.Now("connecting to the cluster")
-	if err := checkAPIServer(ctx, o.Kubeconfig, o.Context); err != nil {
+	if _, err := Connect(ctx, o.Kubeconfig, o.Context); err != nil {
 		return Result{}, err
 	}
 	// Ginkgo runs the binary in the binary's folder. Specs run podenv there, so that the folder
@@ -101,25 +101,24 @@ func Run(ctx context.Context, l layout.Layout, o Options, step *progress.Step) (
 	return newResult(o, cases, runErr)
 }
 
-// checkAPIServer returns an error, with what to do about it, unless the API server of the
-// kubeconfig answers within 10 seconds.
-func checkAPIServer(ctx context.Context, kubeconfig, kubecontext string) error {
+// Connect returns a client of the cluster of a kubeconfig, whose requests may take 30 seconds, or an
+// error, with what to do about it, unless the API server answers.
+func Connect(ctx context.Context, kubeconfig, kubecontext string) (kubernetes.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
 		&clientcmd.ConfigOverrides{CurrentContext: kubecontext}).ClientConfig()
 	if err != nil {
-		return fmt.Errorf("kubeconfig %s: %w; `kubectl --kubeconfig %[1]s config get-contexts` lists what it has; give another with --kubeconfig, or make a cluster with `podenv up`", kubeconfig, err)
+		return nil, fmt.Errorf("kubeconfig %s: %w; `kubectl --kubeconfig %[1]s config get-contexts` lists what it has; give another with --kubeconfig, or make a cluster with `podenv up`", kubeconfig, err)
 	}
+	config.Timeout = 30 * time.Second
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	if _, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
-		return fmt.Errorf("the API server %s of kubeconfig %s does not answer: %w; is the cluster up? `podenv up` makes one", config.Host, kubeconfig, err)
+		return nil, fmt.Errorf("the API server %s of kubeconfig %s does not answer: %w; is the cluster up? `podenv up` makes one", config.Host, kubeconfig, err)
 	}
-	return nil
+	return client, nil
 }
 
 // build compiles the suite called name, and returns a copy of the test binary in dir, which
