@@ -14,6 +14,7 @@ import (
 
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/htmlreport"
+	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/run"
 )
 
@@ -57,19 +58,20 @@ groups is in _output/report/index.html.`,
   podenv bench --only harness --cold
   go tool benchstat before.txt _output/bench/kubelet.txt`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			if err := b.check(); err != nil {
 				return err
 			}
+			b.pipeline = p
 			return a.reported(func(report *htmlreport.Run) error {
 				for _, name := range b.only {
-					if err := b.group(cmd.Context(), name, report); err != nil {
+					if err := b.group(ctx, name, report); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-		},
+		}),
 	}
 	a.nameFlag(cmd)
 	flags := cmd.Flags()
@@ -83,6 +85,7 @@ groups is in _output/report/index.html.`,
 
 type benchRun struct {
 	app         *app
+	pipeline    *pipeline.Pipeline
 	only        []string
 	format      choice
 	count, pods int
@@ -173,15 +176,11 @@ func (b *benchRun) inModule(ctx context.Context, name, pattern, duration string)
 
 // inTree runs benchmarks that the patches add to a package.
 func (b *benchRun) inTree(ctx context.Context, name, pkg, pattern string) error {
-	p, err := b.app.pipeline()
+	tree, err := b.pipeline.TreeAsItIs(ctx)
 	if err != nil {
 		return err
 	}
-	tree, err := p.TreeAsItIs(ctx)
-	if err != nil {
-		return err
-	}
-	return b.measure(ctx, name, filepath.Join(tree.Dir, pkg), pattern, "200ms", "series: "+p.Series.Name,
+	return b.measure(ctx, name, filepath.Join(tree.Dir, pkg), pattern, "200ms", "series: "+b.pipeline.Series.Name,
 		"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0")
 }
 
@@ -222,22 +221,18 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, no
 // cluster runs the tests of a package on the cluster --name or, if it does not exist, on a
 // temporary one.
 func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...string) error {
-	p, err := b.app.pipeline()
-	if err != nil {
-		return err
-	}
 	c, err := b.app.cluster(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {
 		own := *b.app
 		own.name = b.app.layout.UniqueName("podenv-bench")
-		if _, c, err = b.app.up(ctx, p, cluster.Config{Name: own.name, Workers: 1, Recreate: true}); err == nil {
-			defer own.remove(ctx, p.Reporter) //nolint:errcheck // the step shows it
+		if _, c, err = own.up(ctx, b.pipeline, cluster.Config{Name: own.name, Workers: 1, Recreate: true}); err == nil {
+			defer own.remove(ctx, b.pipeline.Reporter) //nolint:errcheck // the step shows it
 		}
 	}
 	if err != nil {
 		return err
 	}
-	step := p.Reporter.Step("bench " + group + " " + c.Name())
+	step := b.pipeline.Reporter.Step("bench " + group + " " + c.Name())
 	args = append([]string{"test", "-count=1", "-v", "-timeout=2h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
 	err = step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run())
 	if err != nil || b.format.value != "table" {

@@ -15,6 +15,7 @@ import (
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/compare"
 	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/suite"
 )
@@ -46,13 +47,9 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
   podenv compare --series v1.37 --suite envfiles --with patches/upstream/v1.37
   podenv compare --series v1.37 --output tsv | awk -F '\t' '$3 == "failed"'`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) (err error) {
 			if err := cluster.ValidateName(a.name + "-patched"); err != nil { // as --name only begins it
 				return &usageError{fmt.Errorf("--name: %w", err)}
-			}
-			s, err := series.Load(a.layout, a.series)
-			if err != nil {
-				return err
 			}
 			if err := checkWords("--suite", comparedSuites, suites...); err != nil {
 				return err
@@ -61,16 +58,16 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			if err := o.Validate(a.layout); err != nil {
 				return &usageError{err}
 			}
-			if a.fixes, err = series.FindFixes(with); err != nil {
+			if p.Series.Fixes, err = series.FindFixes(with); err != nil {
 				return &usageError{fmt.Errorf("--with: %w", err)}
 			}
-			rows, err := a.compare(cmd.Context(), o, suites)
+			rows, err := a.compare(ctx, p, o, suites)
 			if err != nil {
 				return err
 			}
-			write := compare.WriteMarkdown(s.Release)
+			write := compare.WriteMarkdown(p.Series.Release)
 			if len(with) > 0 {
-				write = compare.WriteFailed(s.Release, len(filepath.SplitList(a.fixes)))
+				write = compare.WriteFailed(p.Series.Release, len(filepath.SplitList(p.Series.Fixes)))
 			}
 			if err := writeRows(a, rows, write, compare.WriteTSV); err != nil {
 				return err
@@ -79,7 +76,7 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 				return fmt.Errorf("with the patches these specs fail, see _output/junit:\n  %s", strings.Join(failed, "\n  "))
 			}
 			return nil
-		},
+		}),
 	}
 	a.outputFlag(cmd)
 	flags := cmd.Flags()
@@ -94,25 +91,25 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 }
 
 // compare runs suites on a patched and then on a stock cluster. The durations on the first
-// cluster set the timeout of a spec on the second one. With a.fixes there is only a stock one,
-// which has them.
-func (a *app) compare(ctx context.Context, o suite.Options, suites []string) (rows []compare.Row, err error) {
+// cluster set the timeout of a spec on the second one. Of a series with fixes there is only
+// a stock one, which has them.
+func (a *app) compare(ctx context.Context, p *pipeline.Pipeline, o suite.Options, suites []string) (rows []compare.Row, err error) {
 	onPatched, onStock := *a, *a
 	onStock.stock = true
 	var patched map[string][]junit.Case
-	if a.fixes != "" {
+	if p.Series.Fixes != "" {
 		o.SpecTimeout = 5 * time.Minute
 	} else {
 		onPatched.name += "-patched"
 		onStock.name += "-stock"
-		if patched, err = onPatched.runSuites(ctx, o, suites); err != nil {
+		if patched, err = onPatched.runSuites(ctx, *p, o, suites); err != nil {
 			return nil, err
 		}
 		for _, cases := range patched {
 			o.SpecTimeout = max(o.SpecTimeout, compare.Limit(cases))
 		}
 	}
-	stock, err := onStock.runSuites(ctx, o, suites)
+	stock, err := onStock.runSuites(ctx, *p, o, suites)
 	if err != nil {
 		return nil, err
 	}
@@ -123,19 +120,15 @@ func (a *app) compare(ctx context.Context, o suite.Options, suites []string) (ro
 }
 
 // runSuites runs suites on a cluster of their own, and returns the results by suite.
-func (a *app) runSuites(ctx context.Context, o suite.Options, suites []string) (results map[string][]junit.Case, err error) {
+func (a *app) runSuites(ctx context.Context, p pipeline.Pipeline, o suite.Options, suites []string) (results map[string][]junit.Case, err error) {
 	want := cluster.Config{Name: a.name, Workers: 1}
-	p, err := a.pipeline()
-	if err != nil {
-		return nil, err
-	}
-	p.Series.Fixes = a.fixes
+	p.Stock = a.stock
 	if a.stock {
 		if want.Gates, err = featuregates.EnabledInStock(a.series); err != nil {
 			return nil, err
 		}
 	}
-	r, _, err := a.up(ctx, p, want)
+	r, _, err := a.up(ctx, &p, want)
 	if err != nil {
 		return nil, err
 	}

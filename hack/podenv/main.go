@@ -74,7 +74,6 @@ type app struct {
 	stock  bool   // --stock
 	keep   bool   // --keep of the verbs that make a cluster for themselves
 	output choice // --output of the verbs that list rows
-	fixes  string // --with of compare: see series.FindFixes
 
 	layout layout.Layout
 }
