@@ -167,9 +167,6 @@ func (a *app) pipeline() (*pipeline.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.printIncomplete(s); err != nil {
-		return nil, err
-	}
 	return &pipeline.Pipeline{Layout: a.layout, Series: s, Reporter: a.reporter(), Stock: a.stock}, nil
 }
 

@@ -22,8 +22,7 @@ func newSeries(a *app) *cobra.Command {
 lines, the lines that these add and remove in existing files (the cost of a rebase),
 the new files that they add, and the feature gates of featuregates/ with stage and
 default. podenv starts the built binaries for a moment, without a cluster, and asks
-whether they know the gates so. A series that is not built says so. For a series in progress (it has a file
-patches/<minor>/incomplete), podenv prints what it lacks.
+whether they know the gates so. A series that is not built says so.
 
 With --trees it prints instead, for each series with an assembled tree, git's hash
 of the tree's files after the last patch, and with generated code: two series of
@@ -36,7 +35,7 @@ tests, those of tests, its title and its fate, which is how long it is carried. 
 With --newer it prints instead a line for each series whose minor has a newer release:
 series, its release, the newest one. podenv rebase --to SERIES moves it.
 
-With --verify it applies, generates, compiles and tests every complete series, and
+With --verify it applies, generates, compiles and tests every series, and
 prints how far each got. It does not repeat what has not changed.
 
 Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
@@ -73,11 +72,6 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			if err := writeRows(a, reports, report.WriteTable, report.WriteTSV); err != nil {
 				return err
 			}
-			for _, s := range all {
-				if err := a.printIncomplete(s); err != nil {
-					return err
-				}
-			}
 			if err := errors.Join(series.CheckNewFiles(a.layout), series.CheckPatches(a.layout)); err != nil {
 				fmt.Fprintln(a.errs, "podenv:", err)
 			}
@@ -93,15 +87,6 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 	cmd.Flags().BoolVar(&newer, "newer", false, "only print the series whose minor has a newer release")
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
 	return cmd
-}
-
-// printIncomplete prints what s lacks, if it is incomplete.
-func (a *app) printIncomplete(s series.Series) error {
-	lacks, err := s.Incomplete()
-	if err == nil && lacks != "" {
-		fmt.Fprintf(a.errs, "podenv: series %s is incomplete; it lacks %s\n", s.Name, lacks)
-	}
-	return err
 }
 
 // printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.

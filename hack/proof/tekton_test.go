@@ -2,6 +2,7 @@ package proof
 
 import (
 	"errors"
+	"slices"
 
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/series/report"
@@ -9,28 +10,10 @@ import (
 	"podenv.dev/hack/internal/tekton"
 )
 
-// tektonSeries returns the complete series of Tekton.
+// tektonSeries returns the series of Tekton.
 func tektonSeries() ([]series.Series, error) {
-	names, err := series.All(repo)
-	if err != nil {
-		return nil, err
-	}
-	var all []series.Series
-	for _, name := range names {
-		if !series.IsTekton(name) {
-			continue
-		}
-		s, err := series.Load(repo, name)
-		if err != nil {
-			return nil, err
-		}
-		if lacks, err := s.Incomplete(); err != nil {
-			return nil, err
-		} else if lacks == "" {
-			all = append(all, s)
-		}
-	}
-	return all, nil
+	all, err := series.LoadAll(repo)
+	return slices.DeleteFunc(all, func(s series.Series) bool { return !s.IsTekton() }), err
 }
 
 // tektonRoundTrip checks for each series of Tekton that its tree converts to the same patch files,

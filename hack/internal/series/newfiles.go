@@ -115,7 +115,7 @@ var ModuleFolders = []string{"pkg", "staging"}
 // CheckNewFiles finds new files that no patch adds, versions for one series that equal the
 // common one, and files that contain the license header.
 func CheckNewFiles(l layout.Layout) error {
-	ofKubernetes, err := names(l, "")
+	ofKubernetes, err := Names(l)
 	if err != nil {
 		return err
 	}

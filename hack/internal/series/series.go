@@ -133,30 +133,12 @@ func (s Series) Replaced() ([]string, error) {
 	return replaced, nil
 }
 
-// incompleteFile, in the folder of an unfinished series, says what the series lacks.
-const incompleteFile = "incomplete"
-
-// Incomplete says what the series lacks. It is empty for a complete series.
-func (s Series) Incomplete() (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.Dir, incompleteFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	return strings.TrimSpace(string(text)), err
-}
-
-// Names lists the complete series of Kubernetes in patches/, oldest first.
-func Names(l layout.Layout) ([]string, error) {
-	all, err := names(l, "")
-	return slices.DeleteFunc(all, func(name string) bool {
-		_, err := os.Stat(filepath.Join(l.Patches(name), incompleteFile))
-		return err == nil
-	}), err
-}
+// Names lists the series of Kubernetes in patches/, oldest first.
+func Names(l layout.Layout) ([]string, error) { return names(l, "") }
 
 // All lists all series in patches/: those of Kubernetes, oldest first, then Tekton's.
 func All(l layout.Layout) ([]string, error) {
-	ofKubernetes, err := names(l, "")
+	ofKubernetes, err := Names(l)
 	if err != nil {
 		return nil, err
 	}
@@ -196,10 +178,9 @@ func names(l layout.Layout, prefix string) ([]string, error) {
 const SupportedSkew = 3
 
 // Older lists the series of older minors whose kubelets the version skew policy supports with
-// the kube-apiserver of s, oldest first, and at most the newest n. Incomplete series count,
-// because a stock kubelet needs no patches.
+// the kube-apiserver of s, oldest first, and at most the newest n.
 func (s Series) Older(l layout.Layout, n int) ([]string, error) {
-	all, err := names(l, "")
+	all, err := Names(l)
 	if err != nil {
 		return nil, err
 	}
@@ -210,9 +191,9 @@ func (s Series) Older(l layout.Layout, n int) ([]string, error) {
 }
 
 // Newer lists the series of the minors that s is upgraded to one after the other, up to the
-// first minor that is not in patches/. Incomplete series count.
+// first minor that is not in patches/.
 func (s Series) Newer(l layout.Layout) ([]string, error) {
-	all, err := names(l, "")
+	all, err := Names(l)
 	if err != nil {
 		return nil, err
 	}

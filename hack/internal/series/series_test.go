@@ -159,7 +159,6 @@ func TestOlderAreThoseThatAKubeletMayHave(t *testing.T) {
 	for _, name := range []string{"v1.9", "v1.29", "v1.30", "v1.32", "v1.33", "v1.34"} {
 		files["patches/"+name+"/go.mod"] = "module x\n"
 	}
-	files["patches/v1.32/incomplete"] = "a node image\n"
 	l := repository(t, files)
 	for _, test := range []struct {
 		name string
@@ -183,7 +182,6 @@ func TestNewerAreTheMinorsAfter(t *testing.T) {
 	for _, name := range []string{"v1.9", "v1.32", "v1.33", "v1.34", "v1.36"} {
 		files["patches/"+name+"/go.mod"] = "module x\n"
 	}
-	files["patches/v1.33/incomplete"] = "a node image\n"
 	l := repository(t, files)
 	for name, want := range map[string][]string{"v1.32": {"v1.33", "v1.34"}, "v1.33": {"v1.34"}, "v1.34": nil, "v1.36": nil} {
 		if got, err := (Series{Name: name}).Newer(l); err != nil || !slices.Equal(got, want) {
@@ -195,31 +193,5 @@ func TestNewerAreTheMinorsAfter(t *testing.T) {
 func TestPatchesOfThisRepositoryAddAllItsNewFiles(t *testing.T) {
 	if err := CheckNewFiles(layout.MustFind()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestNamesLeavesOutIncompleteSeries(t *testing.T) {
-	l := repository(t, map[string]string{
-		"patches/v1.33/go.mod":     pin133,
-		"patches/v1.37/go.mod":     strings.ReplaceAll(pin133, "v1.33", "v1.37"),
-		"patches/v1.37/incomplete": "a node image\n",
-	})
-	names, err := Names(l)
-	if diff := cmp.Diff([]string{"v1.33"}, names); err != nil || diff != "" {
-		t.Errorf("Names: %v\n%s", err, diff)
-	}
-	all, err := All(l)
-	if diff := cmp.Diff([]string{"v1.33", "v1.37"}, all); err != nil || diff != "" {
-		t.Errorf("All: %v\n%s", err, diff)
-	}
-	loaded, err := LoadAll(l)
-	if err != nil || len(loaded) != 2 {
-		t.Fatalf("LoadAll: %v, %v", loaded, err)
-	}
-	for i, want := range []string{"", "a node image"} {
-		s := loaded[i]
-		if lacks, err := s.Incomplete(); err != nil || lacks != want {
-			t.Errorf("%s lacks %q, want %q: %v", s.Name, lacks, want, err)
-		}
 	}
 }
