@@ -18,7 +18,7 @@ import (
 // Boilerplate is the license header of the Go files in ModuleFolders and NewFileFolders. The
 // project requires it in every file, so in a tree each has it; this repository has it once. The
 // zero value is no header.
-type Boilerplate struct{ text []byte }
+type Boilerplate struct{ text string }
 
 // BoilerplateFile is the path of the license header, which all series of a project share.
 func (s Series) BoilerplateFile() string {
@@ -31,24 +31,24 @@ const noYearSince = "v1.35"
 
 var copyrightYear = regexp.MustCompile(`(Copyright) \d{4}`)
 
-// Boilerplate reads the license header in the form that the series' release requires. If
+// readBoilerplate reads the license header in the form that the series' release requires. If
 // BoilerplateFile does not exist, there is no header.
-func (s Series) Boilerplate() (Boilerplate, error) {
-	text, err := os.ReadFile(s.BoilerplateFile())
+func (s Series) readBoilerplate() (Boilerplate, error) {
+	data, err := os.ReadFile(s.BoilerplateFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return Boilerplate{}, nil
 	}
 	if err != nil {
 		return Boilerplate{}, fmt.Errorf("reading the license header of new files: %w", err)
 	}
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 {
+	text := strings.TrimSpace(string(data))
+	if text == "" {
 		return Boilerplate{}, fmt.Errorf("%s is empty: restore it with git", s.BoilerplateFile())
 	}
 	if !s.IsTekton() && semver.Compare(s.Name, noYearSince) >= 0 {
-		text = copyrightYear.ReplaceAll(text, []byte("$1"))
+		text = copyrightYear.ReplaceAllString(text, "$1")
 	}
-	return Boilerplate{append(text, "\n\n"...)}, nil
+	return Boilerplate{text + "\n\n"}, nil
 }
 
 // Add returns the content of the file at path with the header, as a tree has it. A file that is
@@ -58,14 +58,14 @@ func (b Boilerplate) Add(path string, content []byte) []byte {
 		return content
 	}
 	constraint := buildConstraint.Find(content)
-	return slices.Concat(constraint, b.text, content[len(constraint):])
+	return slices.Concat(constraint, []byte(b.text), content[len(constraint):])
 }
 
 // Cut returns the content of the file at path without the header, as this repository has it. A
 // file without the header where Add puts it is not changed.
 func (b Boilerplate) Cut(path string, content []byte) []byte {
 	constraint := buildConstraint.Find(content)
-	if rest, ok := bytes.CutPrefix(content[len(constraint):], b.text); ok {
+	if rest, ok := bytes.CutPrefix(content[len(constraint):], []byte(b.text)); ok {
 		if unlicensed := slices.Concat(constraint, rest); bytes.Equal(b.Add(path, unlicensed), content) {
 			return unlicensed
 		}

@@ -16,11 +16,7 @@ func headerOf(t *testing.T, l layout.Layout, name string) Boilerplate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, err := s.Boilerplate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return header
+	return s.Header
 }
 
 func TestALicenseHeaderIsAddedAndCut(t *testing.T) {
@@ -82,11 +78,7 @@ func TestAProjectWithoutAHeader(t *testing.T) {
 
 func TestAnEmptyHeaderIsRefused(t *testing.T) {
 	l := repository(t, map[string]string{"patches/v1.33/go.mod": pin133, "patches/boilerplate.go.txt": "\n"})
-	s, err := Load(l, "v1.33")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Boilerplate(); err == nil || !strings.Contains(err.Error(), "patches/boilerplate.go.txt is empty") {
+	if _, err := Load(l, "v1.33"); err == nil || !strings.Contains(err.Error(), "patches/boilerplate.go.txt is empty") {
 		t.Errorf("error is %v", err)
 	}
 }

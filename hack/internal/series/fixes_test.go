@@ -56,7 +56,7 @@ func TestEachFixOfThisRepositoryCanBeSent(t *testing.T) {
 		released := download(t, s)
 		for _, path := range fixes {
 			t.Run(s.Name+"/"+filepath.Base(path), func(t *testing.T) {
-				p, err := s.describe(path, Boilerplate{})
+				p, err := s.describe(path)
 				if err != nil {
 					t.Fatal(err)
 				}

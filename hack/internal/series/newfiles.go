@@ -138,15 +138,11 @@ func checkNewFiles(l layout.Layout, names []string, common ...string) error {
 		if err != nil {
 			return err
 		}
-		header, err := s.Boilerplate()
-		if err != nil {
-			return err
-		}
 		own := Folder(name) + "/new"
-		found = append(found, checkHeaders(l, header, own))
-		if !bytes.Equal(header.text, last.text) {
-			last = header
-			found = append(found, checkHeaders(l, header, common...))
+		found = append(found, checkHeaders(l, s.Header, own))
+		if s.Header != last {
+			last = s.Header
+			found = append(found, checkHeaders(l, last, common...))
 		}
 		added, err := s.NewFiles()
 		if err != nil {

@@ -38,6 +38,11 @@ type Patch struct {
 	Trailers []string `json:"-"`
 	// Added are the lines that it adds to each file.
 	Added map[string]string `json:"-"`
+	// NewFiles are the new files that the message names, Diff the changes of other files.
+	NewFiles []string        `json:"-"`
+	Diff     []*gitdiff.File `json:"-"`
+	// StoredLines is the length of the patch file.
+	StoredLines int `json:"-"`
 }
 
 // Describe describes the patches of s, in the order of application.
@@ -46,13 +51,9 @@ func (s Series) Describe() ([]Patch, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := s.Boilerplate()
-	if err != nil {
-		return nil, err
-	}
 	var patches []Patch
 	for _, path := range paths {
-		p, err := s.describe(path, header)
+		p, err := s.describe(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, err)
 		}
@@ -61,24 +62,26 @@ func (s Series) Describe() ([]Patch, error) {
 	return patches, nil
 }
 
-func (s Series) describe(path string, header Boilerplate) (Patch, error) {
+func (s Series) describe(path string) (Patch, error) {
 	p := Patch{Series: s.Name, File: filepath.Base(path), Added: map[string]string{}}
 	stored, err := os.ReadFile(path)
 	if err != nil {
 		return p, err
 	}
+	p.StoredLines = bytes.Count(stored, []byte("\n"))
 	rest, newFiles := SplitMessage(stored)
-	files, preamble, err := gitdiff.Parse(bytes.NewReader(rest))
+	diff, preamble, err := gitdiff.Parse(bytes.NewReader(rest))
 	if err != nil {
 		return p, err
 	}
+	p.NewFiles, p.Diff = newFiles, diff
 	message, err := gitdiff.ParsePatchHeader(preamble)
 	if err != nil {
 		return p, err
 	}
 	p.Title, p.Body = message.Title, strings.TrimSpace(message.Body)
 	p.cutTrailers()
-	for _, f := range files {
+	for _, f := range diff {
 		for _, fragment := range f.TextFragments {
 			for _, line := range fragment.Lines {
 				if line.Op == gitdiff.OpAdd {
@@ -92,7 +95,7 @@ func (s Series) describe(path string, header Boilerplate) (Patch, error) {
 		if err != nil {
 			return p, fmt.Errorf("it adds a new file: restore that, or delete its line from the message: %w", err)
 		}
-		p.Added[name] = string(header.Add(name, content))
+		p.Added[name] = string(s.Header.Add(name, content))
 	}
 	for name, text := range p.Added {
 		if IsTest(name) {

@@ -37,6 +37,8 @@ type Series struct {
 	Dir     string // absolute path of patches/<minor> or patches/tekton/<minor>
 	Pins    string // folder of the go.mod and go.sum that pin the release: Dir, unless At chose another
 
+	// Header is the license header of the new files, in the form that the release requires.
+	Header Boilerplate
 	// Fixes is the list of patches, in the form of PATH, that a stock tree gets: see FindFixes. If it
 	// is not empty, they are the patches of the series.
 	Fixes string
@@ -103,7 +105,8 @@ func (s Series) At(pins string) (Series, error) {
 				return Series{}, fmt.Errorf("%s/go.mod requires %s, which is not of minor %s", pins, req.Mod, Minor(s.Name))
 			}
 			s.Release = req.Mod.Version
-			return s, nil
+			s.Header, err = s.readBoilerplate()
+			return s, err
 		}
 	}
 	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series is based on", pins, s.Module())

@@ -160,11 +160,7 @@ func (a *assembly) newFileEdits(addedBy map[string]string) ([]newFileEdit, error
 // that the tree was made from, and the one in the tree, which is checked out and clean, and that a
 // commit adds.
 func (a *assembly) newFileEdit(path, root string, added bool) (*newFileEdit, error) {
-	header, err := a.series.Boilerplate()
-	if err != nil {
-		return nil, err
-	}
-	stored, err := readWithHeader(root, path, header)
+	stored, err := readWithHeader(root, path, a.series.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +179,7 @@ func (a *assembly) newFileEdit(path, root string, added bool) (*newFileEdit, err
 	case stored.hash() != base:
 		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: merge the edits by hand until both files are equal", a.relative(filepath.Join(root, path)), a.tree.Dir)
 	}
-	return &newFileEdit{path: path, root: root, header: header, file: inTree}, nil
+	return &newFileEdit{path: path, root: root, header: a.series.Header, file: inTree}, nil
 }
 
 // others lists the other series whose patches add the new file at path: those that use the common
@@ -245,10 +241,7 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 // separately, to the commits that add them. For each file that lacks only the license header it
 // adds a note.
 func (a *assembly) addedFiles(ctx context.Context, commits []treeCommit, w *Written) (addedBy map[string]string, err error) {
-	header, err := a.series.Boilerplate()
-	if err != nil {
-		return nil, err
-	}
+	header := a.series.Header
 	added, err := a.tree.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--diff-filter=A", "-z", commits[0].id, "HEAD")
 	if err != nil {
 		return nil, err

@@ -258,6 +258,7 @@ func newWorldWithHeader(t testing.TB) *world {
 	t.Helper()
 	w := newWorldWithNewFile(t)
 	w.write("patches/boilerplate.go.txt", strings.TrimSpace(licenseHeader)+"\n")
+	w.load()
 	w.mustAssemble()
 	return w
 }
@@ -322,6 +323,7 @@ func TestAnotherLicenseHeaderIsForTheNextAssembly(t *testing.T) {
 	w := newWorldWithHeader(t)
 	newer := strings.Replace(licenseHeader, "2026", "2027", 1)
 	w.write("patches/boilerplate.go.txt", newer)
+	w.load()
 	if changed := w.mustWritePatches(); len(changed) > 0 {
 		t.Errorf("the older tree wrote %v", changed)
 	}
@@ -392,6 +394,10 @@ func TestARebaseCarriesTheNamesOfNewFiles(t *testing.T) {
 	w.commit("kubelet: join")
 	w.mustWritePatches()
 	w.write("patches/boilerplate.go.txt", licenseHeader)
+	w.load()
+	older, err := series.Load(w.layout, "v1.32")
+	w.ok(err)
+	w.older = older
 	w.mustAssemble()
 	w.write("patches/v1.32/new/"+joins, "package kubelet // v1.32\n")
 	common := w.read("patches/new/" + joins)

@@ -44,10 +44,6 @@ func readPatches(s series.Series) ([]patchFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := s.Boilerplate()
-	if err != nil {
-		return nil, err
-	}
 	patches := make([]patchFile, len(paths))
 	addedBy := map[string]string{} // new file to patch
 	for i, path := range paths {
@@ -55,7 +51,7 @@ func readPatches(s series.Series) ([]patchFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPatch(path, data, s, header)
+		p, err := newPatch(path, data, s)
 		if err != nil {
 			return nil, fmt.Errorf("%s of series %s cannot be read as a patch: %w; restore it with git, or rewrite it from the tree with `podenv patches`", filepath.Base(path), s.Name, err)
 		}
@@ -73,9 +69,8 @@ func readPatches(s series.Series) ([]patchFile, error) {
 // mboxFrom matches the first line of a mail of git format-patch.
 var mboxFrom = regexp.MustCompile(`(?m)^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001$`)
 
-// newPatch parses a stored patch, and reads the new files that it names: those of the series s,
-// with header.
-func newPatch(path string, stored []byte, s series.Series, header series.Boilerplate) (patchFile, error) {
+// newPatch parses a stored patch, and reads the new files that it names, which are those of s.
+func newPatch(path string, stored []byte, s series.Series) (patchFile, error) {
 	// `git am` counts mails: with one mail per file, the mail at which it stopped is the file.
 	if n := len(mboxFrom.FindAll(stored, -1)); n != 1 {
 		return patchFile{}, fmt.Errorf("it holds %d mails of git format-patch, not one", n)
@@ -83,7 +78,7 @@ func newPatch(path string, stored []byte, s series.Series, header series.Boilerp
 	p := patchFile{path: path, stored: stored}
 	_, names := series.SplitMessage(stored)
 	for _, name := range names {
-		f, err := readWithHeader(s.NewFileFolder(name), name, header)
+		f, err := readWithHeader(s.NewFileFolder(name), name, s.Header)
 		if err != nil {
 			return patchFile{}, err
 		}
@@ -116,7 +111,7 @@ func readFullPatch(path string) (patchFile, error) {
 	if err != nil {
 		return patchFile{}, err
 	}
-	return newPatch(path, data, series.Series{}, series.Boilerplate{})
+	return newPatch(path, data, series.Series{})
 }
 
 // expand turns a stored patch into a full one: it adds files to the diff, and removes the lines

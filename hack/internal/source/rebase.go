@@ -217,13 +217,9 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 	if err != nil {
 		return false, err
 	}
-	header, err := r.series.Boilerplate()
-	if err != nil {
-		return false, err
-	}
 	now := carriedOf(from)
 	for i := range from {
-		if from[i], err = newPatch(from[i].path, from[i].stored, r.series, header); err != nil {
+		if from[i], err = newPatch(from[i].path, from[i].stored, r.series); err != nil {
 			return false, fmt.Errorf("carrying %s to %s: %w", from[i].name(), r.series.Name, err)
 		}
 	}

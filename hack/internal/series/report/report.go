@@ -4,6 +4,7 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -35,6 +36,22 @@ type Report struct {
 	Built bool `json:"built"`
 	// Gates are the gates in featuregates/ for the minor, sorted by name.
 	Gates []Gate `json:"gates"`
+}
+
+// Touched counts the changes of patches in files of the release: the cost of the next rebase.
+// New files, and changes of them by later patches, do not count.
+type Touched struct {
+	Files   int `json:"files"`
+	Added   int `json:"added"`   // lines
+	Removed int `json:"removed"` // lines
+}
+
+// NewFiles counts the new files that the patches of a series add, see series.NewFileFolders.
+type NewFiles struct {
+	Files int `json:"files"`
+	Lines int `json:"lines"` // without the license header
+	// Own are the paths of those of which the series has its own version.
+	Own []string `json:"own,omitempty"`
 }
 
 // Gate is a feature gate as featuregates/ declares it.
@@ -77,6 +94,41 @@ func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
 		err = r.readGates(ctx, binaries, want)
 	}
 	return r, err
+}
+
+func (r *Report) countPatches(s series.Series) error {
+	patches, err := s.Describe()
+	if err != nil {
+		return err
+	}
+	r.Patches = len(patches)
+	own, _ := s.NewFileFolders()
+	existing, created := map[string]bool{}, map[string]bool{}
+	for _, p := range patches {
+		r.PatchLines += p.StoredLines
+		for _, name := range p.NewFiles {
+			created[name] = true
+			r.NewFiles.Files++
+			r.NewFiles.Lines += bytes.Count(s.Header.Cut(name, []byte(p.Added[name])), []byte("\n"))
+			if s.NewFileFolder(name) == own {
+				r.NewFiles.Own = append(r.NewFiles.Own, name)
+			}
+		}
+		for _, f := range p.Diff {
+			switch {
+			case f.IsNew:
+				created[f.NewName] = true
+			case !created[f.OldName]:
+				existing[f.OldName] = true
+				for _, fragment := range f.TextFragments {
+					r.Touched.Added += int(fragment.LinesAdded)
+					r.Touched.Removed += int(fragment.LinesDeleted)
+				}
+			}
+		}
+	}
+	r.Touched.Files = len(existing)
+	return nil
 }
 
 // components are the components that use one of the gates.

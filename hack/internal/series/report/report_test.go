@@ -149,7 +149,7 @@ func TestASeriesThatIsNotBuiltSaysSo(t *testing.T) {
 
 func TestNewFilesAreCountedWithTheFormsOfTheSeries(t *testing.T) {
 	w := newWorld(t)
-	const patch = "From: a\n\nwhy\n\nNew-File: pkg/a.go\nNew-File: pkg/b.go\n\n"
+	const patch = "From: A <a@example.com>\n\nwhy\n\nNew-File: pkg/a.go\nNew-File: pkg/b.go\n\n"
 	w.write("patches/v1.33/0001-one.patch", patch, 0o644)
 	w.write("patches/new/pkg/a.go", "package a\n", 0o644)
 	w.write("patches/new/pkg/b.go", "package b\n", 0o644)

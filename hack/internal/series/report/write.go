@@ -20,7 +20,7 @@ func WriteTable(w io.Writer, reports []Report) error {
 			notBuilt = append(notBuilt, r.Series)
 		}
 		head := fmt.Sprintf("%s\t%s\t%d, %d lines\t%d in %d files\t%d, %d lines, %d own", r.Series, r.Release, r.Patches, r.PatchLines,
-			r.Touched.Lines(), r.Touched.Files, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
+			r.Touched.Added+r.Touched.Removed, r.Touched.Files, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
 		for _, g := range r.Gates {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%t\t%s\n", head, g.Name, stage(g.Stage), g.Default, wrong(g))
 			head = "\t\t\t\t"
