@@ -90,10 +90,7 @@ Exit status: 0 only where a spec ran and none failed.`,
 // olderMinors returns the minors whose stock kubelets run with the series' API server: the
 // requested ones or, by default, the previous minor.
 func olderMinors(l layout.Layout, s series.Series, requested []string) ([]string, error) {
-	allowed, err := s.Older(l, series.SupportedSkew)
-	if err != nil {
-		return nil, err
-	}
+	allowed := s.Older(l, series.SupportedSkew)
 	for _, name := range requested {
 		if !slices.Contains(allowed, name) {
 			return nil, &usageError{fmt.Errorf("--older %s: no kubelet of it may run beside a %s API server, or patches/ has no such series: choose from %s",
@@ -103,16 +100,13 @@ func olderMinors(l layout.Layout, s series.Series, requested []string) ([]string
 	if len(requested) > 0 {
 		return requested, nil
 	}
-	return s.Older(l, 1)
+	return s.Older(l, 1), nil
 }
 
 // newerMinors returns the minors that the cluster is upgraded to: the requested ones or, by
 // default, the next minor.
 func newerMinors(l layout.Layout, s series.Series, requested []string) ([]string, error) {
-	allowed, err := s.Newer(l)
-	if err != nil {
-		return nil, err
-	}
+	allowed := s.Newer(l)
 	if n := len(requested); n > len(allowed) || !slices.Equal(requested, allowed[:n]) {
 		return nil, &usageError{fmt.Errorf("--newer %s: the control plane of %s goes on one minor at a time: name the first ones of %s",
 			strings.Join(requested, ","), s.Name, cmp.Or(strings.Join(allowed, ","), "none, as patches/ has no newer release"))}

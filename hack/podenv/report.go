@@ -84,8 +84,7 @@ func (a *app) reported(do func(*htmlreport.Run) error) error {
 		report.Problem = err.Error()
 	}
 	if s, err := series.Load(a.layout, a.series); err == nil {
-		patches, _ := s.Patches() //nolint:errcheck // it is a pattern without errors
-		on := fmt.Sprintf("%s: %s with %d patches", s.Name, s.Release, len(patches))
+		on := fmt.Sprintf("%s: %s with %d patches", s.Name, s.Release, len(s.Patches()))
 		if a.stock {
 			on = fmt.Sprintf("%s: %s without patches", s.Name, s.Release)
 		}

@@ -139,10 +139,7 @@ func (a *app) tektonPipeline() (*pipeline.Pipeline, error) {
 	if series.IsTekton(a.series) {
 		return a.pipeline()
 	}
-	all, err := series.All(a.layout)
-	if err != nil {
-		return nil, err
-	}
+	all := series.All(a.layout)
 	if len(all) == 0 || !series.IsTekton(all[len(all)-1]) {
 		return nil, errors.New("patches/tekton has no series: make one with `podenv rebase`")
 	}

@@ -74,19 +74,13 @@ func upgrades(c *check) error {
 	if *full {
 		skew, filter = series.SupportedSkew, ""
 	}
-	older, err := steps.Series.Older(repo, skew)
-	if err != nil {
-		return err
-	}
+	older := steps.Series.Older(repo, skew)
 	stock := "stock:" + steps.Series.Name
 	builds := [][2]string{{stock, "kube-apiserver"}, {stock, "kubelet"}}
 	for _, minor := range older {
 		builds = append(builds, [2]string{"stock:" + minor, "kubelet"})
 	}
-	newer, err := steps.Series.Newer(repo)
-	if err != nil {
-		return err
-	}
+	newer := steps.Series.Newer(repo)
 	if *full && len(newer) > 0 {
 		builds = append(builds, [2]string{"stock:" + newer[0], "kube-apiserver"}, [2]string{"stock:" + newer[0], "kube-controller-manager"})
 		for _, minor := range newer {

@@ -59,11 +59,7 @@ func patchSubjects(t *source.Tree) map[string]string {
 	if t.Stock {
 		return subjects
 	}
-	patches, err := t.Series.Patches()
-	if err != nil {
-		return subjects
-	}
-	for _, patch := range patches {
+	for _, patch := range t.Series.Patches() {
 		data, err := os.ReadFile(patch)
 		if err != nil {
 			continue

@@ -25,15 +25,11 @@ type stamp struct {
 
 // Version is the version of components built from t without edits: the release, and for a
 // patched tree the number of patches as build metadata.
-func Version(t *source.Tree) (string, error) {
+func Version(t *source.Tree) string {
 	if t.Stock {
-		return t.Series.Release, nil
+		return t.Series.Release
 	}
-	patches, err := t.Series.Patches()
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s+podenv.%d", t.Series.Release, len(patches)), nil
+	return fmt.Sprintf("%s+podenv.%d", t.Series.Release, len(t.Series.Patches()))
 }
 
 // ImageTag is version as an image tag, which cannot contain a plus sign.
@@ -41,10 +37,7 @@ func ImageTag(version string) string { return strings.ReplaceAll(version, "+", "
 
 // newStamp returns the stamp of the tree t, whose files have git's tree hash content.
 func newStamp(ctx context.Context, t *source.Tree, content string) (stamp, error) {
-	version, err := Version(t)
-	if err != nil {
-		return stamp{}, err
-	}
+	version := Version(t)
 	unedited, err := t.Contents(ctx)
 	if err != nil {
 		return stamp{}, err

@@ -28,10 +28,7 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 	}
 	s, err := series.Load(p.Layout, minor)
 	if errors.Is(err, series.ErrUnknown) {
-		known, err := series.Names(p.Layout)
-		if err != nil {
-			return node.Build{}, err
-		}
+		known := series.Names(p.Layout)
 		return node.Build{}, fmt.Errorf("%w %q in --build %s: choose %s:%s", series.ErrUnknown, minor, name, kind, strings.Join(known, ", "+kind+":"))
 	}
 	if err != nil {

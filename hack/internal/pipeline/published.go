@@ -163,10 +163,7 @@ func (p *Pipeline) store(ctx context.Context, images map[string]publish.Image, p
 
 // Provenance says what the images of Published are built from.
 func (p *Pipeline) Provenance(ctx context.Context) (attest.Provenance, error) {
-	version, err := build.Version(&source.Tree{Series: p.Series, Stock: p.Stock})
-	if err != nil {
-		return attest.Provenance{}, err
-	}
+	version := build.Version(&source.Tree{Series: p.Series, Stock: p.Stock})
 	out := attest.Provenance{Series: p.Series.Name, Release: p.Series.Release, Version: version, Stock: p.Stock, Go: runtime.Version()}
 	repo := gitrepo.Repo{Dir: p.Layout.Root}
 	changes, err := repo.Quiet(ctx, "status", "--porcelain")

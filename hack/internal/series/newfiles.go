@@ -115,17 +115,9 @@ var ModuleFolders = []string{"pkg", "staging"}
 // CheckNewFiles finds new files that no patch adds, versions for one series that equal the
 // common one, and files that contain the license header.
 func CheckNewFiles(l layout.Layout) error {
-	ofKubernetes, err := Names(l)
-	if err != nil {
-		return err
-	}
-	ofTekton, err := names(l, tektonPrefix)
-	if err != nil {
-		return err
-	}
 	return errors.Join(
-		checkNewFiles(l, ofKubernetes, append([]string{"patches/new"}, ModuleFolders...)...),
-		checkNewFiles(l, ofTekton, "patches/tekton/new"))
+		checkNewFiles(l, Names(l), append([]string{"patches/new"}, ModuleFolders...)...),
+		checkNewFiles(l, names(l, tektonPrefix), "patches/tekton/new"))
 }
 
 // checkNewFiles is CheckNewFiles for the series of one project; common are their shared folders.
@@ -187,12 +179,8 @@ func checkHeaders(l layout.Layout, header Boilerplate, folders ...string) error 
 
 // NewFiles lists the paths of the new files that the patches of s add, in patch order.
 func (s Series) NewFiles() ([]string, error) {
-	patches, err := s.Patches()
-	if err != nil {
-		return nil, err
-	}
 	var paths []string
-	for _, patch := range patches {
+	for _, patch := range s.Patches() {
 		data, err := os.ReadFile(patch)
 		if err != nil {
 			return nil, err

@@ -47,12 +47,8 @@ type Patch struct {
 
 // Describe describes the patches of s, in the order of application.
 func (s Series) Describe() ([]Patch, error) {
-	paths, err := s.Patches()
-	if err != nil {
-		return nil, err
-	}
 	var patches []Patch
-	for _, path := range paths {
+	for _, path := range s.Patches() {
 		p, err := s.describe(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, err)

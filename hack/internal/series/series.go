@@ -5,6 +5,7 @@ package series
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -83,11 +84,7 @@ func Load(l layout.Layout, name string) (Series, error) {
 	dir := filepath.Join(l.Root, filepath.FromSlash(Folder(name)))
 	s, err := Series{Name: name, Dir: dir}.At(dir)
 	if errors.Is(err, os.ErrNotExist) || Minor(name) != filepath.Base(dir) {
-		known, listErr := All(l)
-		if listErr != nil {
-			return Series{}, listErr
-		}
-		return Series{}, fmt.Errorf("%w %q: choose one of %s with --series", ErrUnknown, name, strings.Join(known, ", "))
+		return Series{}, fmt.Errorf("%w %q: choose one of %s with --series", ErrUnknown, name, strings.Join(All(l), ", "))
 	}
 	return s, err
 }
@@ -137,43 +134,33 @@ func (s Series) Replaced() ([]string, error) {
 }
 
 // Names lists the series of Kubernetes in patches/, oldest first.
-func Names(l layout.Layout) ([]string, error) { return names(l, "") }
+func Names(l layout.Layout) []string { return names(l, "") }
 
 // All lists all series in patches/: those of Kubernetes, oldest first, then Tekton's.
-func All(l layout.Layout) ([]string, error) {
-	ofKubernetes, err := Names(l)
-	if err != nil {
-		return nil, err
-	}
-	ofTekton, err := names(l, tektonPrefix)
-	return append(ofKubernetes, ofTekton...), err
-}
+func All(l layout.Layout) []string { return append(Names(l), names(l, tektonPrefix)...) }
 
 // LoadAll loads all series in patches/, in the order of All.
 func LoadAll(l layout.Layout) ([]Series, error) {
-	names, err := All(l)
-	all := make([]Series, len(names))
-	for i, name := range names {
-		if err == nil {
-			all[i], err = Load(l, name)
+	var all []Series
+	for _, name := range All(l) {
+		s, err := Load(l, name)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, s)
 	}
-	return all, err
+	return all, nil
 }
 
 // names lists the series of one project, oldest first: prefix is tektonPrefix, or empty for
 // Kubernetes.
-func names(l layout.Layout, prefix string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(l.Root, filepath.FromSlash(Folder(prefix+"v*")), "go.mod"))
-	if err != nil {
-		return nil, err
-	}
-	found := make([]string, len(files))
+func names(l layout.Layout, prefix string) []string {
+	files, _ := fs.Glob(os.DirFS(l.Root), Folder(prefix+"v*")+"/go.mod") // only a wrong pattern is an error
 	for i, file := range files {
-		found[i] = prefix + filepath.Base(filepath.Dir(file))
+		files[i] = prefix + path.Base(path.Dir(file))
 	}
-	slices.SortFunc(found, func(a, b string) int { return semver.Compare(Minor(a), Minor(b)) })
-	return found, nil
+	slices.SortFunc(files, func(a, b string) int { return semver.Compare(Minor(a), Minor(b)) })
+	return files
 }
 
 // SupportedSkew is the number of minors that a kubelet may be older than kube-apiserver, see
@@ -182,32 +169,23 @@ const SupportedSkew = 3
 
 // Older lists the series of older minors whose kubelets the version skew policy supports with
 // the kube-apiserver of s, oldest first, and at most the newest n.
-func (s Series) Older(l layout.Layout, n int) ([]string, error) {
-	all, err := Names(l)
-	if err != nil {
-		return nil, err
-	}
-	older := slices.DeleteFunc(all, func(name string) bool {
+func (s Series) Older(l layout.Layout, n int) []string {
+	older := slices.DeleteFunc(Names(l), func(name string) bool {
 		return semver.Compare(name, s.Name) >= 0 || minor(s.Name)-minor(name) > SupportedSkew
 	})
-	return older[max(0, len(older)-n):], nil
+	return older[max(0, len(older)-n):]
 }
 
 // Newer lists the series of the minors that s is upgraded to one after the other, up to the
 // first minor that is not in patches/.
-func (s Series) Newer(l layout.Layout) ([]string, error) {
-	all, err := Names(l)
-	if err != nil {
-		return nil, err
-	}
+func (s Series) Newer(l layout.Layout) []string {
 	var newer []string
-	for next := minor(s.Name) + 1; ; next++ {
-		i := slices.IndexFunc(all, func(name string) bool { return minor(name) == next })
-		if i < 0 {
-			return newer, nil
+	for _, name := range Names(l) {
+		if minor(name) == minor(s.Name)+len(newer)+1 {
+			newer = append(newer, name)
 		}
-		newer = append(newer, all[i])
 	}
+	return newer
 }
 
 // minor is the number of a minor: 33 for v1.33.
@@ -224,13 +202,15 @@ func minor(name string) int {
 func (s Series) Staging() string { return "v0" + strings.TrimPrefix(s.Release, "v1") }
 
 // Patches lists the series' patch files in the order of application.
-func (s Series) Patches() ([]string, error) {
+func (s Series) Patches() []string {
 	if s.Fixes != "" {
-		return filepath.SplitList(s.Fixes), nil
+		return filepath.SplitList(s.Fixes)
 	}
-	files, err := filepath.Glob(filepath.Join(s.Dir, "*.patch"))
-	slices.Sort(files)
-	return files, err
+	files, _ := fs.Glob(os.DirFS(s.Dir), "*.patch") // only a wrong pattern is an error
+	for i, file := range files {
+		files[i] = filepath.Join(s.Dir, file)
+	}
+	return files
 }
 
 // ImportPath is the import path of the package in folder, a slash-separated path relative to

@@ -342,10 +342,8 @@ func (w *world) subjects() []string {
 // patches are the series' patch files by name.
 func (w *world) patches() map[string]string {
 	w.Helper()
-	paths, err := w.series.Patches()
-	w.ok(err)
 	files := map[string]string{}
-	for _, path := range paths {
+	for _, path := range w.series.Patches() {
 		data, err := os.ReadFile(path)
 		w.ok(err)
 		files[filepath.Base(path)] = string(data)

@@ -40,10 +40,7 @@ func (p patchFile) adds(path string) bool {
 
 // readPatches reads the patches of s in the order of application, with their new files.
 func readPatches(s series.Series) ([]patchFile, error) {
-	paths, err := s.Patches()
-	if err != nil {
-		return nil, err
-	}
+	paths := s.Patches()
 	patches := make([]patchFile, len(paths))
 	addedBy := map[string]string{} // new file to patch
 	for i, path := range paths {

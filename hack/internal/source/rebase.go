@@ -256,8 +256,8 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 
 // copyForms gives a series without patches the forms of new files that only r.from has.
 func (r *rebase) copyForms() error {
-	if patches, err := r.series.Patches(); err != nil || len(patches) > 0 {
-		return err
+	if len(r.series.Patches()) > 0 {
+		return nil
 	}
 	from, _ := r.from.NewFileFolders()
 	to, _ := r.series.NewFileFolders()

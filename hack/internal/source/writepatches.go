@@ -162,10 +162,7 @@ func (a *assembly) formatPatches(ctx context.Context, commits []treeCommit, adde
 // replacePatches replaces the patch files of the series by patches. It writes each file
 // atomically, and deletes old ones last.
 func (a *assembly) replacePatches(patches map[string][]byte, w *Written) error {
-	old, err := a.series.Patches()
-	if err != nil {
-		return err
-	}
+	old := a.series.Patches()
 	a.state.Patches = nil
 	for _, name := range sortedKeys(patches) {
 		a.state.Patches = append(a.state.Patches, patchHash(patches[name]))
@@ -194,12 +191,8 @@ func (a *assembly) replacePatches(patches map[string][]byte, w *Written) error {
 // else, or edited by hand. Each must equal the file to be written, or be one that the tree was
 // made from or written to.
 func (a *assembly) refuseNewer(patches map[string][]byte) error {
-	paths, err := a.series.Patches()
-	if err != nil {
-		return err
-	}
 	var newer []string
-	for _, path := range paths {
+	for _, path := range a.series.Patches() {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err

@@ -47,10 +47,7 @@ func Build(ctx context.Context, l layout.Layout, t *source.Tree, step *progress.
 	if err != nil {
 		return nil, err
 	}
-	r := &Release{Tree: t, Images: map[string]string{}, Archives: map[string]string{}}
-	if r.Version, err = build.Version(t); err != nil {
-		return nil, err
-	}
+	r := &Release{Tree: t, Version: build.Version(t), Images: map[string]string{}, Archives: map[string]string{}}
 	compiled := false
 	for _, program := range Programs {
 		ref := fmt.Sprintf("podenv.dev/tekton-%s:%s-%s", program, build.ImageTag(r.Version), content[:12])
