@@ -38,6 +38,8 @@ type Series struct {
 	Dir     string // absolute path of patches/<minor> or patches/tekton/<minor>
 	Pins    string // folder of the go.mod and go.sum that pin the release: Dir, unless At chose another
 
+	// Mod is the go.mod in Pins.
+	Mod *modfile.File
 	// Header is the license header of the new files, in the form that the release requires.
 	Header Boilerplate
 	// Fixes is the list of patches, in the form of PATH, that a stock tree gets: see FindFixes. If it
@@ -91,12 +93,16 @@ func Load(l layout.Layout, name string) (Series, error) {
 
 // At returns the series on the release that the go.mod in the folder pins requires.
 func (s Series) At(pins string) (Series, error) {
-	s.Pins = pins
-	mod, err := s.GoMod()
+	path := filepath.Join(pins, "go.mod")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		s.Mod, err = modfile.Parse(path, data, nil)
+	}
 	if err != nil {
 		return Series{}, fmt.Errorf("reading the release of series %s: %w", s.Name, err)
 	}
-	for _, req := range mod.Require {
+	s.Pins = pins
+	for _, req := range s.Mod.Require {
 		if req.Mod.Path == s.Module() {
 			if semver.MajorMinor(req.Mod.Version) != Minor(s.Name) {
 				return Series{}, fmt.Errorf("%s/go.mod requires %s, which is not of minor %s", pins, req.Mod, Minor(s.Name))
@@ -109,28 +115,14 @@ func (s Series) At(pins string) (Series, error) {
 	return Series{}, fmt.Errorf("%s/go.mod does not require %s: add the release that the series is based on", pins, s.Module())
 }
 
-// GoMod reads the series' go.mod, which pins the modules of the release.
-func (s Series) GoMod() (*modfile.File, error) {
-	path := filepath.Join(s.Pins, "go.mod")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return modfile.Parse(path, data, nil)
-}
-
 // Replaced lists the modules that the series' go.mod replaces by another version than the
 // release's, as in "k8s.io/cri-client v0.33.13".
-func (s Series) Replaced() ([]string, error) {
-	mod, err := s.GoMod()
-	if err != nil {
-		return nil, err
-	}
+func (s Series) Replaced() []string {
 	var replaced []string
-	for _, r := range mod.Replace {
+	for _, r := range s.Mod.Replace {
 		replaced = append(replaced, r.New.Path+" "+r.New.Version)
 	}
-	return replaced, nil
+	return replaced
 }
 
 // Names lists the series of Kubernetes in patches/, oldest first.

@@ -248,3 +248,54 @@ func (a *assembly) restore(ctx context.Context, err error) error {
 	a.state.Busy = false
 	return errors.Join(err, writeState(a.tree.Dir, a.state))
 }
+
+// inputs are the inputs of a tree except the generators, with a hash of each part.
+type inputs struct {
+	release string // hash of the pins and of releaseRepoVersion
+	patches []patchFile
+}
+
+// readInputs reads the inputs of a tree. The inputs of a stock tree are the release
+// and the fixes of s.
+func readInputs(s series.Series, stock bool) (*inputs, error) {
+	in := &inputs{}
+	pins, err := pinFiles(s)
+	if err != nil {
+		return nil, err
+	}
+	in.release = digest.Of("release", releaseRepoVersion, s.Release, string(pins["go.mod"]), string(pins["go.sum"]))
+	if stock && s.Fixes == "" {
+		return in, nil
+	}
+	in.patches, err = readPatches(s)
+	return in, err
+}
+
+// newFileHashes maps the paths of the new files to their hashes.
+func (in *inputs) newFileHashes() map[string]string {
+	hashes := map[string]string{}
+	for _, p := range in.patches {
+		for _, f := range p.newFiles {
+			hashes[f.path] = f.hash()
+		}
+	}
+	return hashes
+}
+
+// patchHashes returns the hashes of the stored patches.
+func (in *inputs) patchHashes() []string {
+	hashes := make([]string, len(in.patches))
+	for i, p := range in.patches {
+		hashes[i] = patchHash(p.stored)
+	}
+	return hashes
+}
+
+// key is the hash of all inputs.
+func (in *inputs) key() string {
+	parts := []string{"tree 3", in.release}
+	for _, p := range in.patches {
+		parts = append(parts, p.hash)
+	}
+	return digest.Of(parts...)
+}

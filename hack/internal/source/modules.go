@@ -39,17 +39,20 @@ func downloadModules(ctx context.Context, s series.Series, scratch string) ([]mo
 	if err != nil {
 		return nil, err
 	}
-	sums, err := readSums(s)
+	files, err := pinFiles(s)
 	if err != nil {
 		return nil, err
 	}
+	sums := readSums(files["go.sum"])
 	for _, m := range pins {
 		if sums[m] == "" {
 			return nil, fmt.Errorf("%s/go.sum has no checksum of %s: add it with `cd %s && GOFLAGS=-mod=mod go mod download %s`", s.Pins, m, s.Pins, m)
 		}
 	}
-	if err := copyPins(s, scratch); err != nil {
-		return nil, err
+	for name, data := range files { // a copy, because go adds missing lines to go.sum
+		if err := os.WriteFile(filepath.Join(scratch, name), data, 0o644); err != nil {
+			return nil, err
+		}
 	}
 	zips, err := download(ctx, scratch, pins)
 	if err != nil {
@@ -70,13 +73,10 @@ func download(ctx context.Context, dir string, modules []module.Version) ([]modu
 		return nil, ctx.Err()
 	}
 	zips, err := readDownloads(out)
-	switch {
-	case err != nil:
-		return nil, err
-	case runErr != nil:
-		return nil, explainDownload(runErr)
+	if err == nil && runErr != nil {
+		err = explainDownload(runErr)
 	}
-	return zips, nil
+	return zips, err
 }
 
 // readDownloads parses the output of `go mod download -json`.
@@ -102,26 +102,18 @@ func readDownloads(out string) ([]moduleZip, error) {
 }
 
 // checkZips hashes the archives again, because go trusts the hash that it recorded when it
-// downloaded an archive. A release takes seconds, so it stops between files when ctx ends.
+// downloaded an archive.
 func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]string) error {
-	hash := func(files []string, open func(string) (io.ReadCloser, error)) (string, error) {
-		return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return open(file)
-		})
-	}
 	for _, z := range zips {
-		got, err := dirhash.HashZip(z.Zip, hash)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		got, err := dirhash.HashZip(z.Zip, dirhash.Hash1)
+		if err == nil && got != sums[z.Version] {
+			err = fmt.Errorf("%s has %s, go.sum %s", z.Zip, got, sums[z.Version])
+		}
 		if err != nil {
 			return checksumError(z.String(), err)
-		}
-		if got != sums[z.Version] {
-			return checksumError(z.String(), fmt.Errorf("%s has %s, go.sum %s", z.Zip, got, sums[z.Version]))
 		}
 	}
 	return nil
@@ -130,10 +122,7 @@ func checkZips(ctx context.Context, zips []moduleZip, sums map[module.Version]st
 // readPins lists the modules that the series' go.mod requires. It may replace a staging module
 // that is not available at the release's version by another version of the same module.
 func readPins(s series.Series) ([]module.Version, error) {
-	f, err := s.GoMod()
-	if err != nil {
-		return nil, err
-	}
+	f := s.Mod
 	path := f.Syntax.Name
 	var pins []module.Version
 	for _, r := range f.Require {
@@ -155,40 +144,29 @@ func readPins(s series.Series) ([]module.Version, error) {
 	return pins, nil
 }
 
-// readSums reads the checksums of module content from the series' go.sum.
-func readSums(s series.Series) (map[module.Version]string, error) {
-	data, err := os.ReadFile(filepath.Join(s.Pins, "go.sum"))
-	if err != nil {
-		return nil, err
+// pinFiles reads the go.mod and go.sum that pin the release of s.
+func pinFiles(s series.Series) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(s.Pins, name))
+		if err != nil {
+			return nil, fmt.Errorf("reading the pins of series %s: %w", s.Name, err)
+		}
+		files[name] = data
 	}
+	return files, nil
+}
+
+// readSums reads the checksums of module content from a go.sum.
+func readSums(goSum []byte) map[module.Version]string {
 	sums := map[module.Version]string{}
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(string(goSum)) {
 		if f := strings.Fields(line); len(f) == 3 {
 			sums[module.Version{Path: f[0], Version: f[1]}] = f[2]
 		}
 	}
-	return sums, nil
+	return sums
 }
-
-// copyPins copies go.mod and go.sum, because go adds missing lines to go.sum.
-func copyPins(s series.Series, scratch string) error {
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(s.Pins, name))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(scratch, name), data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ErrChecksum is returned if a downloaded module is not the one that go.sum pins.
-var ErrChecksum = errors.New("checksum mismatch")
-
-// ErrDownload is returned if a module of the release cannot be downloaded.
-var ErrDownload = errors.New("cannot download")
 
 // notFound matches the errors of proxies and version control systems for a missing version.
 var notFound = regexp.MustCompile(`(?i)404|410|not found|no matching versions|unknown revision|file does not exist|no such file`)
@@ -198,7 +176,7 @@ func downloadError(m module.Version, reason string) error {
 	if notFound.MatchString(reason) && !strings.Contains(reason, "no such host") {
 		next = "there may be no such release: correct the versions in the series' go.mod"
 	}
-	return fmt.Errorf("%w %s: %s; %s", ErrDownload, m, strings.TrimSpace(reason), next)
+	return fmt.Errorf("cannot download %s: %s; %s", m, strings.TrimSpace(reason), next)
 }
 
 // mismatch finds the module in go's report of a wrong checksum.
@@ -212,9 +190,9 @@ func explainDownload(err error) error {
 			return checksumError(m[1], err)
 		}
 	}
-	return fmt.Errorf("%w the release: %w", ErrDownload, err)
+	return fmt.Errorf("cannot download the release: %w", err)
 }
 
 func checksumError(m string, detail error) error {
-	return fmt.Errorf("%w: module %s is not the one that the series' go.sum pins: do not use it; delete it with `go clean -modcache` to download it again, and if that does not help find out who changed go.sum or the module: %w", ErrChecksum, m, detail)
+	return fmt.Errorf("checksum mismatch: module %s is not the one that the series' go.sum pins: do not use it; delete it with `go clean -modcache` to download it again, and if that does not help find out who changed go.sum or the module: %w", m, detail)
 }

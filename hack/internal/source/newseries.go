@@ -25,8 +25,7 @@ import (
 // and returns the series, which has no patches yet. If the series is already based on release,
 // Pin only returns it; if it is based on another release, that is an error.
 //
-// The go command downloads the modules and checks them with the checksum database. If it cannot,
-// the error wraps ErrDownload.
+// The go command downloads the modules and checks them with the checksum database.
 func Pin(ctx context.Context, l layout.Layout, name, release string, step *progress.Step) (series.Series, error) {
 	minor := semver.MajorMinor(release)
 	if semver.Canonical(release) != release || minor == release {
@@ -111,7 +110,7 @@ func NewestRelease(ctx context.Context, name string) (string, error) {
 	out, err := run.Command(ctx, "go", "list", "-m", "-versions", "-f", `{{join .Versions "\n"}}`, series.Series{Name: name}.Module()).
 		Dir(os.TempDir()).Env("GOWORK=off", "GOFLAGS=", "GO111MODULE=on").Output()
 	if err != nil {
-		return "", fmt.Errorf("%w the list of releases: %w", ErrDownload, err)
+		return "", fmt.Errorf("cannot download the list of releases: %w", err)
 	}
 	newest := ""
 	for _, v := range strings.Fields(out) {

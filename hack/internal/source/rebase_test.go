@@ -472,8 +472,8 @@ func TestRebaseThatMovesASeriesStopsAtAConflict(t *testing.T) {
 		t.Errorf("the error is %q", text)
 	}
 	w.load()
-	if diff := cmp.Diff(patches, w.patches()); diff != "" || w.series != was {
-		t.Errorf("the series has changed before the rebase was through: it is %v, patches (-want +got):\n%s", w.series, diff)
+	if diff := cmp.Diff(patches, w.patches()); diff != "" || w.series.Release != was.Release || w.series.Pins != was.Pins {
+		t.Errorf("the series has changed before the rebase was through: it is on %s, patches (-want +got):\n%s", w.series.Release, diff)
 	}
 	if _, _, err := w.move("v1.33.14", RebaseOptions{}); err == nil || !strings.Contains(err.Error(), "to v1.33.15 is in progress") {
 		t.Errorf("a move to another release meanwhile gave %v", err)
@@ -483,8 +483,8 @@ func TestRebaseThatMovesASeriesStopsAtAConflict(t *testing.T) {
 	}
 	w.ok(AbortRebase(t.Context(), w.layout, w.series, nil))
 	w.load()
-	if diff := cmp.Diff(patches, w.patches()); diff != "" || w.series != was {
-		t.Errorf("after --abort the series is %v, patches (-want +got):\n%s", w.series, diff)
+	if diff := cmp.Diff(patches, w.patches()); diff != "" || w.series.Release != was.Release || w.series.Pins != was.Pins {
+		t.Errorf("after --abort the series is on %s, patches (-want +got):\n%s", w.series.Release, diff)
 	}
 	stop(clashing)
 	_, _, err := w.move("", RebaseOptions{Skip: true})

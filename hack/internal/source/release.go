@@ -215,10 +215,7 @@ func (e *moduleEdit) withoutRequirements(path string, content []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	pins, err := e.series.GoMod()
-	if err != nil {
-		return nil, err
-	}
+	pins := e.series.Mod
 	if pins.Go == nil {
 		return nil, fmt.Errorf("%s has no go line: add that of the go.mod of %s", pins.Syntax.Name, e.series.Release)
 	}

@@ -67,12 +67,8 @@ type Gate struct {
 // Of reports on the series s. It starts the built components for a moment, which confirms the
 // gates of featuregates/.
 func Of(ctx context.Context, l layout.Layout, s series.Series) (Report, error) {
-	r := Report{Series: s.Name, Release: s.Release, Gates: []Gate{}}
+	r := Report{Series: s.Name, Release: s.Release, Replaced: s.Replaced(), Gates: []Gate{}}
 	if err := r.countPatches(s); err != nil {
-		return Report{}, err
-	}
-	var err error
-	if r.Replaced, err = s.Replaced(); err != nil {
 		return Report{}, err
 	}
 	if s.IsTekton() {
