@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,24 +33,16 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 		return err
 	}
 	a.step.Now("applying %d of %d patches", len(patches), len(a.in.patches))
-	folder, err := os.MkdirTemp(filepath.Dir(stateFile(a.tree.Dir)), "whole-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder) // git am has read all patches when it stops
 	args := slices.Clone(amFlags)
 	if a.options.Stock {
 		args = append(args, "--3way") // each fix is made on the release
 	}
-	args = append(args, "--")
+	var mails bytes.Buffer
 	for _, p := range patches {
-		path := filepath.Join(folder, p.name())
-		if err := os.WriteFile(path, p.content, 0o644); err != nil {
-			return err
-		}
-		args = append(args, path)
+		mails.Write(p.content)
+		mails.WriteByte('\n')
 	}
-	amErr := a.tree.Run(ctx, args...)
+	amErr := a.tree.Cmd(ctx, args...).Stdin(&mails).Run()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -77,24 +68,23 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 
 // refuseReleased refuses patches that add a file which the release has.
 func (a *assembly) refuseReleased(ctx context.Context, patches []patchFile) error {
-	addedBy := map[string]patchFile{}
+	var added []string
 	for _, p := range patches {
 		for _, f := range p.newFiles {
-			addedBy[f.path] = p
+			added = append(added, f.path)
 		}
 	}
-	if len(addedBy) == 0 {
+	if len(added) == 0 {
 		return nil
 	}
 	args := []string{"ls-tree", "-r", "-z", "--name-only", a.state.Steps[0].Commit, "--"}
-	released, err := a.tree.Fields(ctx, append(args, sortedKeys(addedBy)...)...)
-	if err != nil || len(released) == 0 {
-		return err
+	released, err := a.tree.Fields(ctx, append(args, added...)...)
+	for _, p := range patches {
+		if len(released) > 0 && p.adds(released[0]) {
+			return fmt.Errorf("%s of series %s adds the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
+		}
 	}
-	if p, ok := addedBy[released[0]]; ok {
-		return fmt.Errorf("%s of series %s adds the new file %s, which %s has: write the change of it as a diff, and delete the line from the message", p.name(), a.series.Name, released[0], a.series.Release)
-	}
-	return fmt.Errorf("%s has the new files %s", a.series.Release, abbreviate(released))
+	return err
 }
 
 // recordPatches records the commits that `git am` made, which are those of the first patches.

@@ -126,10 +126,7 @@ func (a *assembly) create(ctx context.Context) error {
 	}
 	a.step.Now("writing the files of %s", a.series.Release)
 	tmp := filepath.Join(filepath.Dir(a.tree.Dir), ".new-"+filepath.Base(a.tree.Dir))
-	if err := os.RemoveAll(tmp); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(tmp), 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(filepath.Dir(tmp), 0o755)); err != nil {
 		return err
 	}
 	commit, err := repo{gitrepo.Repo{Dir: tmp, Log: a.step.Log()}}.cloneRelease(ctx, release)
@@ -216,16 +213,6 @@ func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
 	}
 	// Users run `git diff release`.
 	return commit, a.tree.Run(ctx, "update-ref", releaseBranch, commit)
-}
-
-// commitStaged commits the index as one step.
-func (a *assembly) commitStaged(ctx context.Context, k kind, input, text string) error {
-	commit, err := a.tree.commit(ctx, text, a.state.Steps[0].Commit)
-	if err != nil {
-		return err
-	}
-	a.state.Steps = append(a.state.Steps, stateStep{Kind: k, Input: input, Commit: commit})
-	return writeState(a.tree.Dir, a.state)
 }
 
 // restore resets the tree to the last commit that assembly made, if err is not nil, and returns

@@ -16,11 +16,8 @@ import (
 // ErrEdited is returned if an operation would overwrite the user's edits of a tree.
 var ErrEdited = errors.New("the tree has edits")
 
-// Refs that keep the commits which assembly drops from the branch.
-const (
-	savedRefs  = "refs/podenv/saved/"  // one ref per dropped edit
-	writtenRef = "refs/podenv/written" // the last commit that WritePatches wrote
-)
+// savedRefs is the prefix of the refs that keep dropped edits.
+const savedRefs = "refs/podenv/saved/"
 
 // find reports whether the tree exists. If so its content may be replaced: edits are an error,
 // unless Options.Discard drops them.
@@ -56,9 +53,11 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 		}
 		return false, st.Conflict
 	case a.tree.inProgress():
-		return false, a.unfinished()
+		return false, a.editedError("a git am or rebase is in progress",
+			fmt.Sprintf("finish it (`git -C %s status` says how), then %s", run.Quote(a.tree.Dir), a.writeCommand()))
 	case len(dirty) > 0:
-		return false, a.uncommitted(dirty)
+		return false, a.editedError("not committed: "+abbreviate(dirty),
+			fmt.Sprintf("commit them with `git -C %[1]s add --all && git -C %[1]s commit`, then %[2]s", run.Quote(a.tree.Dir), a.writeCommand()))
 	case !st.known(head):
 		commits, err := a.tree.Lines(ctx, append([]string{"log", "--format=%h %s", head, "--not"}, st.knownCommits()...)...)
 		if err != nil {
@@ -89,16 +88,6 @@ func (a *assembly) editedError(what, keep string) error {
 	}
 	drop := strings.Trim(treeCommand(a.series, a.options.Stock), "`") + " --discard"
 	return fmt.Errorf("%w that would be lost: %s\n  in %s\n  to keep them: %s\n  to drop them: `%s`", ErrEdited, what, a.tree.Dir, keep, drop)
-}
-
-func (a *assembly) unfinished() error {
-	return a.editedError("a git am or rebase is in progress",
-		fmt.Sprintf("finish it (`git -C %s status` says how), then %s", run.Quote(a.tree.Dir), a.writeCommand()))
-}
-
-func (a *assembly) uncommitted(files []string) error {
-	return a.editedError("not committed: "+abbreviate(files),
-		fmt.Sprintf("commit them with `git -C %[1]s add --all && git -C %[1]s commit`, then %[2]s", run.Quote(a.tree.Dir), a.writeCommand()))
 }
 
 func (a *assembly) unwritten(commits []string) error {
@@ -164,14 +153,11 @@ func (a *assembly) recover(ctx context.Context, head string, dirty []string) err
 	return a.tree.moveTo(ctx, a.state.last())
 }
 
-// saveForeignHead saves HEAD under a ref, unless assembly made that commit.
+// saveForeignHead saves HEAD under a ref, unless its content is stored elsewhere.
 func (a *assembly) saveForeignHead(ctx context.Context) error {
 	head, err := a.tree.head(ctx)
-	if err != nil || a.state.made(head) {
+	if err != nil || a.state.known(head) {
 		return err
-	}
-	if head == a.state.Written {
-		return a.tree.Run(ctx, "update-ref", writtenRef, head)
 	}
 	return a.saveCommit(ctx, head)
 }

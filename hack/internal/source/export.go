@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,15 +45,9 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 	if outDir, err = filepath.Abs(outDir); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(outDir), 0o755); err != nil {
-		return nil, err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(outDir), ".new-export-")
-	if err != nil {
-		return nil, err
-	}
+	tmp := filepath.Join(filepath.Dir(outDir), ".new-"+filepath.Base(outDir))
 	defer os.RemoveAll(tmp)
-	if err := os.Chmod(tmp, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755)); err != nil {
 		return nil, err
 	}
 	patches, err := a.series.Describe()

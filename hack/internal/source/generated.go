@@ -61,7 +61,12 @@ func (a *assembly) commitGenerated(ctx context.Context) error {
 		return err
 	}
 	text := message(kindGenerated, "Update generated code", "Written by the tree's own generators; no patch has it.")
-	return a.commitStaged(ctx, kindGenerated, key, text)
+	commit, err := a.tree.commit(ctx, text, a.state.Steps[0].Commit)
+	if err != nil {
+		return err
+	}
+	a.state.Steps = append(a.state.Steps, stateStep{Kind: kindGenerated, Input: key, Commit: commit})
+	return writeState(a.tree.Dir, a.state)
 }
 
 // stageGenerated stages the output of the generators, and returns the key of their inputs.

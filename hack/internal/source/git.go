@@ -13,17 +13,22 @@ import (
 // repo is the git repository of a tree, of a release or of a rebase.
 type repo struct{ gitrepo.Repo }
 
+// status lists the paths that differ from HEAD, including untracked ones, each after the two
+// letters of its status and a space.
+func (r repo) status(ctx context.Context) ([]string, error) {
+	return r.Fields(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+}
+
 // head returns the id of the commit that is checked out.
 func (r repo) head(ctx context.Context) (string, error) {
 	return r.Quiet(ctx, "rev-parse", "--verify", "HEAD^{commit}")
 }
 
-// dirty lists the paths that differ from HEAD, including untracked ones.
+// dirty is status without the letters.
 func (r repo) dirty(ctx context.Context) ([]string, error) {
-	entries, err := r.Fields(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
-	paths := make([]string, 0, len(entries))
-	for _, e := range entries {
-		paths = append(paths, e[3:]) // without the two letters of status and the space
+	paths, err := r.status(ctx)
+	for i, entry := range paths {
+		paths[i] = entry[3:]
 	}
 	return paths, err
 }

@@ -243,9 +243,3 @@ func (r repo) formatPatch(ctx context.Context, commit string, n int, exclude []s
 	patch, err = os.ReadFile(files[0])
 	return filepath.Base(files[0]), patch, err
 }
-
-// sameContent reports whether the content of the file at path is data.
-func sameContent(path string, data []byte) bool {
-	old, err := os.ReadFile(path)
-	return err == nil && string(old) == string(data)
-}

@@ -113,12 +113,14 @@ func uses(file, code string) (names []string) {
 // needsOfFixes lists, for each fix, the indexes of those that it needs: none, as it is made on the
 // release, or all before it, if its message has Needs.
 func needsOfFixes(patches []series.Patch) [][]int {
-	needs, before := make([][]int, len(patches)), []int(nil)
+	needs := make([][]int, len(patches))
 	for i, p := range patches {
-		if p.Trailer("Needs") != "" {
-			needs[i] = slices.Clone(before)
+		if p.Trailer("Needs") == "" {
+			continue
 		}
-		before = append(before, i)
+		for before := range i {
+			needs[i] = append(needs[i], before)
+		}
 	}
 	return needs
 }

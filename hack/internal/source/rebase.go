@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/google/renameio/v2"
-
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
@@ -223,10 +221,11 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 			return false, fmt.Errorf("carrying %s to %s: %w", from[i].name(), r.series.Name, err)
 		}
 	}
-	patches := planMove(r.from.Name, from)
-	if !r.moves() {
-		patches = plan(r.from.Name, from, r.in.patches, earlier)
+	into := r.in.patches
+	if r.moves() {
+		into, earlier = nil, nil // all patches are carried
 	}
+	patches := plan(r.from.Name, from, into, earlier)
 	if !r.moves() && matchesPlan(patches, r.in.patches) && slices.Equal(earlier, now) {
 		r.step.Cached("nothing to carry")
 		return false, nil
@@ -302,22 +301,14 @@ func (r *rebase) finish(ctx context.Context) (*Written, error) {
 	}
 	files := map[string][]byte{carriedName: r.rebased.Carried.format(r.rebased.From)}
 	if r.moves() {
-		files = map[string][]byte{}
-		for _, name := range []string{"go.mod", "go.sum"} {
-			if files[name], err = os.ReadFile(filepath.Join(r.series.Pins, name)); err != nil {
-				return written, err
-			}
+		if files, err = pinFiles(r.series); err != nil {
+			return written, err
 		}
 	}
 	for _, name := range sortedKeys(files) {
-		path := filepath.Join(r.series.Dir, name)
-		if sameContent(path, files[name]) {
-			continue
-		}
-		if err := renameio.WriteFile(path, files[name], 0o644); err != nil {
+		if err := r.writeFile(name, files[name], written); err != nil {
 			return written, err
 		}
-		written.Files = append(written.Files, r.relative(path))
 	}
 	return written, r.remove()
 }

@@ -73,11 +73,11 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 	if p.Before != "" {
 		c.Before = r.relative(filepath.Join(r.series.Dir, p.Before))
 	}
-	dirty, err := r.tree.dirty(ctx)
+	changed, err := r.tree.status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(dirty) == 0 {
+	if len(changed) == 0 {
 		// git could not merge, because it lacks the files that the patch was made from.
 		patch, err := readFullPatch(p.File)
 		if err != nil {
@@ -89,15 +89,17 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 		}
 		return c, nil
 	}
-	if c.OneSided, err = r.tree.oneSided(ctx); err != nil {
-		return nil, err
-	}
-	for _, file := range dirty {
+	for _, entry := range changed {
+		status, file := entry[:2], entry[3:]
+		isOneSided := slices.Contains([]string{"AU", "UA", "DU", "UD"}, status)
+		if isOneSided {
+			c.OneSided = append(c.OneSided, file)
+		}
 		data, err := os.ReadFile(filepath.Join(r.tree.Dir, file))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		if conflictMark.Match(data) || strings.HasSuffix(file, ".rej") || slices.Contains(c.OneSided, file) {
+		if conflictMark.Match(data) || strings.HasSuffix(file, ".rej") || isOneSided {
 			c.Files = append(c.Files, file)
 		}
 	}
@@ -105,27 +107,4 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 		return nil, nil
 	}
 	return c, nil
-}
-
-// oneSided lists the unmerged files that only one side of a merge has.
-func (r repo) oneSided(ctx context.Context) ([]string, error) {
-	entries, err := r.Fields(ctx, "ls-files", "--unmerged", "-z")
-	if err != nil {
-		return nil, err
-	}
-	sides := map[string]int{}
-	for _, e := range entries {
-		entry, file, _ := strings.Cut(e, "\t")
-		if !strings.HasSuffix(entry, " 1") { // stage 1 is the common ancestor
-			sides[file]++
-		}
-	}
-	var files []string
-	for file, n := range sides {
-		if n == 1 {
-			files = append(files, file)
-		}
-	}
-	slices.Sort(files)
-	return files, nil
 }

@@ -75,17 +75,6 @@ func plan(name string, from, to []patchFile, earlier carried) []planned {
 	return result
 }
 
-// planMove plans to carry all patches of the series called name to another release of its minor.
-func planMove(name string, patches []patchFile) []planned {
-	var result []planned
-	for _, p := range patches {
-		carry := newPlanned(p)
-		carry.Series = name
-		result = append(result, carry)
-	}
-	return result
-}
-
 // insertIndex is the index for p in result: after the nearest of its predecessors in to that
 // result has.
 func insertIndex(result []planned, to []patchFile, p patchFile) int {

@@ -223,9 +223,12 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	if status.Saved, err = a.tree.Lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs); err != nil {
 		return nil, err
 	}
-	if status.Patched, status.Generated, err = a.tree.treeHashes(ctx, a.state); err != nil {
+	patched := a.state.Steps[a.state.applied()].Commit
+	hashes, err := a.tree.Lines(ctx, "rev-parse", patched+"^{tree}", a.state.last()+"^{tree}")
+	if err != nil {
 		return nil, err
 	}
+	status.Patched, status.Generated = hashes[0], hashes[1]
 	history, err := a.tree.history(ctx)
 	if err != nil {
 		return nil, err
@@ -235,17 +238,4 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 		status.Commits = append(status.Commits, Commit{ID: c.id, Subject: c.subject(), Kind: string(c.kind), InSeries: a.state.made(c.id)})
 	}
 	return status, nil
-}
-
-// treeHashes returns the git tree hashes of the last patch and of the generated code.
-func (r repo) treeHashes(ctx context.Context, st *state) (patched, generated string, err error) {
-	last := len(st.Steps) - 1
-	if generated, err = r.Quiet(ctx, "rev-parse", st.Steps[last].Commit+"^{tree}"); err != nil {
-		return "", "", err
-	}
-	if st.Steps[last].Kind != kindGenerated {
-		return generated, generated, nil
-	}
-	patched, err = r.Quiet(ctx, "rev-parse", st.Steps[last-1].Commit+"^{tree}")
-	return patched, generated, err
 }

@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,13 +16,6 @@ import (
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 )
-
-// ErrUncommitted is returned by WritePatches for a tree with uncommitted changes.
-var ErrUncommitted = errors.New("the tree has changes that are not committed")
-
-// ErrNewerPatches is returned by WritePatches if it would replace a patch file that the tree was
-// not made from.
-var ErrNewerPatches = errors.New("patch files have changed since the tree was made from them")
 
 // Written is the result of WritePatches.
 type Written struct {
@@ -40,10 +32,9 @@ type Written struct {
 // New files are written in the version of the last commit. If a later commit changes a new file
 // of an earlier one, a note says so.
 //
-// Uncommitted changes are ErrUncommitted, and a `git am` in progress is the *ConflictError. If a
-// patch file is not one that the tree was made from, the error is ErrNewerPatches. A new file that
-// was edited both in this repository and in the tree is an error. In all these cases nothing is
-// written.
+// Uncommitted changes, a `git am` in progress, a patch file that the tree was not made from, and a
+// new file that was edited both in this repository and in the tree are errors. In all these cases
+// nothing is written.
 func WritePatches(ctx context.Context, l layout.Layout, s series.Series, step *progress.Step) (*Written, error) {
 	return newAssembly(l, s, Options{}, step).writePatches(ctx)
 }
@@ -112,8 +103,8 @@ func (a *assembly) readCommitted(ctx context.Context) error {
 	dirty, err := a.tree.dirty(ctx)
 	if err == nil && len(dirty) > 0 {
 		dir := run.Quote(a.tree.Dir)
-		err = fmt.Errorf("%w: %s; commit them with `git -C %s add --all && git -C %[3]s commit`, or as part of an earlier patch with `git -C %[3]s commit --fixup=<commit>` and `git -C %[3]s rebase --interactive --autosquash %[4]s`",
-			ErrUncommitted, abbreviate(dirty), dir, a.state.Steps[0].Commit[:12])
+		err = fmt.Errorf("the tree has changes that are not committed: %s; commit them with `git -C %s add --all && git -C %[2]s commit`, or as part of an earlier patch with `git -C %[2]s commit --fixup=<commit>` and `git -C %[2]s rebase --interactive --autosquash %[3]s`",
+			abbreviate(dirty), dir, a.state.Steps[0].Commit[:12])
 	}
 	return err
 }
@@ -166,14 +157,9 @@ func (a *assembly) replacePatches(patches map[string][]byte, w *Written) error {
 	a.state.Patches = nil
 	for _, name := range sortedKeys(patches) {
 		a.state.Patches = append(a.state.Patches, patchHash(patches[name]))
-		path := filepath.Join(a.series.Dir, name)
-		if sameContent(path, patches[name]) {
-			continue
-		}
-		if err := renameio.WriteFile(path, patches[name], 0o644); err != nil {
+		if err := a.writeFile(name, patches[name], w); err != nil {
 			return err
 		}
-		w.Files = append(w.Files, a.relative(path))
 	}
 	for _, path := range old {
 		if _, stays := patches[filepath.Base(path)]; stays {
@@ -185,6 +171,16 @@ func (a *assembly) replacePatches(patches map[string][]byte, w *Written) error {
 		w.Files = append(w.Files, a.relative(path))
 	}
 	return nil
+}
+
+// writeFile writes a file of the series' folder, unless it has the content already.
+func (a *assembly) writeFile(name string, content []byte, w *Written) error {
+	path := filepath.Join(a.series.Dir, name)
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
+		return nil
+	}
+	w.Files = append(w.Files, a.relative(path))
+	return renameio.WriteFile(path, content, 0o644)
 }
 
 // refuseNewer refuses to replace patch files that are newer than the tree: pulled from someone
@@ -204,8 +200,8 @@ func (a *assembly) refuseNewer(patches map[string][]byte) error {
 	if len(newer) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s; if the tree has no edits, bring it up to date with %s; else move these files away, write the patches, and put what they change into the tree as commits",
-		ErrNewerPatches, abbreviate(newer), treeCommand(a.series, false))
+	return fmt.Errorf("patch files have changed since the tree was made from them: %s; if the tree has no edits, bring it up to date with %s; else move these files away, write the patches, and put what they change into the tree as commits",
+		abbreviate(newer), treeCommand(a.series, false))
 }
 
 // relative is path relative to the root of the repository.

@@ -307,8 +307,8 @@ func TestNewerPatchesAreNotOverwritten(t *testing.T) {
 			w.git("commit", "-q", "-a", "-m", "mine")
 			w.write("patches/v1.33/"+c.file, c.content)
 			before := w.patches()
-			if _, err := w.writePatches(); !errors.Is(err, ErrNewerPatches) || !strings.Contains(err.Error(), c.file) {
-				t.Errorf("error %v, want ErrNewerPatches", err)
+			if _, err := w.writePatches(); err == nil || !strings.Contains(err.Error(), "patch files have changed") || !strings.Contains(err.Error(), c.file) {
+				t.Errorf("error %v, want one that names %s", err, c.file)
 			}
 			if diff := cmp.Diff(before, w.patches()); diff != "" {
 				t.Errorf("patches were written:\n%s", diff)
@@ -323,7 +323,7 @@ func TestUncommittedChangesAreNotWritten(t *testing.T) {
 	w := newWorldWithPatches(t)
 	w.edit("pkg/kubelet/kubelet.go", "return 20 }", "return 2020 }")
 	_, err := w.writePatches()
-	if !errors.Is(err, ErrUncommitted) || !strings.Contains(err.Error(), "pkg/kubelet/kubelet.go") || !strings.Contains(err.Error(), "add --all && git") {
+	if err == nil || !strings.Contains(err.Error(), "not committed") || !strings.Contains(err.Error(), "pkg/kubelet/kubelet.go") || !strings.Contains(err.Error(), "add --all && git") {
 		t.Errorf("error %v", err)
 	}
 }
