@@ -95,7 +95,7 @@ func (a *app) rebase(ctx context.Context, f rebaseFlags) error {
 	if err != nil {
 		return step.End(err)
 	}
-	done, written, err := source.Rebase(ctx, a.layout, from, to, source.RebaseOptions{Skip: f.skip}, step)
+	done, written, err := source.Rebase(ctx, a.layout, from, to, f.skip, step)
 	if err := step.End(err); err != nil {
 		return err
 	}

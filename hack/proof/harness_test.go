@@ -242,7 +242,7 @@ func (b *harness) rebase() error {
 		return err
 	}
 	step := b.p.Reporter.Step("rebase")
-	done, _, err := source.Rebase(b.ctx, b.layout, b.p.Series, to, source.RebaseOptions{}, step)
+	done, _, err := source.Rebase(b.ctx, b.layout, b.p.Series, to, false, step)
 	if err := step.End(err); err != nil {
 		return err
 	}

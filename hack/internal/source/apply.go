@@ -104,26 +104,18 @@ func (a *assembly) recordPatches(ctx context.Context, patches []patchFile) error
 
 // ConflictError reports a patch that does not apply. The tree is left where `git am` stopped.
 type ConflictError struct {
-	// Series is the series of the patch, Release the release that it does not apply to.
-	Series  string `json:"series"`
-	Release string `json:"release"`
-	// Patch is the name of the patch file, as in "0003-kubelet.patch".
-	Patch string `json:"patch"`
-	// File is the first file to which the patch does not apply, relative to the root of the tree.
-	File string `json:"file"`
+	Series  string `json:"series"`  // of the patch
+	Release string `json:"release"` // that it does not apply to
+	Patch   string `json:"patch"`   // the name of the patch file
+	File    string `json:"file"`    // the first file to which it does not apply, relative to the tree
 	// Hunk is the header of the first hunk that does not apply, as in "@@ -1,7 +1,8 @@";
 	// empty if the patch does not apply to the file at all.
-	Hunk string `json:"hunk,omitempty"`
-	// Line is the line of the patch file at which the hunk starts, counted from 1.
-	Line int `json:"line,omitempty"`
-	// Reason is git's error message.
-	Reason string `json:"reason"`
-	// Merge is set if the tree's repository has the objects for a 3-way merge.
-	Merge bool `json:"merge,omitempty"`
-	// Dir is the path of the tree.
-	Dir string `json:"-"`
-	// Key is the hash of the inputs that caused the conflict.
-	Key string `json:"key"`
+	Hunk   string `json:"hunk,omitempty"`
+	Line   int    `json:"line,omitempty"`  // of the patch file, at which the hunk starts, counted from 1
+	Reason string `json:"reason"`          // git's error message
+	Merge  bool   `json:"merge,omitempty"` // the tree's repository has the objects for a 3-way merge
+	Dir    string `json:"-"`               // path of the tree
+	Key    string `json:"key"`             // hash of the inputs that caused the conflict
 }
 
 // Error includes the commands that resolve the conflict.

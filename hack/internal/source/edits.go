@@ -110,19 +110,12 @@ func abbreviate(items []string) string {
 
 // discard saves and drops all edits, so that assembly can replace the content of the tree.
 func (a *assembly) discard(ctx context.Context, dirty []string) error {
-	if a.state.Busy {
-		if err := a.tree.unlock(); err != nil {
+	if len(dirty) == 0 {
+		if err := a.saveForeignHead(ctx); err != nil {
 			return err
 		}
 	}
-	if len(dirty) > 0 {
-		if err := a.saveFiles(ctx); err != nil {
-			return err
-		}
-	} else if err := a.saveForeignHead(ctx); err != nil {
-		return err
-	}
-	return a.tree.moveTo(ctx, a.state.last())
+	return a.dropFiles(ctx, dirty)
 }
 
 // recover prepares the tree for assembly after an interrupted one. Commits that someone else
@@ -142,8 +135,16 @@ func (a *assembly) recover(ctx context.Context, head string, dirty []string) err
 	if len(commits) > 0 {
 		return a.unwritten(commits)
 	}
-	if err := a.tree.unlock(); err != nil {
-		return err
+	return a.dropFiles(ctx, dirty)
+}
+
+// dropFiles moves the tree to the last commit that assembly made, and saves the files if some
+// are dirty.
+func (a *assembly) dropFiles(ctx context.Context, dirty []string) error {
+	if a.state.Busy {
+		if err := a.tree.unlock(); err != nil {
+			return err
+		}
 	}
 	if len(dirty) > 0 {
 		if err := a.saveFiles(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,17 +136,12 @@ func (e newFileEdit) apply() error {
 // newFileEdits lists the edits of new files in the tree that this repository does not have. A
 // file that has also changed in the repository since the tree was made is an error.
 func (a *assembly) newFileEdits(addedBy map[string]string) ([]newFileEdit, error) {
-	roots := map[string]string{}
-	for p := range addedBy {
-		roots[p] = a.series.NewFileFolder(p)
-	}
-	for p := range a.state.NewFiles {
-		roots[p] = a.series.NewFileFolder(p) // perhaps no commit adds it any more
-	}
+	paths := slices.AppendSeq(sortedKeys(addedBy), maps.Keys(a.state.NewFiles)) // perhaps no commit adds one of the latter any more
+	slices.Sort(paths)
 	var edits []newFileEdit
 	var conflicts []error
-	for _, p := range sortedKeys(roots) {
-		edit, err := a.newFileEdit(p, roots[p], addedBy[p] != "")
+	for _, p := range slices.Compact(paths) {
+		edit, err := a.newFileEdit(p, addedBy[p] != "")
 		switch {
 		case err != nil:
 			conflicts = append(conflicts, err)
@@ -156,10 +152,10 @@ func (a *assembly) newFileEdits(addedBy map[string]string) ([]newFileEdit, error
 	return edits, errors.Join(conflicts...)
 }
 
-// newFileEdit compares three versions of the file at path: the one stored under root, the one
-// that the tree was made from, and the one in the tree, which is checked out and clean, and that a
-// commit adds.
-func (a *assembly) newFileEdit(path, root string, added bool) (*newFileEdit, error) {
+// newFileEdit compares three versions of the file at path: the stored one, the one that the tree
+// was made from, and the one in the tree, which is checked out and clean, if a commit adds it.
+func (a *assembly) newFileEdit(path string, added bool) (*newFileEdit, error) {
+	root := a.series.NewFileFolder(path)
 	stored, err := readWithHeader(root, path, a.series.Header)
 	if err != nil {
 		return nil, err

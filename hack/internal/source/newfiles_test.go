@@ -401,7 +401,7 @@ func TestARebaseCarriesTheNamesOfNewFiles(t *testing.T) {
 	w.mustAssemble()
 	w.write("patches/v1.32/new/"+joins, "package kubelet // v1.32\n")
 	common := w.read("patches/new/" + joins)
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	if carried := w.carried()["0004-kubelet-join.patch"]; !strings.Contains(carried, "New-File: "+joins+"\n") || strings.Contains(carried, "package kubelet") {
 		t.Errorf("the carried patch is\n%s", carried)
 	}
@@ -411,7 +411,7 @@ func TestARebaseCarriesTheNamesOfNewFiles(t *testing.T) {
 	// A change of the common form is no reason to carry the patch again.
 	w.write("patches/new/"+joins, common+"// more\n")
 	w.mustAssemble()
-	if how, changed := w.mustRebase(RebaseOptions{}); len(how)+len(changed) > 0 {
+	if how, changed := w.mustRebase(false); len(how)+len(changed) > 0 {
 		t.Errorf("rebasing again did %v and wrote %v", how, changed)
 	}
 }

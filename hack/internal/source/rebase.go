@@ -15,12 +15,6 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// RebaseOptions are the options of Rebase.
-type RebaseOptions struct {
-	// Skip drops the patch at which the rebase stopped.
-	Skip bool
-}
-
 // Rebased is the result for one patch.
 type Rebased struct {
 	Title string
@@ -36,7 +30,7 @@ const (
 	RebasedMerged   = "merged"        // by a 3-way merge
 	RebasedAgain    = "applied again" // in one of these ways, but adaptations of the earlier carry may be lost
 	RebasedResolved = "by hand"       // the user resolved conflicts
-	RebasedSkipped  = "skipped"       // dropped with RebaseOptions.Skip
+	RebasedSkipped  = "skipped"       // left out as the user asked
 	RebasedThere    = "already there" // the release contains all of it
 )
 
@@ -67,14 +61,15 @@ func Effort(done []Rebased) string {
 // that it wrote; no results if there was nothing to do.
 //
 // At a conflict the error is a *RebaseConflictError. The next call continues from there, and
-// also after an interruption. Edits in the tree of either series are ErrEdited.
-func Rebase(ctx context.Context, l layout.Layout, from, to series.Series, o RebaseOptions, step *progress.Step) (done []Rebased, written *Written, err error) {
-	return newRebase(l, from, to, o, step).run(ctx)
+// also after an interruption; with skip it leaves out the patch at which the last one stopped. Edits
+// in the tree of either series are ErrEdited.
+func Rebase(ctx context.Context, l layout.Layout, from, to series.Series, skip bool, step *progress.Step) (done []Rebased, written *Written, err error) {
+	return newRebase(l, from, to, skip, step).run(ctx)
 }
 
 // AbortRebase drops a rebase to the series to. It does not change the series' files.
 func AbortRebase(ctx context.Context, l layout.Layout, to series.Series, step *progress.Step) error {
-	r := newRebase(l, series.Series{}, to, RebaseOptions{}, step)
+	r := newRebase(l, series.Series{}, to, false, step)
 	unlock, err := r.lock(ctx)
 	if err != nil {
 		return err
@@ -112,12 +107,12 @@ func RebasesInProgress(l layout.Layout) (map[string]string, error) {
 type rebase struct {
 	*assembly
 	from    series.Series
-	options RebaseOptions
+	skip    bool
 	rebased *rebaseState
 }
 
-func newRebase(l layout.Layout, from, to series.Series, o RebaseOptions, step *progress.Step) *rebase {
-	r := &rebase{assembly: newAssembly(l, to, Options{}, step), from: from, options: o}
+func newRebase(l layout.Layout, from, to series.Series, skip bool, step *progress.Step) *rebase {
+	r := &rebase{assembly: newAssembly(l, to, Options{}, step), from: from, skip: skip}
 	r.tree.Dir = l.Rebase(to.Name)
 	return r
 }
@@ -177,7 +172,7 @@ func (r *rebase) interrupted(ctx context.Context, err error) error {
 func (r *rebase) isInProgress() (bool, error) {
 	var err error
 	if r.rebased, err = readRebaseState(r.tree.Dir); errors.Is(err, os.ErrNotExist) {
-		if r.options.Skip {
+		if r.skip {
 			return false, fmt.Errorf("no rebase to series %s is in progress: there is nothing to skip", r.series.Name)
 		}
 		return false, nil

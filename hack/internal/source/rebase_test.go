@@ -46,8 +46,8 @@ func newRebaseWorld(t *testing.T, conflicting bool) *rebaseWorld {
 	return &rebaseWorld{w, pinned}
 }
 
-func (w *rebaseWorld) rebase(o RebaseOptions) ([]Rebased, []string, error) {
-	r := newRebase(w.layout, w.series, w.older, o, nil)
+func (w *rebaseWorld) rebase(skip bool) ([]Rebased, []string, error) {
+	r := newRebase(w.layout, w.series, w.older, skip, nil)
 	r.gen = w.gen.generator()
 	done, written, err := r.run(w.Context())
 	if written == nil {
@@ -56,9 +56,9 @@ func (w *rebaseWorld) rebase(o RebaseOptions) ([]Rebased, []string, error) {
 	return done, written.Files, err
 }
 
-func (w *rebaseWorld) mustRebase(o RebaseOptions) (how, changed []string) {
+func (w *rebaseWorld) mustRebase(skip bool) (how, changed []string) {
 	w.Helper()
-	done, changed, err := w.rebase(o)
+	done, changed, err := w.rebase(skip)
 	w.ok(err)
 	for _, d := range done {
 		how = append(how, d.How)
@@ -67,9 +67,9 @@ func (w *rebaseWorld) mustRebase(o RebaseOptions) (how, changed []string) {
 }
 
 // conflict runs a rebase that must stop at a conflict, and returns it.
-func (w *rebaseWorld) conflict(o RebaseOptions) *RebaseConflictError {
+func (w *rebaseWorld) conflict(skip bool) *RebaseConflictError {
 	w.Helper()
-	_, _, err := w.rebase(o)
+	_, _, err := w.rebase(skip)
 	var conflict *RebaseConflictError
 	if !errors.As(err, &conflict) {
 		w.Fatalf("the error is %v, want a conflict", err)
@@ -121,7 +121,7 @@ func TestRebaseCarriesPatchesThatApply(t *testing.T) {
 	own := "new/pkg/kubelet/own.go" // a form that only v1.33 has
 	w.ok(os.MkdirAll(filepath.Dir(filepath.Join(w.series.Dir, own)), 0o755))
 	w.ok(os.WriteFile(filepath.Join(w.series.Dir, own), []byte("package kubelet\n"), 0o644))
-	how, changed := w.mustRebase(RebaseOptions{})
+	how, changed := w.mustRebase(false)
 	if _, err := os.Stat(filepath.Join(w.older.Dir, own)); err != nil {
 		t.Errorf("a form of the series is not carried: %v", err)
 	}
@@ -141,7 +141,7 @@ func TestRebaseCarriesPatchesThatApply(t *testing.T) {
 	}
 	w.inOlder(func(older *world) { older.mustAssemble() })
 
-	how, changed = w.mustRebase(RebaseOptions{})
+	how, changed = w.mustRebase(false)
 	if len(how)+len(changed) > 0 {
 		t.Errorf("the second time it did %q and wrote %q", how, changed)
 	}
@@ -151,21 +151,21 @@ func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
 	for name, resume := range map[string]func(w *rebaseWorld){
 		"with podenv": func(*rebaseWorld) {},
 		"with git": func(w *rebaseWorld) {
-			r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+			r := newRebase(w.layout, w.series, w.older, false, nil)
 			w.ok(r.tree.Run(w.Context(), "add", "--all"))
 			w.ok(r.tree.Run(w.Context(), "am", "--continue"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRebaseWorld(t, true)
-			conflict := w.conflict(RebaseOptions{})
+			conflict := w.conflict(false)
 			if diff := cmp.Diff([]string{"pkg/kubelet/kubelet.go"}, conflict.Files); diff != "" || conflict.Unmerged {
 				t.Errorf("the conflict is %v (unmerged: %t)", conflict, conflict.Unmerged)
 			}
 			if text := conflict.Error(); !strings.Contains(text, "0002-kubelet-change-step-20.patch of series v1.33 conflicts with v1.32.13 in pkg/kubelet/kubelet.go") {
 				t.Errorf("the error is %q", text)
 			}
-			if conflict := w.conflict(RebaseOptions{}); !conflict.Remaining || !strings.Contains(conflict.Error(), "still have conflict markers") {
+			if conflict := w.conflict(false); !conflict.Remaining || !strings.Contains(conflict.Error(), "still have conflict markers") {
 				t.Errorf("nothing was resolved, and the error is %v", conflict)
 			}
 			if len(w.carried()) > 0 {
@@ -173,7 +173,7 @@ func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
 			}
 			w.resolve("1200")
 			resume(w)
-			how, _ := w.mustRebase(RebaseOptions{})
+			how, _ := w.mustRebase(false)
 			if diff := cmp.Diff([]string{RebasedApplied, RebasedResolved, RebasedApplied}, how); diff != "" {
 				t.Errorf("results (-want +got):\n%s", diff)
 			}
@@ -188,23 +188,23 @@ func TestRebaseStopsAtAConflictAndGoesOn(t *testing.T) {
 
 func TestRebaseGoesOnAfterAnInterruption(t *testing.T) {
 	w := newRebaseWorld(t, true)
-	w.conflict(RebaseOptions{})
+	w.conflict(false)
 	dir := w.layout.Rebase("v1.32")
 	st, err := readRebaseState(dir)
 	w.ok(err)
 	st.Stopped = false // as it is while git runs
 	w.ok(st.write(dir))
 	w.ok(os.WriteFile(filepath.Join(dir, ".git", "index.lock"), nil, 0o644))
-	w.conflict(RebaseOptions{})
+	w.conflict(false)
 	w.resolve("1200")
-	if how, _ := w.mustRebase(RebaseOptions{}); len(how) != 3 {
+	if how, _ := w.mustRebase(false); len(how) != 3 {
 		t.Errorf("results: %q", how)
 	}
 }
 
 func TestRebaseKeepsTheWorkOfOneThatStartsMeanwhile(t *testing.T) {
 	w := newRebaseWorld(t, true)
-	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+	r := newRebase(w.layout, w.series, w.older, false, nil)
 	r.gen = w.gen.generator()
 	inputsKey := r.gen.inputsKey
 	r.gen.inputsKey = func(ctx context.Context, o codegen.Options) (string, error) {
@@ -222,9 +222,9 @@ func TestRebaseKeepsTheWorkOfOneThatStartsMeanwhile(t *testing.T) {
 
 func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 	w := newRebaseWorld(t, true)
-	w.conflict(RebaseOptions{})
+	w.conflict(false)
 	w.resolve("1200")
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	w.inOlder(func(older *world) { older.mustAssemble() })
 	const first, adapted = "0001-kubelet-change-step-10.patch", "0002-kubelet-change-step-20.patch"
 
@@ -233,7 +233,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 			w.edit("pkg/kubelet/kubelet.go", "return 1 }", "return 1001 }")
 			w.commit("kubelet: change step 1")
 		})
-		how, _ := w.mustRebase(RebaseOptions{})
+		how, _ := w.mustRebase(false)
 		if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedKept, RebasedApplied}, how); diff != "" {
 			t.Errorf("results (-want +got):\n%s", diff)
 		}
@@ -249,7 +249,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 			w.ok(os.WriteFile(path, []byte(strings.Replace(string(data), "For a test.", "For another test.", 1)), 0o644))
 			w.mustAssemble()
 		})
-		w.mustRebase(RebaseOptions{})
+		w.mustRebase(false)
 		if patch := w.carried()[adapted]; !strings.Contains(patch, "For another test.") || !strings.Contains(patch, "return 1200 }") {
 			t.Errorf("the adapted patch is\n%s", patch)
 		}
@@ -257,7 +257,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 	t.Run("and leaves out what the other series dropped", func(t *testing.T) {
 		w.ok(os.Remove(filepath.Join(w.series.Dir, first)))
 		w.mustAssemble()
-		w.mustRebase(RebaseOptions{})
+		w.mustRebase(false)
 		if patches := w.carried(); len(patches) != 3 || patches[first] != "" {
 			t.Errorf("%d patches, among them %q", len(patches), patches[first])
 		}
@@ -266,7 +266,7 @@ func TestRebaseCarriesOnlyWhatHasChangedSince(t *testing.T) {
 
 func TestRebaseReportsAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 	w := newRebaseWorld(t, false)
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	const last = "0003-kubelet-change-step-30.patch"
 	change := func(s series.Series, value string) {
 		path := filepath.Join(s.Dir, last)
@@ -281,7 +281,7 @@ func TestRebaseReportsAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 	change(w.series, "1032")
 	w.mustAssemble()
 
-	how, _ := w.mustRebase(RebaseOptions{})
+	how, _ := w.mustRebase(false)
 	if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedAgain}, how); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
@@ -289,7 +289,7 @@ func TestRebaseReportsAnAdaptedPatchThatItCarriesAgain(t *testing.T) {
 
 func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
 	w := newRebaseWorld(t, false)
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	w.inOlder(func(older *world) {
 		older.mustAssemble()
 		dir := older.layout.Tree("v1.32")
@@ -307,7 +307,7 @@ func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
 		w.edit("pkg/kubelet/kubelet.go", "return 1 }", "return 1001 }")
 		w.commit("kubelet: change step 1")
 	})
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	if patches := w.carried(); patches["0003-docs-of-this-series-alone.patch"] == "" || len(patches) != 5 {
 		t.Errorf("the patches are %q", slices.Sorted(maps.Keys(patches)))
 	}
@@ -315,18 +315,18 @@ func TestRebaseKeepsASeriesOwnPatchesInTheirPlace(t *testing.T) {
 
 func TestRebaseLeavesOutAPatchThatWasSkipped(t *testing.T) {
 	w := newRebaseWorld(t, true)
-	if _, _, err := w.rebase(RebaseOptions{Skip: true}); err == nil {
+	if _, _, err := w.rebase(true); err == nil {
 		t.Error("skipped a patch of a rebase that has not begun")
 	}
-	w.conflict(RebaseOptions{})
-	how, _ := w.mustRebase(RebaseOptions{Skip: true})
+	w.conflict(false)
+	how, _ := w.mustRebase(true)
 	if diff := cmp.Diff([]string{RebasedApplied, RebasedSkipped, RebasedApplied}, how); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	if n := len(w.carried()); n != 2 {
 		t.Errorf("%d patches", n)
 	}
-	if how, _ := w.mustRebase(RebaseOptions{}); len(how) > 0 {
+	if how, _ := w.mustRebase(false); len(how) > 0 {
 		t.Errorf("the next rebase did %q", how)
 	}
 }
@@ -338,15 +338,15 @@ func TestRebaseReportsAFileThatTheReleaseLacks(t *testing.T) {
 		w.commit("docs: change a file")
 	})
 	for range 2 { // going on without a decision changes nothing
-		conflict := w.conflict(RebaseOptions{})
+		conflict := w.conflict(false)
 		if diff := cmp.Diff([]string{"docs/windows.txt"}, conflict.OneSided); diff != "" {
 			t.Fatalf("files of one side alone (-want +got):\n%s", diff)
 		}
 	}
-	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+	r := newRebase(w.layout, w.series, w.older, false, nil)
 	w.ok(r.tree.Run(t.Context(), "rm", "--quiet", "docs/windows.txt"))
 	w.ok(os.WriteFile(filepath.Join(r.tree.Dir, "docs", "other.txt"), []byte("2\n"), 0o644))
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	if patch := w.carried()["0004-docs-change-a-file.patch"]; !strings.Contains(patch, "New-File: docs/other.txt") || strings.Contains(patch, "windows.txt") {
 		t.Errorf("the carried patch is\n%s", patch)
 	}
@@ -357,7 +357,7 @@ func TestRebaseRefusesToOverwriteEdits(t *testing.T) {
 	w.inOlder(func(older *world) { older.mustAssemble() })
 	file := filepath.Join(w.layout.Tree("v1.32"), "pkg/kubelet/kubelet.go")
 	w.ok(os.WriteFile(file, []byte("package kubelet\n"), 0o644))
-	if _, _, err := w.rebase(RebaseOptions{}); !errors.Is(err, ErrEdited) {
+	if _, _, err := w.rebase(false); !errors.Is(err, ErrEdited) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -367,7 +367,7 @@ func TestAbortRebaseLeavesTheSeriesAsItWas(t *testing.T) {
 	if err := AbortRebase(t.Context(), w.layout, w.older, nil); err == nil {
 		t.Error("aborted a rebase that has not begun")
 	}
-	w.conflict(RebaseOptions{})
+	w.conflict(false)
 	found, err := RebasesInProgress(w.layout)
 	w.ok(err)
 	if diff := cmp.Diff(map[string]string{"v1.32": "v1.33"}, found); diff != "" {
@@ -380,19 +380,19 @@ func TestAbortRebaseLeavesTheSeriesAsItWas(t *testing.T) {
 }
 
 // move moves the series v1.33 of w to release, or to that of the rebase in progress.
-func (w *rebaseWorld) move(release string, o RebaseOptions) ([]Rebased, []string, error) {
+func (w *rebaseWorld) move(release string, skip bool) ([]Rebased, []string, error) {
 	to, err := Repin(w.Context(), w.layout, w.series, release, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	moved := *w
 	moved.older = to
-	return moved.rebase(o)
+	return moved.rebase(skip)
 }
 
 func (w *rebaseWorld) mustMove(release string) (how, changed []string) {
 	w.Helper()
-	done, changed, err := w.move(release, RebaseOptions{})
+	done, changed, err := w.move(release, false)
 	w.ok(err)
 	for _, d := range done {
 		how = append(how, d.How)
@@ -403,7 +403,7 @@ func (w *rebaseWorld) mustMove(release string) (how, changed []string) {
 
 func TestFitOfAPatchIsWhatGitDoes(t *testing.T) {
 	w := newRebaseWorld(t, false)
-	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+	r := newRebase(w.layout, w.series, w.older, false, nil)
 	r.tree.Dir = w.dir()
 	step := rebaseStep{File: filepath.Join(w.series.Dir, "0002-kubelet-change-step-11.patch")}
 	w.git("reset", "--quiet", "--hard", "HEAD~2")
@@ -460,7 +460,7 @@ func TestRebaseThatMovesASeriesStopsAtAConflict(t *testing.T) {
 	was, patches := w.series, w.patches()
 	stop := func(release string) *RebaseConflictError {
 		t.Helper()
-		_, _, err := w.move(release, RebaseOptions{})
+		_, _, err := w.move(release, false)
 		var conflict *RebaseConflictError
 		if !errors.As(err, &conflict) {
 			t.Fatalf("the error is %v, want a conflict", err)
@@ -475,7 +475,7 @@ func TestRebaseThatMovesASeriesStopsAtAConflict(t *testing.T) {
 	if diff := cmp.Diff(patches, w.patches()); diff != "" || w.series.Release != was.Release || w.series.Pins != was.Pins {
 		t.Errorf("the series has changed before the rebase was through: it is on %s, patches (-want +got):\n%s", w.series.Release, diff)
 	}
-	if _, _, err := w.move("v1.33.14", RebaseOptions{}); err == nil || !strings.Contains(err.Error(), "to v1.33.15 is in progress") {
+	if _, _, err := w.move("v1.33.14", false); err == nil || !strings.Contains(err.Error(), "to v1.33.15 is in progress") {
 		t.Errorf("a move to another release meanwhile gave %v", err)
 	}
 	if c := stop(""); !c.Remaining {
@@ -487,7 +487,7 @@ func TestRebaseThatMovesASeriesStopsAtAConflict(t *testing.T) {
 		t.Errorf("after --abort the series is on %s, patches (-want +got):\n%s", w.series.Release, diff)
 	}
 	stop(clashing)
-	_, _, err := w.move("", RebaseOptions{Skip: true})
+	_, _, err := w.move("", true)
 	w.ok(err)
 	w.load()
 	if len(w.patches()) != 2 || w.series.Release != clashing {

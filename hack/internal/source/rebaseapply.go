@@ -14,33 +14,26 @@ import (
 // rebaseState is the state of a rebase, stored in its repository. The patches are stored there
 // too, so that edits of their series do not change a rebase in progress.
 type rebaseState struct {
-	From string `json:"from"`
-	// Release is the one that the patches are merged into.
-	Release string `json:"release"`
-	// Carried is the future content of patches/<minor>/carried.
-	Carried carried      `json:"carried"`
+	From    string       `json:"from"`
+	Release string       `json:"release"` // that the patches are merged into
+	Carried carried      `json:"carried"` // the future content of patches/<minor>/carried
 	Patches []rebaseStep `json:"patches"`
-	// Done are the results for the first len(Done) of Patches.
-	Done []Rebased `json:"done,omitempty"`
-	// Head is the commit of the last patch in Done.
-	Head string `json:"head"`
-	// Stopped is set while the user resolves the next patch.
-	Stopped bool `json:"stopped,omitempty"`
+	Done    []Rebased    `json:"done,omitempty"`    // the results for the first len(Done) of Patches
+	Head    string       `json:"head"`              // the commit of the last patch in Done
+	Stopped bool         `json:"stopped,omitempty"` // while the user resolves the next patch
 }
 
 // rebaseStep is a patch to apply.
 type rebaseStep struct {
 	Title string `json:"title"`
-	// File is the path of the patch in the repository, Name its file name in the series.
-	File string `json:"file"`
-	Name string `json:"name"`
+	File  string `json:"file"` // its path in the repository
+	Name  string `json:"name"` // its file name in the series
 	// Series is the series that it is carried from; empty if it is already in the series that
 	// is written.
 	Series string `json:"series"`
 	// Message replaces the message of a patch that is kept, if that of the original has changed.
 	Message string `json:"message,omitempty"`
-	// Before is the name of the patch file of an earlier carry.
-	Before string `json:"before,omitempty"`
+	Before  string `json:"before,omitempty"` // the name of the patch file of an earlier carry
 	// Adapted is set if the changes in Before differ from those of the original at that time:
 	// the user adapted them.
 	Adapted bool `json:"adapted,omitempty"`
@@ -103,9 +96,9 @@ func (r *rebase) resume(ctx context.Context) error {
 	}
 	moved := head != r.rebased.Head
 	switch {
-	case r.options.Skip && (!r.rebased.Stopped || moved):
+	case r.skip && (!r.rebased.Stopped || moved):
 		return errors.New("the rebase has not stopped at a patch: there is nothing to skip")
-	case r.options.Skip:
+	case r.skip:
 		if err := r.tree.moveTo(ctx, head); err != nil {
 			return err
 		}

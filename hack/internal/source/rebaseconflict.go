@@ -15,25 +15,18 @@ import (
 
 // RebaseConflictError reports the patch at which a rebase stopped.
 type RebaseConflictError struct {
-	// From is the series of the patch, To the one that is written.
-	From, To string
-	// Release is the release that the patch is merged into.
-	Release string
-	// Patch is the name of the patch file.
-	Patch string
+	From, To string // the series of the patch, and the one that is written
+	Release  string // that the patch is merged into
+	Patch    string // the name of the patch file
 	// Files have conflict markers, or are rejected hunks (*.rej), relative to Dir.
 	Files []string
 	// OneSided are those of Files that only one side has: the patch changes a file that the
 	// release does not have, or deletes one that differs in the release.
-	OneSided []string
-	// Unmerged is set if git could not merge. Files are then all files of the patch.
-	Unmerged bool
-	// Remaining is set if the user wants to continue, but has not resolved Files.
-	Remaining bool
-	// Before is the patch file of an earlier carry of the patch, if any.
-	Before string
-	// Dir is the repository in which the user resolves the conflict.
-	Dir string
+	OneSided  []string
+	Unmerged  bool   // git could not merge; Files are all files of the patch
+	Remaining bool   // the user wants to continue, but has not resolved Files
+	Before    string // the patch file of an earlier carry of the patch, if any
+	Dir       string // the repository in which the user resolves the conflict
 }
 
 // Error includes the commands that resolve the conflict.

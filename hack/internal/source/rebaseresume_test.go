@@ -13,15 +13,15 @@ import (
 
 func TestRebaseDoesNotSkipAPatchThatWasResolvedWithGit(t *testing.T) {
 	w := newRebaseWorld(t, true)
-	w.conflict(RebaseOptions{})
+	w.conflict(false)
 	w.resolve("1200")
-	r := newRebase(w.layout, w.series, w.older, RebaseOptions{}, nil)
+	r := newRebase(w.layout, w.series, w.older, false, nil)
 	w.ok(r.tree.Run(w.Context(), "add", "--all"))
 	w.ok(r.tree.Run(w.Context(), "am", "--continue"))
-	if _, _, err := w.rebase(RebaseOptions{Skip: true}); err == nil || !strings.Contains(err.Error(), "nothing to skip") {
+	if _, _, err := w.rebase(true); err == nil || !strings.Contains(err.Error(), "nothing to skip") {
 		t.Errorf("the error is %v", err)
 	}
-	how, _ := w.mustRebase(RebaseOptions{})
+	how, _ := w.mustRebase(false)
 	if diff := cmp.Diff([]string{RebasedApplied, RebasedResolved, RebasedApplied}, how); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
@@ -29,7 +29,7 @@ func TestRebaseDoesNotSkipAPatchThatWasResolvedWithGit(t *testing.T) {
 
 func TestRebaseLeavesTheCommitBeforeAPatchThatIsThereAlready(t *testing.T) {
 	w := newRebaseWorld(t, false)
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	// A patch of the older series alone makes the change of the third one.
 	const third, own = "0003-kubelet-change-step-30.patch", "0003-kubelet-own-step-30.patch"
 	text, err := os.ReadFile(filepath.Join(w.older.Dir, third))
@@ -43,7 +43,7 @@ func TestRebaseLeavesTheCommitBeforeAPatchThatIsThereAlready(t *testing.T) {
 	w.ok(os.WriteFile(path, []byte(strings.Replace(string(text), "For a test.", "For another test.", 1)), 0o644))
 	w.mustAssemble()
 
-	how, _ := w.mustRebase(RebaseOptions{})
+	how, _ := w.mustRebase(false)
 	if diff := cmp.Diff([]string{RebasedKept, RebasedKept, RebasedKept, RebasedThere}, how); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
@@ -55,11 +55,11 @@ func TestRebaseLeavesTheCommitBeforeAPatchThatIsThereAlready(t *testing.T) {
 
 func TestRebaseNamesTheEarlierResolutionOfAConflict(t *testing.T) {
 	w := newRebaseWorld(t, true)
-	if conflict := w.conflict(RebaseOptions{}); conflict.Before != "" {
+	if conflict := w.conflict(false); conflict.Before != "" {
 		t.Errorf("nothing was carried before, and it names %q", conflict.Before)
 	}
 	w.resolve("1200")
-	w.mustRebase(RebaseOptions{})
+	w.mustRebase(false)
 	w.inOlder(func(older *world) { older.mustAssemble() })
 	const patch = "0002-kubelet-change-step-20.patch"
 	path := filepath.Join(w.series.Dir, patch)
@@ -68,7 +68,7 @@ func TestRebaseNamesTheEarlierResolutionOfAConflict(t *testing.T) {
 	w.ok(os.WriteFile(path, []byte(strings.Replace(string(text), "return 1020 }", "return 1021 }", 1)), 0o644))
 	w.mustAssemble()
 
-	conflict := w.conflict(RebaseOptions{})
+	conflict := w.conflict(false)
 	if want := "patches/v1.32/" + patch; conflict.Before != want || !strings.Contains(conflict.Error(), "resolved before: "+want) {
 		t.Errorf("the earlier resolution is %q, want %q:\n%v", conflict.Before, want, conflict)
 	}

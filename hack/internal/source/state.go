@@ -14,16 +14,12 @@ import (
 
 // state is the state of a tree, which assembly stores in the tree's repository.
 type state struct {
-	// Key is the hash of all inputs of a finished tree; empty for an unfinished one.
-	Key string `json:"key,omitempty"`
-	// Generated is the key of the generated code, even if there is no commit of it.
-	Generated string `json:"generated,omitempty"`
+	Key       string `json:"key,omitempty"`       // hash of all inputs of a finished tree
+	Generated string `json:"generated,omitempty"` // key of the generated code, even if there is no commit of it
 	// Busy is set while an assembly changes the tree. If none runs, one was interrupted.
-	Busy bool `json:"busy,omitempty"`
-	// Steps are the commits that assembly made, oldest first.
-	Steps []stateStep `json:"steps"`
-	// Written is the last commit that WritePatches wrote to the patches.
-	Written string `json:"written,omitempty"`
+	Busy    bool        `json:"busy,omitempty"`
+	Steps   []stateStep `json:"steps"`             // the commits that assembly made, oldest first
+	Written string      `json:"written,omitempty"` // the last commit that WritePatches wrote to the patches
 	// Patches are the hashes of the patch files that the tree was last made from or written
 	// to. WritePatches does not replace a file with another hash.
 	Patches []string `json:"patches,omitempty"`

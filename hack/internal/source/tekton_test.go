@@ -74,7 +74,7 @@ func TestASeriesOfTektonMakesTheRoundTrip(t *testing.T) {
 	}
 	to, err := Pin(t.Context(), w.layout, "tekton-v1.11", "v1.11.0", nil)
 	w.ok(err)
-	done, _, err := Rebase(t.Context(), w.layout, w.series, to, RebaseOptions{}, nil)
+	done, _, err := Rebase(t.Context(), w.layout, w.series, to, false, nil)
 	w.ok(err)
 	if diff := cmp.Diff([]Rebased{{Title: "pod: merge env by name", How: RebasedMerged}}, done); diff != "" {
 		t.Errorf("rebase (-want +got):\n%s", diff)

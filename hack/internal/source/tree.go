@@ -24,14 +24,10 @@ import (
 
 // Tree is the assembled source of one series.
 type Tree struct {
-	// Dir is the tree's absolute path.
-	Dir string
-	// Series is the series of the tree.
+	Dir    string // absolute
 	Series series.Series
-	// Stock is set for a release without new files and patches.
-	Stock bool
-	// Key is a hash of all inputs of the tree at the time of assembly. It does not cover edits.
-	Key string
+	Stock  bool   // a release without new files and patches
+	Key    string // hash of all inputs of the tree at the time of assembly, without edits
 }
 
 // Name is the name of the tree in a layout: "v1.33" or "v1.33-stock".
@@ -174,33 +170,24 @@ func CheckUnedited(ctx context.Context, l layout.Layout, s series.Series, stock 
 
 // Status describes the content of a tree.
 type Status struct {
-	// Dir is the path of the tree.
-	Dir string
-	// Release is the subject of the release's commit.
-	Release string
+	Dir     string
+	Release string // the subject of the release's commit
 	// Patched and Generated are the git tree hashes after the last patch, and with generated
 	// code. The same files have the same hash.
 	Patched, Generated string
-	// UpToDate is set if the tree without edits matches the inputs.
-	UpToDate bool
-	// Commits are the commits on top of the release, oldest first.
-	Commits []Commit
-	// Dirty are the paths with uncommitted changes.
-	Dirty []string
-	// Stopped is the conflict or other git operation in progress, if any.
-	Stopped error
-	// Saved are the refs that keep dropped edits.
-	Saved []string
+	UpToDate           bool     // the tree without edits matches the inputs
+	Commits            []Commit // on top of the release, oldest first
+	Dirty              []string // paths with uncommitted changes
+	Stopped            error    // the conflict or other git operation in progress, if any
+	Saved              []string // refs that keep dropped edits
 }
 
 // Commit is one commit of a tree.
 type Commit struct {
-	ID      string
-	Subject string
-	// Kind is "patch" or "generated".
-	Kind string
-	// InSeries is set if assembly made the commit, not the user.
-	InSeries bool
+	ID       string
+	Subject  string
+	Kind     string // "patch" or "generated"
+	InSeries bool   // assembly made the commit, not the user
 }
 
 // Describe returns the status of the tree of s, and does not change the tree.
