@@ -183,10 +183,7 @@ func (s Series) Newer(l layout.Layout) []string {
 // minor is the number of a minor: 33 for v1.33.
 func minor(name string) int {
 	_, number, _ := strings.Cut(name, ".")
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		return 0 // Load refuses such a name
-	}
+	n, _ := strconv.Atoi(number) // Load refuses a name without one
 	return n
 }
 

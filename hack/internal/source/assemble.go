@@ -93,16 +93,6 @@ func (a *assembly) lockFile() string {
 	return filepath.Join(a.layout.Cache("source"), filepath.Base(a.tree.Dir)+".lock")
 }
 
-// lockWithStep is lock, and shows a step of r if it has to wait.
-func (a *assembly) lockWithStep(ctx context.Context, r *progress.Reporter) (unlock func(), err error) {
-	if unlock, err = lockfile.TryLock(a.lockFile()); !errors.Is(err, lockfile.ErrHeld) {
-		return unlock, err
-	}
-	a.step = r.Step("source tree")
-	unlock, err = a.lock(ctx)
-	return unlock, a.step.End(err)
-}
-
 // isUpToDate reports whether a tree without edits matches the inputs.
 func (a *assembly) isUpToDate(ctx context.Context) bool {
 	if a.state.Key != a.key {

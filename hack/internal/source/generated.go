@@ -95,9 +95,6 @@ func (a *assembly) reuseGenerated(ctx context.Context, cached string) error {
 func (a *assembly) generate(ctx context.Context, cached string) error {
 	a.step.Now("generating code")
 	if err := a.gen.generate(ctx, a.codegen(), a.step); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		return fmt.Errorf("generating code: %w", err)
 	}
 	paths, err := a.generatedPaths(ctx)

@@ -146,14 +146,6 @@ func (r *rebase) recordDone(ctx context.Context, how string) error {
 	return r.rebased.write(r.tree.Dir)
 }
 
-// mergeFlags are amFlags with a 3-way merge. Its conflicts include the common ancestor, which
-// shows what the patch changes.
-func mergeFlags() []string {
-	flags := slices.Clone(amFlags)
-	flags[slices.Index(flags, "--no-3way")] = "--3way"
-	return append([]string{"-c", "merge.conflictStyle=diff3"}, flags...)
-}
-
 // fit is how git am will apply the patch, if it does.
 func (r *rebase) fit(ctx context.Context, p rebaseStep) string {
 	var output bytes.Buffer
@@ -169,7 +161,8 @@ func (r *rebase) fit(ctx context.Context, p rebaseStep) string {
 
 func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 	how := r.fit(ctx, p)
-	amErr := r.tree.Run(ctx, append(mergeFlags(), "--", p.File)...)
+	// The conflicts of the merge include the common ancestor, which shows what the patch changes.
+	amErr := r.tree.Run(ctx, slices.Concat([]string{"-c", "merge.conflictStyle=diff3"}, amFlags, []string{"--3way", p.File})...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

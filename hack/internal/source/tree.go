@@ -18,6 +18,7 @@ import (
 
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 )
@@ -123,7 +124,12 @@ func Assemble(ctx context.Context, l layout.Layout, s series.Series, o Options, 
 // ErrNoTree.
 func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *progress.Reporter) (*Tree, error) {
 	a := newAssembly(l, s, Options{Stock: stock}, nil)
-	unlock, err := a.lockWithStep(ctx, r)
+	unlock, err := lockfile.TryLock(a.lockFile())
+	if errors.Is(err, lockfile.ErrHeld) {
+		a.step = r.Step("source tree")
+		unlock, err = a.lock(ctx)
+		err = a.step.End(err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -29,27 +29,18 @@ func WriteTable(w io.Writer, reports []Report) error {
 			fmt.Fprintf(t, "%s\t\t\t\t\n", head)
 		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
 	if len(notBuilt) > 0 {
-		if _, err := fmt.Fprintf(w, "not built, so the gates are those of featuregates/: %s (podenv build --series %s)\n", strings.Join(notBuilt, ", "), notBuilt[0]); err != nil {
-			return err
-		}
+		fmt.Fprintf(t, "not built, so the gates are those of featuregates/: %s (podenv build --series %s)\n", strings.Join(notBuilt, ", "), notBuilt[0])
 	}
 	for _, r := range reports {
 		if len(r.NewFiles.Own) > 0 {
-			if _, err := fmt.Fprintf(w, "%s has its own form of %s\n", r.Series, strings.Join(r.NewFiles.Own, ", ")); err != nil {
-				return err
-			}
+			fmt.Fprintf(t, "%s has its own form of %s\n", r.Series, strings.Join(r.NewFiles.Own, ", "))
 		}
 		if len(r.Replaced) > 0 {
-			if _, err := fmt.Fprintf(w, "%s has another release's %s\n", r.Series, strings.Join(r.Replaced, ", ")); err != nil {
-				return err
-			}
+			fmt.Fprintf(t, "%s has another release's %s\n", r.Series, strings.Join(r.Replaced, ", "))
 		}
 	}
-	return nil
+	return t.Flush()
 }
 
 // stage is the name of a reported stage.
