@@ -3,6 +3,7 @@ package clean
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,16 +27,10 @@ type image struct {
 // images returns podenv's images in the engine. Of the node images, the newest of each version
 // and those that containers use stay. Base images of these stay, too.
 func images(ctx context.Context, e *engine.Engine, releases map[string]string) ([]Item, error) {
-	nodes, err := inspect(ctx, e, "podenv/node")
-	if err != nil {
-		return nil, err
-	}
-	bases, err := inspect(ctx, e, "podenv/node-base")
-	if err != nil {
-		return nil, err
-	}
-	containers, err := containersByImage(ctx, e)
-	if err != nil {
+	nodes, errNodes := inspect(ctx, e, "podenv/node")
+	bases, errBases := inspect(ctx, e, "podenv/node-base")
+	containers, errContainers := containersByImage(ctx, e)
+	if err := errors.Join(errNodes, errBases, errContainers); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(nodes, func(a, b image) int { return strings.Compare(b.Created, a.Created) })

@@ -5,6 +5,7 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -94,12 +95,9 @@ func (r Repo) ChangedIn(ctx context.Context, commit string) ([]string, error) {
 // Changed lists the files that differ from the commit since, sorted: changes that are not
 // committed and deleted files count too.
 func (r Repo) Changed(ctx context.Context, since string) ([]string, error) {
-	tracked, err := r.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", since, "--")
-	if err != nil {
-		return nil, err
-	}
-	added, err := r.Fields(ctx, "ls-files", "--others", "--exclude-standard", "-z")
-	if err != nil {
+	tracked, errTracked := r.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", since, "--")
+	added, errAdded := r.Fields(ctx, "ls-files", "--others", "--exclude-standard", "-z")
+	if err := errors.Join(errTracked, errAdded); err != nil {
 		return nil, err
 	}
 	files := append(tracked, added...)

@@ -73,12 +73,9 @@ func (a *assembly) find(ctx context.Context) (bool, error) {
 
 // inProgress reports whether a `git am` or `git rebase` is in progress.
 func (r repo) inProgress() bool {
-	for _, name := range []string{"rebase-apply", "rebase-merge"} {
-		if _, err := os.Stat(r.Path(name)); err == nil {
-			return true
-		}
-	}
-	return false
+	_, errAm := os.Stat(r.Path("rebase-apply"))
+	_, errRebase := os.Stat(r.Path("rebase-merge"))
+	return errAm == nil || errRebase == nil
 }
 
 // editedError says what is edited, and how to keep and how to drop the edits.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -86,10 +87,7 @@ func (r repo) cloneRelease(ctx context.Context, release repo) (string, error) {
 		return "", err
 	}
 	// Check out the release byte for byte, regardless of its .gitattributes.
-	if err := os.MkdirAll(r.Path("info"), 0o755); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(r.Path("info", "attributes"), []byte("* -text\n"), 0o644); err != nil {
+	if err := errors.Join(os.MkdirAll(r.Path("info"), 0o755), os.WriteFile(r.Path("info", "attributes"), []byte("* -text\n"), 0o644)); err != nil {
 		return "", err
 	}
 	commit, err := r.head(ctx)
@@ -105,10 +103,8 @@ func (r repo) cloneRelease(ctx context.Context, release repo) (string, error) {
 // moveTo resets the tree's branch and files to commit, and ends a `git am` or `git rebase` in
 // progress. The caller has made sure that no edit is lost.
 func (r repo) moveTo(ctx context.Context, commit string) error {
-	for _, operation := range []string{"rebase-apply", "rebase-merge"} {
-		if err := os.RemoveAll(r.Path(operation)); err != nil {
-			return err
-		}
+	if err := errors.Join(os.RemoveAll(r.Path("rebase-apply")), os.RemoveAll(r.Path("rebase-merge"))); err != nil {
+		return err
 	}
 	if err := r.Run(ctx, "checkout", "--quiet", "--force", "-B", treeBranch, commit); err != nil {
 		return err
@@ -119,10 +115,5 @@ func (r repo) moveTo(ctx context.Context, commit string) error {
 // unlock removes the lock files of killed git commands. Call it only if an assembly was the last
 // to change the tree: otherwise a git command of the user may hold them.
 func (r repo) unlock() error {
-	for _, file := range []string{"index.lock", "HEAD.lock"} {
-		if err := os.Remove(r.Path(file)); err != nil && !os.IsNotExist(err) {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(os.RemoveAll(r.Path("index.lock")), os.RemoveAll(r.Path("HEAD.lock")))
 }

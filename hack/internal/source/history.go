@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,10 +83,8 @@ func (a *assembly) checkCommit(c treeCommit) error {
 		}
 		return nil
 	}
-	for _, prefix := range []string{"fixup!", "squash!", "amend!"} {
-		if strings.HasPrefix(c.message, prefix) {
-			return fmt.Errorf("commit %s is not squashed yet: `git -C %s rebase --interactive --autosquash --root`", c.title(), dir)
-		}
+	if toSquash.MatchString(c.message) {
+		return fmt.Errorf("commit %s is not squashed yet: `git -C %s rebase --interactive --autosquash --root`", c.title(), dir)
 	}
 	if series.HasTrailer(c.message) {
 		return fmt.Errorf("the message of commit %s names a new file as only a patch file does, for podenv writes that line: delete it", c.title())
@@ -93,22 +92,20 @@ func (a *assembly) checkCommit(c treeCommit) error {
 	return c.checkMessage()
 }
 
+var (
+	toSquash = regexp.MustCompile(`^(fixup|squash|amend)!`)
+	cutLine  = regexp.MustCompile(`(?m)^(---|diff -|Index: ).*`)
+	header   = regexp.MustCompile(`^(From:|Date:|Subject:|>From).*`)
+)
+
 // checkMessage refuses a message that `git am` would change.
 func (c treeCommit) checkMessage() error {
-	for line := range strings.Lines(c.message) {
-		for _, cut := range []string{"---", "diff -", "Index: "} {
-			if strings.HasPrefix(line, cut) {
-				return fmt.Errorf("the message of commit %s has the line %q, where git am would cut it off: reword it", c.title(), strings.TrimSpace(line))
-			}
-		}
+	if line := cutLine.FindString(c.message); line != "" {
+		return fmt.Errorf("the message of commit %s has the line %q, where git am would cut it off: reword it", c.title(), strings.TrimSpace(line))
 	}
 	_, body, _ := strings.Cut(c.message, "\n")
-	body = strings.TrimLeft(body, "\n")
-	for _, header := range []string{"From:", "Date:", "Subject:", ">From"} {
-		if strings.HasPrefix(body, header) {
-			line, _, _ := strings.Cut(body, "\n")
-			return fmt.Errorf("the body of commit %s starts with %q, which git am would take for a header of the mail: reword it", c.title(), line)
-		}
+	if line := header.FindString(strings.TrimLeft(body, "\n")); line != "" {
+		return fmt.Errorf("the body of commit %s starts with %q, which git am would take for a header of the mail: reword it", c.title(), line)
 	}
 	return nil
 }

@@ -35,12 +35,9 @@ type moduleZip struct {
 // downloadModules downloads the modules that the series pins into the Go module cache, and
 // checks each against the series' go.sum.
 func downloadModules(ctx context.Context, s series.Series, scratch string) ([]moduleZip, error) {
-	pins, err := readPins(s)
-	if err != nil {
-		return nil, err
-	}
-	files, err := pinFiles(s)
-	if err != nil {
+	pins, errPins := readPins(s)
+	files, errFiles := pinFiles(s)
+	if err := errors.Join(errPins, errFiles); err != nil {
 		return nil, err
 	}
 	sums := readSums(files["go.sum"])

@@ -102,15 +102,6 @@ func newPatch(path string, stored []byte, s series.Series) (patchFile, error) {
 	return p, nil
 }
 
-// readFullPatch reads a patch that has its new files in its diff.
-func readFullPatch(path string) (patchFile, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return patchFile{}, err
-	}
-	return newPatch(path, data, series.Series{})
-}
-
 // expand turns a stored patch into a full one: it adds files to the diff, and removes the lines
 // that name them from the message.
 func expand(stored []byte, files []newFile) []byte {

@@ -132,7 +132,10 @@ func (r *rebase) run(ctx context.Context) ([]Rebased, *Written, error) {
 	var source *Tree
 	if !inProgress {
 		// Its repository has the files that the patches were made from.
-		if source, err = r.sourceTree(ctx); err != nil {
+		r.step.Now("looking at the tree of %s", r.from.Name)
+		a := newAssembly(r.layout, r.from, Options{}, nil)
+		a.gen = r.gen
+		if source, err = a.run(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -183,14 +186,6 @@ func (r *rebase) isInProgress() (bool, error) {
 	return true, err
 }
 
-// sourceTree returns the tree of the series from, brought up to date.
-func (r *rebase) sourceTree(ctx context.Context) (*Tree, error) {
-	r.step.Now("looking at the tree of %s", r.from.Name)
-	a := newAssembly(r.layout, r.from, Options{}, nil)
-	a.gen = r.gen
-	return a.run(ctx)
-}
-
 // start creates the repository of the rebase, unless there is nothing to carry.
 func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err error) {
 	if err := r.copyForms(); err != nil {
@@ -199,15 +194,14 @@ func (r *rebase) start(ctx context.Context, source *Tree) (started bool, err err
 	if r.in, err = readInputs(r.series, false); err != nil {
 		return false, err
 	}
-	if err := r.refuseEdits(ctx); err != nil {
-		return false, err
+	tree := newAssembly(r.layout, r.series, Options{}, r.step)
+	tree.key = r.in.key()
+	if _, err := tree.find(ctx); err != nil {
+		return false, err // it has edits
 	}
-	from, err := readPatches(r.from)
-	if err != nil {
-		return false, err
-	}
-	earlier, err := readCarried(r.series)
-	if err != nil {
+	from, errFrom := readPatches(r.from)
+	earlier, errEarlier := readCarried(r.series)
+	if err := errors.Join(errFrom, errEarlier); err != nil {
 		return false, err
 	}
 	now := carriedOf(from)
@@ -266,14 +260,6 @@ func (r *rebase) copyForms() error {
 		return errors.Join(err, os.RemoveAll(to))
 	}
 	return nil
-}
-
-// refuseEdits refuses to write the patches of a series whose tree has edits.
-func (r *rebase) refuseEdits(ctx context.Context) error {
-	a := newAssembly(r.layout, r.series, Options{}, r.step)
-	a.key = r.in.key()
-	_, err := a.find(ctx)
-	return err
 }
 
 // addAlternates lets git read the objects of the given trees that exist. The trees must not be

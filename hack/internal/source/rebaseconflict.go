@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/series"
 )
 
 // RebaseConflictError reports the patch at which a rebase stopped.
@@ -72,7 +73,11 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 	}
 	if len(changed) == 0 {
 		// git could not merge, because it lacks the files that the patch was made from.
-		patch, err := readFullPatch(p.File)
+		full, err := os.ReadFile(p.File)
+		if err != nil {
+			return nil, err
+		}
+		patch, err := newPatch(p.File, full, series.Series{})
 		if err != nil {
 			return nil, err
 		}

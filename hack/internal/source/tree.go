@@ -209,24 +209,18 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := &Status{Dir: a.tree.Dir, UpToDate: a.state.Key == in.key(), Stopped: a.tree.stopped(a.state)}
-	if status.Dirty, err = a.tree.dirty(ctx); err != nil {
-		return nil, err
-	}
-	if status.Saved, err = a.tree.Lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs); err != nil {
-		return nil, err
-	}
+	dirty, errDirty := a.tree.dirty(ctx)
+	saved, errSaved := a.tree.Lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs)
 	patched := a.state.Steps[a.state.applied()].Commit
-	hashes, err := a.tree.Lines(ctx, "rev-parse", patched+"^{tree}", a.state.last()+"^{tree}")
-	if err != nil {
+	hashes, errHashes := a.tree.Lines(ctx, "rev-parse", patched+"^{tree}", a.state.last()+"^{tree}")
+	history, errHistory := a.tree.history(ctx)
+	if err := errors.Join(errDirty, errSaved, errHashes, errHistory); err != nil {
 		return nil, err
 	}
-	status.Patched, status.Generated = hashes[0], hashes[1]
-	history, err := a.tree.history(ctx)
-	if err != nil {
-		return nil, err
+	status := &Status{
+		Dir: a.tree.Dir, Release: history[0].subject(), Patched: hashes[0], Generated: hashes[1],
+		UpToDate: a.state.Key == in.key(), Dirty: dirty, Stopped: a.tree.stopped(a.state), Saved: saved,
 	}
-	status.Release = history[0].subject()
 	for _, c := range history[1:] {
 		status.Commits = append(status.Commits, Commit{ID: c.id, Subject: c.subject(), Kind: string(c.kind), InSeries: a.state.made(c.id)})
 	}
