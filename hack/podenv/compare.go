@@ -67,7 +67,7 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			}
 			write := compare.WriteMarkdown(p.Series.Release)
 			if len(with) > 0 {
-				write = compare.WriteFailed(p.Series.Release, len(filepath.SplitList(p.Series.Fixes)))
+				write = compare.WriteFailed(p.Series.Release, len(p.Series.Fixes))
 			}
 			if err := writeRows(a, rows, write, compare.WriteTSV); err != nil {
 				return err
@@ -97,7 +97,7 @@ func (a *app) compare(ctx context.Context, p *pipeline.Pipeline, o suite.Options
 	onPatched, onStock := *a, *a
 	onStock.stock = true
 	var patched map[string][]junit.Case
-	if p.Series.Fixes != "" {
+	if len(p.Series.Fixes) > 0 {
 		o.SpecTimeout = 5 * time.Minute
 	} else {
 		onPatched.name += "-patched"

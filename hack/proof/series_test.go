@@ -130,8 +130,9 @@ func (c *check) verifyFixes(s series.Series) error {
 		if err != nil {
 			return err
 		}
-		if s.Fixes = fix; strings.Contains(string(message), "\nNeeds: ") {
-			s.Fixes = strings.Join(fixes[:i+1], string(filepath.ListSeparator))
+		s.Fixes = []string{fix}
+		if strings.Contains(string(message), "\nNeeds: ") {
+			s.Fixes = fixes[:i+1]
 		}
 		t, err := source.Assemble(c.ctx, repo, s, source.Options{Stock: true}, nil)
 		if err != nil {

@@ -23,8 +23,7 @@ import (
 func TestFixesAreFilesAndFoldersOfThem(t *testing.T) {
 	l := repository(t, map[string]string{"f/0002-b.patch": "", "f/0001-a.patch": "", "f/README": "", "c.patch": "", "none/README": ""})
 	at := func(path string) string { return filepath.Join(l.Root, path) }
-	list, err := FindFixes([]string{at("c.patch"), at("f")})
-	got := filepath.SplitList(list)
+	got, err := FindFixes([]string{at("c.patch"), at("f")})
 	if want := []string{at("c.patch"), at("f/0001-a.patch"), at("f/0002-b.patch")}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
@@ -52,7 +51,7 @@ func TestEachFixOfThisRepositoryCanBeSent(t *testing.T) {
 		if s.Fixes, err = FindFixes([]string{folder}); err != nil {
 			t.Fatal(err)
 		}
-		fixes := filepath.SplitList(s.Fixes)
+		fixes := slices.Clone(s.Fixes)
 		released := download(t, s)
 		for _, path := range fixes {
 			t.Run(s.Name+"/"+filepath.Base(path), func(t *testing.T) {

@@ -182,26 +182,22 @@ func FixesFolder(minor string) string { return "patches/upstream/" + minor }
 // MaxFixLines is how many lines a fix may add and remove, tests included.
 const MaxFixLines = 150
 
-// FindFixes returns the list, for Series.Fixes, of the patches that paths name: files, or folders
-// of them.
-func FindFixes(paths []string) (list string, err error) {
-	var fixes []string
+// FindFixes lists the patches that paths name: files, or folders of them.
+func FindFixes(paths []string) (fixes []string, err error) {
 	for _, path := range paths {
 		if path, err = filepath.Abs(path); err != nil {
-			return "", err
+			return nil, err
 		}
 		found := []string{path}
 		if stat, err := os.Stat(path); err != nil {
-			return "", err
+			return nil, err
 		} else if stat.IsDir() {
-			if found, err = filepath.Glob(filepath.Join(path, "*.patch")); err != nil {
-				return "", err
-			}
+			found = Series{Dir: path}.Patches()
 		}
 		if len(found) == 0 {
-			return "", fmt.Errorf("%s has no *.patch files", path)
+			return nil, fmt.Errorf("%s has no *.patch files", path)
 		}
 		fixes = append(fixes, found...)
 	}
-	return strings.Join(fixes, string(filepath.ListSeparator)), nil
+	return fixes, nil
 }

@@ -42,9 +42,9 @@ type Series struct {
 	Mod *modfile.File
 	// Header is the license header of the new files, in the form that the release requires.
 	Header Boilerplate
-	// Fixes is the list of patches, in the form of PATH, that a stock tree gets: see FindFixes. If it
-	// is not empty, they are the patches of the series.
-	Fixes string
+	// Fixes are the patches that a stock tree gets: see FindFixes. If there are any, they are the
+	// patches of the series.
+	Fixes []string
 }
 
 // IsTekton reports whether the series called name patches Tekton Pipelines, not Kubernetes.
@@ -192,8 +192,8 @@ func (s Series) Staging() string { return "v0" + strings.TrimPrefix(s.Release, "
 
 // Patches lists the series' patch files in the order of application.
 func (s Series) Patches() []string {
-	if s.Fixes != "" {
-		return filepath.SplitList(s.Fixes)
+	if len(s.Fixes) > 0 {
+		return s.Fixes
 	}
 	files, _ := fs.Glob(os.DirFS(s.Dir), "*.patch") // only a wrong pattern is an error
 	for i, file := range files {

@@ -188,21 +188,17 @@ func (a *assembly) unchanged() []stateStep {
 	return slices.Clone(a.state.Steps[:n])
 }
 
-// fetchRelease fetches the commit of another release into the tree's repository.
+// fetchRelease fetches the commit of another release into the tree's repository, as a branch
+// because users run `git diff release`.
 func (a *assembly) fetchRelease(ctx context.Context) (string, error) {
 	release, err := releaseRepo(ctx, a.layout, a.series, a.in.release, a.step)
 	if err != nil {
 		return "", err
 	}
-	if err := a.tree.Run(ctx, "fetch", "--quiet", "--no-tags", "--no-auto-maintenance", release.Dir, releaseBranch); err != nil {
+	if err := a.tree.Run(ctx, "fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--force", "--update-head-ok", release.Dir, releaseBranch+":"+releaseBranch); err != nil {
 		return "", err
 	}
-	commit, err := release.Quiet(ctx, "rev-parse", releaseBranch)
-	if err != nil {
-		return "", err
-	}
-	// Users run `git diff release`.
-	return commit, a.tree.Run(ctx, "update-ref", releaseBranch, commit)
+	return a.tree.Quiet(ctx, "rev-parse", releaseBranch)
 }
 
 // restore resets the tree to the last commit that assembly made, if err is not nil, and returns
@@ -241,7 +237,7 @@ func readInputs(s series.Series, stock bool) (*inputs, error) {
 		return nil, err
 	}
 	in.release = digest.Of("release", releaseRepoVersion, s.Release, string(pins["go.mod"]), string(pins["go.sum"]))
-	if stock && s.Fixes == "" {
+	if stock && len(s.Fixes) == 0 {
 		return in, nil
 	}
 	in.patches, err = readPatches(s)

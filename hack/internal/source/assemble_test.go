@@ -258,7 +258,7 @@ func TestOpen(t *testing.T) {
 	w.edit("pkg/kubelet/kubelet.go", "return 10 }", "return 11 }")
 	tree, err := w.open()
 	w.ok(err)
-	if *tree != *made {
+	if tree.Dir != made.Dir || tree.Key != made.Key {
 		t.Errorf("Open gave %+v, Assemble %+v", tree, made)
 	}
 }

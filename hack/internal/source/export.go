@@ -27,7 +27,7 @@ import (
 //
 // An outDir that contains anything but an earlier export is an error.
 func Export(ctx context.Context, l layout.Layout, s series.Series, outDir string, fold bool, step *progress.Step) (files []string, err error) {
-	return newAssembly(l, s, Options{Stock: s.Fixes != ""}, step).exportTree(ctx, outDir, fold)
+	return newAssembly(l, s, Options{Stock: len(s.Fixes) > 0}, step).exportTree(ctx, outDir, fold)
 }
 
 func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]string, error) {
@@ -43,11 +43,6 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		return nil, err
 	}
 	if outDir, err = filepath.Abs(outDir); err != nil {
-		return nil, err
-	}
-	tmp := filepath.Join(filepath.Dir(outDir), ".new-"+filepath.Base(outDir))
-	defer os.RemoveAll(tmp)
-	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755)); err != nil {
 		return nil, err
 	}
 	patches, err := a.series.Describe()
@@ -69,20 +64,16 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 	if a.options.Stock {
 		needs = needsOfFixes(patches)
 	}
-	if err := os.WriteFile(filepath.Join(tmp, coverPage), []byte(cover(a.series, patches, needs)), 0o644); err != nil {
-		return nil, err
-	}
-	var files []string
+	files := map[string][]byte{coverPage: []byte(cover(a.series, patches, needs))}
+	var paths []string
 	for i, commit := range commits {
 		a.step.Now("writing patch %d of %d", i+1, len(commits))
 		name, patch, err := from.formatPatch(ctx, commit, i+1, nil)
 		if err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(tmp, name), patch, 0o644); err != nil {
-			return nil, err
-		}
-		files = append(files, filepath.Join(outDir, name))
+		files[name] = patch
+		paths = append(paths, filepath.Join(outDir, name))
 		if i == len(patches) {
 			break // generated code
 		}
@@ -90,15 +81,22 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		for _, n := range needs[i] {
 			first = append(first, patches[n].File)
 		}
-		body := strings.TrimSuffix(name, ".patch") + ".md"
-		if err := os.WriteFile(filepath.Join(tmp, body), []byte(pullRequest(patches[i], first)), 0o644); err != nil {
+		files[strings.TrimSuffix(name, ".patch")+".md"] = []byte(pullRequest(patches[i], first))
+	}
+	tmp := filepath.Join(filepath.Dir(outDir), ".new-"+filepath.Base(outDir))
+	defer os.RemoveAll(tmp)
+	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755)); err != nil {
+		return nil, err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(tmp, name), content, 0o644); err != nil {
 			return nil, err
 		}
 	}
 	if err := os.RemoveAll(outDir); err != nil {
 		return nil, err
 	}
-	return files, os.Rename(tmp, outDir)
+	return paths, os.Rename(tmp, outDir)
 }
 
 // fold makes commits of the patches that have the generated code which each causes, in a

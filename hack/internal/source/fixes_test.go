@@ -35,7 +35,7 @@ func TestAStockTreeHasTheFixesThatAreAskedFor(t *testing.T) {
 		fixes []string
 		has   string
 	}{{[]string{one, two}, "1010 1111"}, {[]string{two}, "10 1111"}, {nil, "10 11"}} {
-		w.series.Fixes = strings.Join(c.fixes, ":")
+		w.series.Fixes = c.fixes
 		tree, err := w.assemble(stock)
 		w.ok(err)
 		data, err := os.ReadFile(filepath.Join(tree.Dir, "pkg/kubelet/kubelet.go"))
@@ -48,7 +48,7 @@ func TestAStockTreeHasTheFixesThatAreAskedFor(t *testing.T) {
 			t.Errorf("with %d fixes the key is %s, without them %s", len(c.fixes), tree.Key, without.Key)
 		}
 	}
-	w.series.Fixes = one + ":" + two
+	w.series.Fixes = []string{one, two}
 	out := filepath.Join(w.layout.Root, "export")
 	files, err := w.assembly(stock).exportTree(w.Context(), out, false)
 	w.ok(err)
@@ -56,7 +56,7 @@ func TestAStockTreeHasTheFixesThatAreAskedFor(t *testing.T) {
 		t.Errorf("%d files are exported; the body of the second is\n%s", len(files), body)
 	}
 	w.write("one.patch", "no patch")
-	w.series.Fixes = one
+	w.series.Fixes = []string{one}
 	if _, err := w.assemble(stock); err == nil || !strings.Contains(err.Error(), "one.patch of series v1.33 cannot be read as a patch") {
 		t.Errorf("of a file that is none: %v", err)
 	}

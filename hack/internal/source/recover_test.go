@@ -210,7 +210,7 @@ func TestOpenWaitsForAnAssembly(t *testing.T) {
 		return err
 	})
 	w.ok(both.Wait())
-	if *opened != *assembled {
+	if opened.Dir != assembled.Dir || opened.Key != assembled.Key {
 		t.Errorf("Open gave %+v, Assemble %+v", opened, assembled)
 	}
 }
