@@ -34,7 +34,7 @@ type moduleZip struct {
 
 // downloadModules downloads the modules that the series pins into the Go module cache, and
 // checks each against the series' go.sum.
-func downloadModules(ctx context.Context, s series.Series, scratch string) ([]moduleZip, error) {
+func downloadModules(ctx context.Context, s series.Series) ([]moduleZip, error) {
 	pins, errPins := readPins(s)
 	files, errFiles := pinFiles(s)
 	if err := errors.Join(errPins, errFiles); err != nil {
@@ -46,20 +46,26 @@ func downloadModules(ctx context.Context, s series.Series, scratch string) ([]mo
 			return nil, fmt.Errorf("%s/go.sum has no checksum of %s: add it with `cd %s && GOFLAGS=-mod=mod go mod download %s`", s.Pins, m, s.Pins, m)
 		}
 	}
-	for name, data := range files { // a copy, because go adds missing lines to go.sum
-		if err := os.WriteFile(filepath.Join(scratch, name), data, 0o644); err != nil {
-			return nil, err
-		}
-	}
-	zips, err := download(ctx, scratch, pins)
+	zips, err := download(ctx, files, pins)
 	if err != nil {
 		return nil, err
 	}
 	return zips, checkZips(ctx, zips, sums)
 }
 
-// download downloads modules into the Go module cache, with the go.mod and go.sum in dir.
-func download(ctx context.Context, dir string, modules []module.Version) ([]moduleZip, error) {
+// download downloads modules into the Go module cache. files are the go.mod and go.sum of the
+// module that go does it in: a copy, because go adds missing lines to go.sum.
+func download(ctx context.Context, files map[string][]byte, modules []module.Version) ([]moduleZip, error) {
+	dir, err := os.MkdirTemp("", "podenv-modules-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return nil, err
+		}
+	}
 	args := []string{"mod", "download", "-json"}
 	for _, m := range modules {
 		args = append(args, m.String())

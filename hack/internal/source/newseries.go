@@ -40,7 +40,7 @@ func Pin(ctx context.Context, l layout.Layout, name, release string, step *progr
 		return s, err
 	}
 	dir := filepath.Join(l.Root, filepath.FromSlash(series.Folder(name)))
-	if err := writePins(ctx, l, series.Series{Name: name, Release: release}, dir, step); err != nil {
+	if err := writePins(ctx, series.Series{Name: name, Release: release}, dir, step); err != nil {
 		return series.Series{}, err
 	}
 	return series.Load(l, name)
@@ -72,24 +72,16 @@ func Repin(ctx context.Context, l layout.Layout, s series.Series, release string
 	}
 	s.Release = release
 	dir := filepath.Join(l.Cache("source"), "pins-"+s.Name)
-	if err := writePins(ctx, l, s, dir, step); err != nil {
+	if err := writePins(ctx, s, dir, step); err != nil {
 		return s, err
 	}
 	return s.At(dir)
 }
 
 // writePins writes the go.mod and go.sum that pin the release of s to dir.
-func writePins(ctx context.Context, l layout.Layout, s series.Series, dir string, step *progress.Step) error {
-	if err := os.MkdirAll(l.Cache("source"), 0o755); err != nil {
-		return err
-	}
-	scratch, err := os.MkdirTemp(l.Cache("source"), "pin-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
+func writePins(ctx context.Context, s series.Series, dir string, step *progress.Step) error {
 	step.Now("getting the modules of %s", s.Release)
-	goMod, goSum, err := pins(ctx, s, scratch)
+	goMod, goSum, err := pins(ctx, s)
 	if err != nil {
 		return fmt.Errorf("pinning %s: %w", s.Release, err)
 	}
@@ -126,12 +118,9 @@ func NewestRelease(ctx context.Context, name string) (string, error) {
 
 // pins returns the go.mod and go.sum of a series: they require the main module of the release,
 // and all staging modules that it replaces by folders.
-func pins(ctx context.Context, s series.Series, scratch string) (goMod, goSum []byte, err error) {
-	// go must run in a module, but not in that of the repository.
-	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module pins\n"), 0o644); err != nil {
-		return nil, nil, err
-	}
-	main, err := download(ctx, scratch, []module.Version{{Path: s.Module(), Version: s.Release}})
+func pins(ctx context.Context, s series.Series) (goMod, goSum []byte, err error) {
+	none := map[string][]byte{"go.mod": []byte("module pins\n")}
+	main, err := download(ctx, none, []module.Version{{Path: s.Module(), Version: s.Release}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,7 +141,7 @@ func pins(ctx context.Context, s series.Series, scratch string) (goMod, goSum []
 	}
 	zips := main
 	if len(staging) > 0 {
-		more, err := download(ctx, scratch, staging)
+		more, err := download(ctx, none, staging)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -84,20 +84,17 @@ func AbortRebase(ctx context.Context, l layout.Layout, to series.Series, step *p
 // RebasesInProgress returns the rebases in progress: the names of the series that are written,
 // mapped to those of the series that the patches come from.
 func RebasesInProgress(l layout.Layout) (map[string]string, error) {
-	dirs, err := filepath.Glob(l.Rebase("*"))
-	if err != nil {
-		return nil, err
-	}
+	names, _ := fs.Glob(os.DirFS(l.Rebase("")), "*") // only a wrong pattern is an error
 	found := map[string]string{}
-	for _, dir := range dirs {
-		st, err := readRebaseState(dir)
+	for _, name := range names {
+		st, err := readRebaseState(l.Rebase(name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		found[filepath.Base(dir)] = st.From
+		found[name] = st.From
 	}
 	return found, nil
 }

@@ -117,13 +117,13 @@ func (r *rebase) resume(ctx context.Context) error {
 
 // continueResolved commits what the user has resolved.
 func (r *rebase) continueResolved(ctx context.Context) error {
-	conflict, err := r.unresolved(ctx)
+	err := r.unresolved(ctx)
+	var conflict *RebaseConflictError
+	if errors.As(err, &conflict) {
+		conflict.Remaining = !conflict.Unmerged
+	}
 	if err != nil {
 		return err
-	}
-	if conflict != nil {
-		conflict.Remaining = !conflict.Unmerged
-		return conflict
 	}
 	if err := r.tree.Run(ctx, "add", "--all"); err != nil {
 		return err
@@ -174,14 +174,10 @@ func (r *rebase) applyOne(ctx context.Context, p rebaseStep) error {
 		if err := r.rebased.write(r.tree.Dir); err != nil {
 			return err
 		}
-		conflict, err := r.unresolved(ctx)
-		if err == nil && conflict == nil {
-			err = fmt.Errorf("git am stopped at %s without a conflict: %w", p.Name, amErr)
-		}
-		if err != nil {
+		if err := r.unresolved(ctx); err != nil {
 			return err
 		}
-		return conflict
+		return fmt.Errorf("git am stopped at %s without a conflict: %w", p.Name, amErr)
 	}
 	head, err := r.tree.head(ctx)
 	if err != nil {

@@ -57,8 +57,9 @@ func (e *RebaseConflictError) Error() string {
 // conflictMark matches the first and last line of a conflict.
 var conflictMark = regexp.MustCompile(`(?m)^(<{7}|>{7}) `)
 
-// unresolved returns the conflict at which the rebase stopped, or nil if it is resolved.
-func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
+// unresolved returns the conflict at which the rebase stopped as a *RebaseConflictError, or nil if
+// it is resolved.
+func (r *rebase) unresolved(ctx context.Context) error {
 	p := r.rebased.Patches[len(r.rebased.Done)]
 	c := &RebaseConflictError{From: r.rebased.From, To: r.series.Name, Release: r.series.Release, Patch: p.Name, Dir: r.tree.Dir}
 	if p.Series == "" {
@@ -69,23 +70,23 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 	}
 	changed, err := r.tree.status(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(changed) == 0 {
 		// git could not merge, because it lacks the files that the patch was made from.
 		full, err := os.ReadFile(p.File)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		patch, err := newPatch(p.File, full, series.Series{})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.Unmerged = true
 		for _, f := range patch.files {
 			c.Files = append(c.Files, f.NewName)
 		}
-		return c, nil
+		return c
 	}
 	for _, entry := range changed {
 		status, file := entry[:2], entry[3:]
@@ -95,14 +96,14 @@ func (r *rebase) unresolved(ctx context.Context) (*RebaseConflictError, error) {
 		}
 		data, err := os.ReadFile(filepath.Join(r.tree.Dir, file))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
+			return err
 		}
 		if conflictMark.Match(data) || strings.HasSuffix(file, ".rej") || isOneSided {
 			c.Files = append(c.Files, file)
 		}
 	}
 	if len(c.Files) == 0 {
-		return nil, nil
+		return nil
 	}
-	return c, nil
+	return c
 }

@@ -43,18 +43,17 @@ func releaseRepo(ctx context.Context, l layout.Layout, s series.Series, key stri
 	if _, err := os.Stat(r.Dir); err == nil {
 		return r, nil
 	}
-	tmp := r.Dir + ".new"
-	defer os.RemoveAll(tmp)
-	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755)); err != nil {
-		return repo{}, err
-	}
 	step.Now("getting the modules of %s", s.Release)
-	zips, err := downloadModules(ctx, s, tmp)
+	zips, err := downloadModules(ctx, s)
 	if err != nil {
 		return repo{}, err
 	}
 	step.Now("committing %s", s.Release)
-	imported := repo{gitrepo.Repo{Dir: filepath.Join(tmp, "git"), Bare: true, Log: step.Log()}}
+	imported := repo{gitrepo.Repo{Dir: r.Dir + ".new", Bare: true, Log: step.Log()}}
+	defer os.RemoveAll(imported.Dir)
+	if err := os.RemoveAll(imported.Dir); err != nil {
+		return repo{}, err
+	}
 	if err := imported.importRelease(ctx, s, zips); err != nil {
 		return repo{}, fmt.Errorf("committing %s: %w", s.Release, err)
 	}
