@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/scanner"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -86,17 +84,12 @@ func (b Boilerplate) IsReversible(path string, content []byte) bool {
 // licenseLine matches a line of a comment that is typical of a license header.
 var licenseLine = regexp.MustCompile(`(?m)^(?://|/\*)?[ \t*]*(?:Copyright\b|SPDX-License-Identifier:|Licensed under\b)`)
 
+var packageClause = regexp.MustCompile(`(?m)^package\b`)
+
 // isLicensed reports whether a comment before the package clause of a Go file is a license header.
 func isLicensed(content []byte) bool {
-	var s scanner.Scanner
-	s.Init(token.NewFileSet().AddFile("", -1, len(content)), content, nil, scanner.ScanComments)
-	for {
-		_, kind, text := s.Scan()
-		if kind != token.COMMENT {
-			return false
-		}
-		if licenseLine.MatchString(text) {
-			return true
-		}
+	if at := packageClause.FindIndex(content); at != nil {
+		content = content[:at[0]]
 	}
+	return licenseLine.Match(content)
 }

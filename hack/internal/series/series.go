@@ -38,10 +38,8 @@ type Series struct {
 	Dir     string // absolute path of patches/<minor> or patches/tekton/<minor>
 	Pins    string // folder of the go.mod and go.sum that pin the release: Dir, unless At chose another
 
-	// Mod is the go.mod in Pins.
-	Mod *modfile.File
-	// Header is the license header of the new files, in the form that the release requires.
-	Header Boilerplate
+	Mod    *modfile.File // the go.mod in Pins
+	Header Boilerplate   // the license header of new files, in the form that the release requires
 	// Fixes are the patches that a stock tree gets: see FindFixes. If there are any, they are the
 	// patches of the series.
 	Fixes []string

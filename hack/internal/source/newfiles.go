@@ -110,17 +110,16 @@ func (f newFile) write(root string) error {
 
 // newFileEdit is an edit in a tree of a new file that this repository stores.
 type newFileEdit struct {
-	path   string
-	root   string // the folder that path is relative to: the repository, or one of series.NewFileFolders
-	header series.Boilerplate
-	file   *newFile // as in the tree; nil if deleted
+	path string
+	root string   // the folder that path is relative to: the repository, or one of series.NewFileFolders
+	file *newFile // as in the tree; nil if deleted
 }
 
-// apply makes the same edit in this repository.
-func (e newFileEdit) apply() error {
+// apply makes the same edit in this repository, where files do not have the header.
+func (e newFileEdit) apply(header series.Boilerplate) error {
 	if e.file != nil {
 		f := *e.file
-		f.content = e.header.Cut(f.path, f.content)
+		f.content = header.Cut(f.path, f.content)
 		return f.write(e.root)
 	}
 	path := filepath.Join(e.root, filepath.FromSlash(e.path))
@@ -175,7 +174,7 @@ func (a *assembly) newFileEdit(path string, added bool) (*newFileEdit, error) {
 	case stored.hash() != base:
 		return nil, fmt.Errorf("%s was edited both in this repository and in the tree %s: merge the edits by hand until both files are equal", a.relative(filepath.Join(root, path)), a.tree.Dir)
 	}
-	return &newFileEdit{path: path, root: root, header: a.series.Header, file: inTree}, nil
+	return &newFileEdit{path: path, root: root, file: inTree}, nil
 }
 
 // others lists the other series whose patches add the new file at path: those that use the common
@@ -217,7 +216,7 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 		if len(others) > 0 && e.file == nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("%s stays: patches of %s also add it", path, strings.Join(others, ", ")))
 		} else {
-			if err := e.apply(); err != nil {
+			if err := e.apply(a.series.Header); err != nil {
 				return err
 			}
 			w.Files = append(w.Files, path)
