@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,19 +62,11 @@ func List(ctx context.Context, l layout.Layout, e *engine.Engine, o Options) ([]
 			return nil, err
 		}
 	}
-	for _, list := range []func() ([]Item, error){
-		func() ([]Item, error) { return trees(ctx, l, names) },
-		func() ([]Item, error) { return builds(l, names) },
-		func() ([]Item, error) { return unused(l, time.Now().Add(-o.UnusedFor)) },
-		func() ([]Item, error) { return goCaches(ctx, o.GoCache) },
-	} {
-		more, err := list()
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, more...)
-	}
-	return items, nil
+	trees, errTrees := trees(ctx, l, names)
+	builds, errBuilds := builds(l, names)
+	unused, errUnused := unused(l, time.Now().Add(-o.UnusedFor))
+	caches, errCaches := goCaches(ctx, o.GoCache)
+	return slices.Concat(items, trees, builds, unused, caches), errors.Join(errTrees, errBuilds, errUnused, errCaches)
 }
 
 // Run removes the items whose Action is Remove. It continues after an error, and returns all

@@ -23,7 +23,9 @@ func Find(dir string) (Layout, error) {
 		return Layout{}, err
 	}
 	for root := abs; ; root = filepath.Dir(root) {
-		if isRepository(root) {
+		_, errModule := os.Stat(filepath.Join(root, "go.mod"))
+		_, errPatches := os.Stat(filepath.Join(root, "patches"))
+		if errModule == nil && errPatches == nil {
 			return Layout{Root: root}, nil
 		}
 		if root == filepath.Dir(root) {
@@ -39,15 +41,6 @@ func MustFind() Layout {
 		panic(err)
 	}
 	return l
-}
-
-func isRepository(dir string) bool {
-	for _, name := range []string{"go.mod", "patches"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // UniqueName adds a suffix to name that differs between the checkouts on a host. Clusters

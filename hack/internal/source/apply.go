@@ -60,10 +60,7 @@ func (a *assembly) applyPatches(ctx context.Context) error {
 		return errors.Join(amErr, err)
 	}
 	a.state.Busy, a.state.Conflict = false, conflict
-	if err := writeState(a.tree.Dir, a.state); err != nil {
-		return errors.Join(conflict, err)
-	}
-	return conflict
+	return errors.Join(conflict, writeState(a.tree.Dir, a.state))
 }
 
 // refuseReleased refuses patches that add a file which the release has.

@@ -162,14 +162,10 @@ func (a *assembly) saveForeignHead(ctx context.Context) error {
 
 // saveFiles saves all files, including untracked ones, as a commit under a ref.
 func (a *assembly) saveFiles(ctx context.Context) error {
-	index := "GIT_INDEX_FILE=" + a.tree.Path("podenv", "saved.index")
-	defer os.Remove(a.tree.Path("podenv", "saved.index"))
-	for _, args := range [][]string{{"read-tree", "HEAD"}, {"add", "--all"}} {
-		if err := a.tree.Cmd(ctx, args...).Env(index).Run(); err != nil {
-			return err
-		}
+	if err := a.tree.Run(ctx, "add", "--all"); err != nil {
+		return err
 	}
-	tree, err := a.tree.Cmd(ctx, "write-tree").Env(index).Output()
+	tree, err := a.tree.Quiet(ctx, "write-tree")
 	if err != nil {
 		return err
 	}

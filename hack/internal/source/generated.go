@@ -97,14 +97,8 @@ func (a *assembly) generate(ctx context.Context, cached string) error {
 	if err := a.gen.generate(ctx, a.codegen(), a.step); err != nil {
 		return fmt.Errorf("generating code: %w", err)
 	}
-	paths, err := a.generatedPaths(ctx)
-	if err != nil {
+	if err := a.tree.Run(ctx, "add", "--all"); err != nil {
 		return err
-	}
-	if len(paths) > 0 {
-		if err := a.tree.stage(ctx, paths); err != nil {
-			return err
-		}
 	}
 	if err := os.MkdirAll(filepath.Dir(cached), 0o755); err != nil {
 		return err

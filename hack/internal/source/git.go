@@ -34,14 +34,6 @@ func (r repo) dirty(ctx context.Context) ([]string, error) {
 	return paths, err
 }
 
-// stage adds paths to the index, including ignored and deleted ones. A path that is neither in
-// the tree nor in the index is an error.
-func (r repo) stage(ctx context.Context, paths []string) error {
-	const literal = ":(top,literal)"
-	specs := literal + strings.Join(paths, "\x00"+literal)
-	return r.Cmd(ctx, "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul").Stdin(strings.NewReader(specs)).Run()
-}
-
 // commit commits the index with the author date of the commit dated, so that the id of the new
 // commit depends only on its content.
 func (r repo) commit(ctx context.Context, message, dated string) (string, error) {

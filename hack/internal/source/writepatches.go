@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -66,13 +67,10 @@ func (a *assembly) writeCommits(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	edits, err := a.newFileEdits(addedBy)
-	if err != nil {
-		return nil, err
-	}
 	a.step.Now("writing patches")
-	patches, err := a.formatPatches(ctx, commits, addedBy, w)
-	if err != nil {
+	edits, errEdits := a.newFileEdits(addedBy)
+	patches, errPatches := a.formatPatches(ctx, commits, addedBy, w)
+	if err := errors.Join(errEdits, errPatches); err != nil {
 		return nil, err
 	}
 	if err := a.refuseNewer(patches); err != nil {
