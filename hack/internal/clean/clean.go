@@ -37,10 +37,8 @@ type Item struct {
 
 // Options are the options of List.
 type Options struct {
-	// UnusedFor is how long a cached file must be unused to be removed.
-	UnusedFor time.Duration
-	// GoCache also removes Go's build cache, which other projects share.
-	GoCache bool
+	UnusedFor time.Duration // how long a cached file must be unused to be removed
+	GoCache   bool          // also remove Go's build cache, which other projects share
 }
 
 // List returns all items, those to remove and those to keep, and why. It changes nothing. If e is

@@ -61,21 +61,21 @@ func (r Repo) Quiet(ctx context.Context, args ...string) (string, error) {
 
 // Lines is Quiet, split into lines.
 func (r Repo) Lines(ctx context.Context, args ...string) ([]string, error) {
-	out, err := r.Quiet(ctx, args...)
-	if err != nil || out == "" {
-		return nil, err
-	}
-	return strings.Split(out, "\n"), nil
+	return r.list(ctx, "\n", args)
 }
 
 // Fields is Quiet, split at NUL: for commands with -z.
 func (r Repo) Fields(ctx context.Context, args ...string) ([]string, error) {
+	return r.list(ctx, "\x00", args)
+}
+
+func (r Repo) list(ctx context.Context, end string, args []string) ([]string, error) {
 	out, err := r.Quiet(ctx, args...)
-	out = strings.TrimSuffix(out, "\x00")
+	out = strings.TrimSuffix(out, end)
 	if err != nil || out == "" {
 		return nil, err
 	}
-	return strings.Split(out, "\x00"), nil
+	return strings.Split(out, end), nil
 }
 
 // Path is a path inside the git directory.

@@ -142,7 +142,7 @@ func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
 		if err != nil {
 			return err
 		}
-		if content, err = edit.apply(path, content); err != nil {
+		if content, err = edit.apply(z, path, content); err != nil {
 			return err
 		}
 		fmt.Fprintf(b, "M %s inline %s\ndata %d\n", fileMode(content), quotePath(path), len(content))
@@ -178,30 +178,25 @@ func stagingDir(module string) string { return "./staging/src/" + module }
 type moduleEdit struct {
 	series series.Series
 	pinned map[string]bool
-	// replaced are the go.mod files of the modules at another version than the release's.
-	replaced map[string]bool
 }
 
 func newModuleEdit(s series.Series, zips []moduleZip) *moduleEdit {
-	e := &moduleEdit{series: s, pinned: map[string]bool{}, replaced: map[string]bool{}}
+	e := &moduleEdit{series: s, pinned: map[string]bool{}}
 	for _, z := range zips {
 		e.pinned[z.Path] = true
-		if z.Path != kubernetes && z.Version.Version != s.Staging() {
-			e.replaced["staging/src/"+z.Path+"/go.mod"] = true
-		}
 	}
 	return e
 }
 
-// apply returns the content of the file at path in the tree.
-func (e *moduleEdit) apply(path string, content []byte) ([]byte, error) {
+// apply returns the content of the file of z at path in the tree.
+func (e *moduleEdit) apply(z moduleZip, path string, content []byte) ([]byte, error) {
 	switch {
 	case e.series.IsTekton():
 	case path == "go.mod":
 		return e.goMod(content)
 	case path == "go.work":
 		return e.goWork(content)
-	case e.replaced[path]:
+	case path == "staging/src/"+z.Path+"/go.mod" && z.Version.Version != e.series.Staging():
 		return e.withoutRequirements(path, content)
 	}
 	return content, nil

@@ -96,13 +96,11 @@ func (t *Tree) Packages(files []string) []string {
 
 // Options are the options of Assemble.
 type Options struct {
-	// Stock leaves out the new files, the patches and the generators.
-	Stock bool
+	Stock bool // without new files, patches and generated code
 	// KeepEdits returns a tree with edits unchanged, instead of ErrEdited, if its inputs have not
 	// changed.
 	KeepEdits bool
-	// Discard drops edits of the tree. Its repository keeps them under refs/podenv/saved.
-	Discard bool
+	Discard   bool // drop edits of the tree; its repository keeps them under refs/podenv/saved
 }
 
 // ErrNoTree is returned if there is no assembled tree.

@@ -32,10 +32,8 @@ type Report struct {
 	// Touched counts what the patches change in existing files, NewFiles the files they add.
 	Touched  Touched  `json:"touched"`
 	NewFiles NewFiles `json:"newFiles"`
-	// Built reports whether the binaries that report the gates are built.
-	Built bool `json:"built"`
-	// Gates are the gates in featuregates/ for the minor, sorted by name.
-	Gates []Gate `json:"gates"`
+	Built    bool     `json:"built"` // the binaries that report the gates are built
+	Gates    []Gate   `json:"gates"` // those in featuregates/ for the minor, sorted by name
 }
 
 // Touched counts the changes of patches in files of the release: the cost of the next rebase.
@@ -56,12 +54,10 @@ type NewFiles struct {
 
 // Gate is a feature gate as featuregates/ declares it.
 type Gate struct {
-	Name string `json:"name"`
-	// Stage is "ALPHA", "BETA" or empty for GA.
-	Stage   string `json:"stage"`
+	Name    string `json:"name"`
+	Stage   string `json:"stage"` // "ALPHA", "BETA" or empty for GA
 	Default bool   `json:"default"`
-	// Wrong says what a binary says instead; empty if they agree.
-	Wrong string `json:"wrong,omitempty"`
+	Wrong   string `json:"wrong,omitempty"` // what a binary says instead; empty if they agree
 }
 
 // Of reports on the series s. It starts the built components for a moment, which confirms the
