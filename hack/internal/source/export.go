@@ -39,14 +39,10 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		return nil, err
 	}
 	defer unlock()
-	if err := refuseForeign(outDir); err != nil {
-		return nil, err
-	}
-	if outDir, err = filepath.Abs(outDir); err != nil {
-		return nil, err
-	}
-	patches, err := a.series.Describe()
-	if err != nil {
+	errForeign := refuseForeign(outDir)
+	outDir, errOut := filepath.Abs(outDir)
+	patches, errPatches := a.series.Describe()
+	if err := errors.Join(errForeign, errOut, errPatches); err != nil {
 		return nil, err
 	}
 	from, commits := a.tree, []string{}

@@ -30,19 +30,15 @@ func (c treeCommit) title() string { return c.id[:12] + " (" + c.subject() + ")"
 
 // history lists the commits from the release to HEAD, oldest first.
 func (r repo) history(ctx context.Context) ([]treeCommit, error) {
-	ids, err := r.Lines(ctx, "rev-list", "--reverse", "--topo-order", "HEAD")
+	entries, err := r.Fields(ctx, "log", "--reverse", "--topo-order", "-z", "--format=%H%n%P%n%B", "HEAD")
 	if err != nil {
 		return nil, err
 	}
 	var commits []treeCommit
-	for _, id := range ids {
-		c := treeCommit{id: id}
-		out, err := r.Quiet(ctx, "show", "--no-patch", "--format=%P%n%B", id)
-		if err != nil {
-			return nil, err
-		}
-		parents, text, _ := strings.Cut(out, "\n")
-		c.parents, c.message, c.kind = strings.Fields(parents), text, kindOf(text)
+	for _, entry := range entries {
+		id, entry, _ := strings.Cut(entry, "\n")
+		parents, text, _ := strings.Cut(entry, "\n")
+		c := treeCommit{id: id, parents: strings.Fields(parents), message: text, kind: kindOf(text)}
 		if c.kind == kindRelease {
 			commits = nil // the user has rebased onto another release
 		} else if c.paths, err = r.ChangedIn(ctx, id); err != nil {
