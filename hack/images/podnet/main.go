@@ -69,7 +69,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// watchNodes watches the nodes. It sends to changed when a node's pod CIDRs or addresses change.
+// watchNodes watches the nodes, and sends to changed when one changes.
 func watchNodes(client cache.Getter, changed chan struct{}) (cache.Store, cache.Controller) {
 	notify := func() {
 		select {
@@ -82,12 +82,8 @@ func watchNodes(client cache.Getter, changed chan struct{}) (cache.Store, cache.
 		ObjectType:    &v1.Node{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { notify() },
+			UpdateFunc: func(any, any) { notify() },
 			DeleteFunc: func(any) { notify() },
-			UpdateFunc: func(before, after any) {
-				if !sameNetwork(before.(*v1.Node), after.(*v1.Node)) {
-					notify()
-				}
-			},
 		},
 	})
 }

@@ -110,11 +110,6 @@ func addresses(node *v1.Node) []netip.Addr {
 	return addrs
 }
 
-// sameNetwork reports whether podnet can ignore an update of a node: most are its heartbeat.
-func sameNetwork(before, after *v1.Node) bool {
-	return slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs) && slices.Equal(addresses(before), addresses(after))
-}
-
 func parseSubnets(list string) ([]netip.Prefix, error) {
 	subnets, err := parsePrefixes(strings.Split(list, ","))
 	if err != nil {

@@ -59,21 +59,6 @@ func TestRoutesTo(t *testing.T) {
 	}
 }
 
-func TestHeartbeatsChangeNothing(t *testing.T) {
-	before := node("a", []string{"10.244.1.0/24"}, []string{"172.18.0.3"})
-	after := before.DeepCopy()
-	after.ResourceVersion = "2"
-	if !sameNetwork(before, after) {
-		t.Error("a heartbeat was taken for a change of the network")
-	}
-	if sameNetwork(before, node("a", []string{"10.244.1.0/24"}, []string{"172.18.0.4"})) {
-		t.Error("a new address was taken for a heartbeat")
-	}
-	if sameNetwork(node("a", nil, []string{"172.18.0.3"}), before) {
-		t.Error("a new pod CIDR was taken for a heartbeat")
-	}
-}
-
 func TestCNIConfig(t *testing.T) {
 	got, err := cniConfig(prefixes(t, "10.244.1.0/24", "fd00:10:244:1::/64"), 1450)
 	if err != nil {
