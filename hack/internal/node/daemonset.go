@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -61,13 +60,8 @@ func (d *daemonSet) apply(ctx context.Context) error  { return d.patch(ctx, d.ne
 func (d *daemonSet) revert(ctx context.Context) error { return d.patch(ctx, d.oldImage) }
 
 func (d *daemonSet) patch(ctx context.Context, image string) error {
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-		"containers": []any{map[string]string{"name": d.name, "image": image}},
-	}}}})
-	if err != nil {
-		return err
-	}
-	_, err = d.client.AppsV1().DaemonSets(metav1.NamespaceSystem).Patch(ctx, d.name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, d.name, image)
+	_, err := d.client.AppsV1().DaemonSets(metav1.NamespaceSystem).Patch(ctx, d.name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
