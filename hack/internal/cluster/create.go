@@ -255,11 +255,8 @@ func (c *Cluster) delete(ctx context.Context, step *progress.Step) error {
 	return os.RemoveAll(c.dir)
 }
 
-const (
-	// apiServerAddress is the host address on which kind publishes an API server's port.
-	apiServerAddress = "127.0.0.1"
-	portMax          = math.MaxUint16
-)
+// apiServerAddress is the host address on which kind publishes an API server's port.
+const apiServerAddress = "127.0.0.1"
 
 // CheckPort returns the error that Create would return for an API server's port, before
 // anything is built: the port is invalid, or another process listens there. In the latter case
@@ -284,8 +281,8 @@ func CheckPort(ctx context.Context, name string, port int) error {
 }
 
 func validatePort(port int) error {
-	if port < 0 || port > portMax {
-		return fmt.Errorf("the API server cannot listen on port %d: name one up to %d, or 0 for any that is free", port, portMax)
+	if port < 0 || port > math.MaxUint16 {
+		return fmt.Errorf("the API server cannot listen on port %d: name one up to %d, or 0 for any that is free", port, math.MaxUint16)
 	}
 	return nil
 }

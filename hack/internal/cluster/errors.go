@@ -49,7 +49,8 @@ func explain(err error) error {
 	}
 	text := err.Error()
 	if failed := exec.RunErrorForError(err); failed != nil {
-		if out := lastLines(string(failed.Output), outputLines); out != "" {
+		lines := strings.Split(strings.TrimSpace(string(failed.Output)), "\n")
+		if out := strings.Join(lines[max(0, len(lines)-outputLines):], "\n"); out != "" {
 			err = fmt.Errorf("%w\n%s", err, indent(out))
 		}
 		text += string(failed.Output)
@@ -87,11 +88,6 @@ func kubeletFailure(logs string) string {
 		}
 	}
 	return ""
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
 func indent(text string) string {

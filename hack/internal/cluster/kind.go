@@ -103,9 +103,6 @@ func (d docker) sweep(ctx context.Context, name string) error {
 	})
 }
 
-// logLevel is the most detailed level of kind's messages. It includes kubeadm's output.
-const logLevel = 3
-
 // logger shows kind's status lines as the step's current action, and writes all other
 // messages of kind to the step's log.
 type logger struct {
@@ -115,7 +112,7 @@ type logger struct {
 
 // V and the methods below are kind's.
 func (l logger) V(level log.Level) log.InfoLogger  { return logger{l.step, level} }
-func (l logger) Enabled() bool                     { return l.level <= logLevel }
+func (l logger) Enabled() bool                     { return l.level <= 3 } // kubeadm's output is at 3
 func (l logger) Warn(message string)               { l.print("warning: " + message) }
 func (l logger) Warnf(format string, args ...any)  { l.Warn(fmt.Sprintf(format, args...)) }
 func (l logger) Error(message string)              { l.print("error: " + message) }

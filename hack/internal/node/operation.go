@@ -126,15 +126,11 @@ func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 	if err := p(ctx, i); err != nil {
 		return err
 	}
-	if known && i.differs() && !i.restart && i.isOriginal() {
-		i.change, i.to = change{original: true}, i.recorded.Original
+	original := i.recorded.Original
+	if known && i.differs() && !i.restart && i.to.SHA256 == original.SHA256 && maps.Equal(i.wanted, original.Gates) {
+		i.change, i.to = change{original: true}, original // as undo does it
 	}
 	return nil
-}
-
-// isOriginal says whether the instance is to become what it was before the first operation.
-func (i *instance) isOriginal() bool {
-	return i.to.SHA256 == i.recorded.Original.SHA256 && maps.Equal(i.wanted, i.recorded.Original.Gates)
 }
 
 // run makes the change on all instances, or reverts it.
