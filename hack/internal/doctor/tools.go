@@ -46,12 +46,10 @@ func tools(ctx context.Context, l layout.Layout) []Finding {
 // runcTools checks for what compiles runc. mayInstall says whether podenv can install packages.
 func runcTools(ctx context.Context, mayInstall bool) Finding {
 	const check = "C compiler and libseccomp"
-	compiler, err := run.Command(ctx, "gcc", "-dumpfullversion").Output()
-	if err == nil {
-		var seccomp string
-		if seccomp, err = run.Command(ctx, "pkg-config", "--modversion", "libseccomp").Output(); err == nil {
-			return ok(check, "gcc %s, libseccomp %s", compiler, seccomp)
-		}
+	compiler, noCompiler := run.Command(ctx, "gcc", "-dumpfullversion").Output()
+	seccomp, noSeccomp := run.Command(ctx, "pkg-config", "--modversion", "libseccomp").Output()
+	if noCompiler == nil && noSeccomp == nil {
+		return ok(check, "gcc %s, libseccomp %s", compiler, seccomp)
 	}
 	const found, remedy = "not installed: runc needs them", "as root: `apt-get install gcc libc6-dev libseccomp-dev pkg-config`"
 	if mayInstall {

@@ -85,8 +85,6 @@ func (h *host) daemonEnv() []string {
 func (h *host) await(ctx context.Context, exited <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, h.startTimeout)
 	defer cancel()
-	tick := time.NewTicker(poll.Interval)
-	defer tick.Stop()
 	for {
 		_, err := queryInfo(ctx)
 		if err == nil {
@@ -100,7 +98,7 @@ func (h *host) await(ctx context.Context, exited <-chan error) error {
 			return fmt.Errorf("ended before it served (%v)", err)
 		case <-ctx.Done():
 			return fmt.Errorf("does not serve after %s: %w", h.startTimeout, ctx.Err())
-		case <-tick.C:
+		case <-time.After(poll.Interval):
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (h *host) installRuntime(ctx context.Context, l layout.Layout, path string)
 	if err != nil {
 		return fmt.Errorf("building the OCI runtime for a host without all capabilities: %w", err)
 	}
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, binary) {
+	if old, _ := os.ReadFile(path); bytes.Equal(old, binary) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -81,13 +81,8 @@ func KubeletConfig(ctx context.Context, client kubernetes.Interface, node string
 	if err != nil {
 		return err
 	}
-	var configz struct {
-		KubeletConfig json.RawMessage `json:"kubeletconfig"`
-	}
+	configz := struct{ KubeletConfig any }{into} // decoded into what the pointer points to
 	if err := json.Unmarshal(raw, &configz); err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
-	}
-	if err := json.Unmarshal(configz.KubeletConfig, into); err != nil {
 		return fmt.Errorf("reading the kubelet's configuration from %s: %w", path, err)
 	}
 	return nil
