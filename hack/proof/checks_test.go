@@ -56,7 +56,7 @@ func TestClusters(t *testing.T) {
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
-	l.check("upgrade by kubeadm through all minors", Atlas, needBuild, kubeadmAtlas)
+	l.check("upgrade by kubeadm through all minors", "atlas", needBuild, kubeadmAtlas)
 	if *full {
 		l.check("several control planes", "image", needBuild, severalControlPlanes)
 		l.check("upgrade by kubeadm", "upgrade", needBuild, kubeadmUpgrade)
