@@ -38,7 +38,8 @@ func TestEnvironmentGates(t *testing.T) {
 			ctx := context.Background()
 			storage := framework.SharedEtcd() // of all servers of this test
 			whileGate := func(on bool, use func(pods podClient)) {
-				flags := append(framework.DefaultTestServerFlags(), fmt.Sprintf("--feature-gates=%s=%t", test.gate, on))
+				// No controllers run beside it.
+				flags := []string{"--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none", fmt.Sprintf("--feature-gates=%s=%t", test.gate, on)}
 				server := kubeapiservertesting.StartTestServerOrDie(t, nil, flags, storage)
 				defer server.TearDownFn()
 				client, err := clientset.NewForConfig(server.ClientConfig)
