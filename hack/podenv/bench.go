@@ -148,9 +148,12 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 		return err
 	}
 	fmt.Fprintf(b.app.out, "%s\n\n", table)
-	m, err := readMedians(b.file(name))
+	m, plot, err := readMedians(b.file(name))
 	if err != nil {
 		return err
+	}
+	if plot.Title = "Times of " + name; len(plot.Rows) > 0 {
+		report.Plots = append(report.Plots, plot)
 	}
 	var text strings.Builder
 	if goals := goalsOf(name, m); len(goals) > 0 {

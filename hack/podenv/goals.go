@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,13 +12,18 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
+	"golang.org/x/perf/benchunit"
+
+	"podenv.dev/hack/internal/htmlreport"
 )
 
 // medians are the medians of benchmarks, by name and unit. A name has neither "Benchmark" nor
 // the number of processors. The units are base units: "sec/op", "B/s".
 type medians map[[2]string]float64
 
-func readMedians(path string) (medians, error) {
+// readMedians returns the medians in a file of results, and a plot of the times in it.
+func readMedians(path string) (medians, htmlreport.Plot, error) {
+	var plot htmlreport.Plot
 	samples := map[[2]string][]float64{}
 	file := benchfmt.Files{Paths: []string{path}}
 	for file.Scan() {
@@ -29,13 +35,16 @@ func readMedians(path string) (medians, error) {
 		}
 	}
 	if err := file.Err(); err != nil {
-		return nil, err
+		return nil, plot, err
 	}
 	m := medians{}
-	for key, values := range samples {
-		m[key] = benchmath.AssumeNothing.Summary(benchmath.NewSample(values, &benchmath.DefaultThresholds), 0.95).Center
+	for _, key := range slices.SortedFunc(maps.Keys(samples), func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) }) {
+		m[key] = benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples[key]), &benchmath.DefaultThresholds), 0.95).Center
+		if key[1] == secPerOp {
+			plot.Rows = append(plot.Rows, htmlreport.PlotRow{Name: key[0], Median: benchunit.Scale(m[key], benchunit.Decimal) + "s", Values: samples[key]})
+		}
 	}
-	return m, nil
+	return m, plot, nil
 }
 
 // procs is the number of processors at the end of the name of a benchmark.

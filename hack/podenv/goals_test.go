@@ -24,17 +24,20 @@ func benchmarkLine(name string, nanoseconds float64) string {
 }
 
 func TestReadTakesMedians(t *testing.T) {
-	m, err := readMedians(benchmarkOutput(t, benchmarkLine("Read/a_file/by=envfile", 10), benchmarkLine("Read/a_file/by=envfile", 900), benchmarkLine("Read/a_file/by=envfile", 30)))
+	m, plot, err := readMedians(benchmarkOutput(t, benchmarkLine("Read/a_file/by=envfile", 10), benchmarkLine("Read/a_file/by=envfile", 900), benchmarkLine("Read/a_file/by=envfile", 30)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := m[[2]string{"Read/a_file/by=envfile", "sec/op"}]; got < 29e-9 || got > 31e-9 {
 		t.Errorf("read %v", m)
 	}
+	if len(plot.Rows) != 1 || plot.Rows[0].Median != "30.00ns" || len(plot.Rows[0].Values) != 3 {
+		t.Errorf("the plot is %v", plot)
+	}
 }
 
 func TestWriteSaysWhatWasReached(t *testing.T) {
-	m, err := readMedians(benchmarkOutput(t,
+	m, _, err := readMedians(benchmarkOutput(t,
 		benchmarkLine("MakeEnvironmentVariables/literals", 100), benchmarkLine("MakeEnvironmentVariables/read", 100), benchmarkLine("MakeEnvironmentVariables/fileKeyRefs", 260),
 		benchmarkLine("Expand/a/by=expansion", 100), benchmarkLine("Expand/a/by=kubernetes", 200), benchmarkLine("Expand/b/by=expansion", 100), benchmarkLine("Expand/b/by=kubernetes", 130),
 		benchmarkLine("Keep/a_flag/by=expansion", 10), benchmarkLine("Keep/a_flag/by=kubernetes", 15),

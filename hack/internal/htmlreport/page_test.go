@@ -21,6 +21,7 @@ func example(t testing.TB) *Run {
 	r.On = []Text{{"Series", "v1.33: v1.33.13 with 35 patches"}, {"Host", Host()}}
 	r.Start, r.Seconds = time.Now(), 3600
 	r.Documents = []featuregates.Document{{Name: "TEP-1", Title: "Tides", Rows: [][2]string{{"1", "The sea has tides."}, {"2", "No spec shows this."}}}}
+	r.Plots = []Plot{{"Times of a group", []PlotRow{{"Read/by=ours", "10.0µs", []float64{1e-5, 1e-5}}, {"Read/by=another", "1.00ms", []float64{1e-4, 1e-3}}}}}
 	r.Texts = []Text{{"A text", strings.Repeat("A long line of a text. ", 50)}}
 	return r
 }
@@ -50,7 +51,7 @@ func TestThePageHasWhatTheFirstScreenSays(t *testing.T) {
 	page := html(t, example(t))
 	for _, want := range []string{
 		"<h1>podenv test</h1>", "v1.33.13 with 35 patches", "GiB of memory, Linux", "<b>4</b> ✓ passed", "<b>4</b> ✗ failed", "<b>1</b> – skipped",
-		"the water: expected low", "looking at the moon", "&lt;script&gt;alert(1)&lt;/script&gt;", `<tr class="empty"><th scope="row">2</th>`, "✗ spring, not neap",
+		"the water: expected low", "looking at the moon", "&lt;script&gt;alert(1)&lt;/script&gt;", `<tr class="empty"><th scope="row">2</th>`, `<circle cx="0.00%"`, `<circle cx="50.00%"`, `<circle cx="100.00%"`, "1.00ms", "✗ spring, not neap",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in the page", want)

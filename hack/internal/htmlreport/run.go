@@ -39,11 +39,37 @@ type Run struct {
 	Spans     []Span                  `json:"spans,omitempty"`
 	Documents []featuregates.Document `json:"documents,omitempty"`
 	Tables    []options.Table         `json:"tables,omitempty"`
+	Plots     []Plot                  `json:"plots,omitempty"`
 	Texts     []Text                  `json:"texts,omitempty"`
 }
 
 // Text is a text with a title.
 type Text struct{ Title, Text string }
+
+// Plot has the values of benchmarks, which the page shows on one logarithmic axis.
+type Plot struct {
+	Title string    `json:"title"`
+	Rows  []PlotRow `json:"rows"`
+}
+
+// PlotRow has the values of a benchmark, one for each run, and the text of their median.
+type PlotRow struct {
+	Name   string    `json:"name"`
+	Median string    `json:"median"`
+	Values []float64 `json:"values"`
+}
+
+// Place returns where a value is between the smallest and the largest of the plot, in percent.
+func (p Plot) Place(value float64) float64 {
+	low, high := value, value
+	for _, row := range p.Rows {
+		low, high = min(low, slices.Min(row.Values)), max(high, slices.Max(row.Values))
+	}
+	if low == high {
+		return 50
+	}
+	return 100 * math.Log(value/low) / math.Log(high/low)
+}
 
 // Result is the result of a spec or a test.
 type Result struct {
