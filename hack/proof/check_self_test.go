@@ -40,6 +40,7 @@ func TestSample(t *testing.T) {
 		c.part("a skipped part", func() error { return skipped("why not") })
 		return nil
 	})
+	l.check("is skipped", "lint", nothing, func(*check) error { return skipped("not on this series") })
 	l.check("of another group", "upstream", nothing, func(*check) error { return errors.New("was not asked for") })
 	l.check("has a failed part", "lint", nothing, func(c *check) error {
 		c.part("bad part", func() error { return errors.New("one\ntwo") })
@@ -62,6 +63,7 @@ func TestChecks(t *testing.T) {
 	}
 	for _, want := range []string{
 		"--- PASS: TestSample/passes ", "--- PASS: TestSample/passes/a_part", "--- SKIP: TestSample/passes/a_skipped_part", "why not",
+		"--- SKIP: TestSample/is_skipped", "not on this series",
 		"--- FAIL: TestSample/has_a_failed_part/bad_part", "--- FAIL: TestSample/has_a_failed_part ",
 		"--- FAIL: TestSample/fails", "--- FAIL: TestSample/fills_the_disk", "podenv clean", "--- FAIL: TestSample/makes_the_fixture", "no fixture",
 		"--- SKIP: TestSample/needs_the_fixture,_too", "needs the fixture, which failed",
@@ -72,7 +74,7 @@ func TestChecks(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"  ok    passes", "  FAIL  has a failed part", "        bad part: one two\n", "        full log: ", "  FAIL  fails", "        as a whole", "  stop  is interrupted",
+		"  ok    passes", "  same  is skipped (skipped: not on this series)", "  FAIL  has a failed part", "        bad part: one two\n", "        full log: ", "  FAIL  fails", "        as a whole", "  stop  is interrupted",
 	} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("what was shown lacks %q:\n%s", want, progress.String())

@@ -34,7 +34,7 @@ type check struct {
 }
 
 // check runs a check if its group is selected. need makes its fixtures. The check fails if prove
-// returns an error or one of its parts fails.
+// returns an error or one of its parts fails; an error that is skipped skips it.
 func (l lane) check(name, group string, need func(*check), prove func(*check) error) {
 	if !slices.Contains(groups, group) {
 		return
@@ -47,12 +47,14 @@ func (l lane) check(name, group string, need func(*check), prove func(*check) er
 		// For a panic or t.Fatal: otherwise the step has ended by then.
 		defer c.step.End(errors.New("see the summary")) //nolint:errcheck // it is shown
 		err := prove(c)
-		if ctx.Err() != nil {
+		var reason skipped
+		switch {
+		case errors.As(err, &reason):
+			c.step.Cached("skipped: " + string(reason))
 			c.step.End(ctx.Err()) //nolint:errcheck // it says so
-			var reason skipped
-			if errors.As(err, &reason) {
-				c.Skip(string(reason))
-			}
+			c.Skip(string(reason))
+		case ctx.Err() != nil:
+			c.step.End(ctx.Err()) //nolint:errcheck // it says so
 			c.skipIfInterrupted()
 		}
 		if err == nil && t.Failed() {
