@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/semver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -52,10 +53,10 @@ func kubeadmAtlas(c *check) error {
 
 // upgradeByKubeadm upgrades a cluster to each of minors, and goes back.
 func upgradeByKubeadm(c *check, minors ...string) (err error) {
-	older := steps.Series.Older(repo, 1)
-	if len(older) == 0 {
-		return skipped("patches/ has no release of the minor before")
+	if semver.Compare(steps.Series.Name, "v1.31") < 0 {
+		return skipped("nodes have no crictl, which kubeadm calls up to v1.30")
 	}
+	older := steps.Series.Older(repo, 1)
 	k, err := newKubeadmProof(c, older[0])
 	if err != nil {
 		return err
@@ -197,7 +198,7 @@ func (k *kubeadmProof) create() (err error) {
 		return err
 	}
 	for _, node := range []string{k.server, k.worker} {
-		if err := k.on(node, useRegistry, k.registry); err != nil {
+		if err := errors.Join(k.docker("exec", node, "mkdir", nodeFolder).Run(), k.on(node, useRegistry, k.registry)); err != nil {
 			return err
 		}
 	}
@@ -211,7 +212,7 @@ func (k *kubeadmProof) create() (err error) {
 	}
 	// kind has written /etc/default/kubelet.
 	for _, node := range []string{k.server, k.worker} {
-		if err := k.on(node, `dpkg --install --force-confold "/root/$1"/*.deb`, k.version()); err != nil {
+		if err := k.on(node, `dpkg --install --force-confold "./$1"/*.deb`, k.version()); err != nil {
 			return err
 		}
 	}
@@ -261,7 +262,7 @@ func (k *kubeadmProof) copyPackages(r *pipeline.Result) error {
 		return err
 	}
 	for _, node := range []string{k.server, k.worker} {
-		if err := k.docker("cp", dir, node+":/root/").Run(); err != nil {
+		if err := k.docker("cp", dir, node+":"+nodeFolder).Run(); err != nil {
 			return err
 		}
 	}
@@ -369,14 +370,17 @@ func (k *kubeadmProof) docker(args ...string) *run.Cmd {
 	return built.value.Engine.Docker(k.ctx, args...).Log(k.step.Log())
 }
 
-// on runs a script on a node.
+// nodeFolder is the folder of the nodes with packages and with what the way back needs.
+const nodeFolder = "/podenv"
+
+// on runs a script on a node, in nodeFolder.
 func (k *kubeadmProof) on(node, script string, args ...string) error {
 	_, err := k.outputOn(node, script, args...)
 	return err
 }
 
 func (k *kubeadmProof) outputOn(node, script string, args ...string) (string, error) {
-	return k.docker(append([]string{"exec", node, "timeout", "600", "bash", "-euo", "pipefail", "-c", script, "bash"}, args...)...).Output()
+	return k.docker(append([]string{"exec", "--workdir=" + nodeFolder, node, "timeout", "600", "bash", "-euo", "pipefail", "-c", script, "bash"}, args...)...).Output()
 }
 
 // kubectl is kubectl on the control plane.
@@ -443,13 +447,13 @@ func (k *kubeadmProof) kept() error {
 // save saves what the way back needs.
 func (k *kubeadmProof) save() error {
 	for _, node := range []string{k.server, k.worker} {
-		if err := k.on(node, `tar --create --file=/root/before.tar --directory=/ etc/kubernetes var/lib/kubelet/config.yaml var/lib/kubelet/kubeadm-flags.env`); err != nil {
+		if err := k.on(node, `tar --create --file=before.tar --directory=/ etc/kubernetes var/lib/kubelet/config.yaml var/lib/kubelet/kubeadm-flags.env`); err != nil {
 			return err
 		}
 	}
 	return k.on(k.server, `pki=/etc/kubernetes/pki/etcd
-ETCDCTL_API=3 etcdctl --endpoints=https://127.0.0.1:2379 --cacert=$pki/ca.crt --cert=$pki/server.crt --key=$pki/server.key snapshot save /root/before.db
-etcdutl --write-out=table snapshot status /root/before.db`)
+ETCDCTL_API=3 etcdctl --endpoints=https://127.0.0.1:2379 --cacert=$pki/ca.crt --cert=$pki/server.crt --key=$pki/server.key snapshot save before.db
+etcdutl --write-out=table snapshot status before.db`)
 }
 
 // configure names the registry, the gates and the switches that these need in kubeadm's configuration.
@@ -466,20 +470,11 @@ func (k *kubeadmProof) configure() error {
 					args["enable-admission-plugins"] = "NodeRestriction," + strings.Join(switches.AdmissionPlugins, ",")
 				}
 			}
-			of, _ := config[component].(map[string]any)
-			if of == nil {
-				of = map[string]any{}
-				config[component] = of
-			}
-			if config["apiVersion"] == "kubeadm.k8s.io/v1beta3" {
-				set, _ := of["extraArgs"].(map[string]any)
-				if set == nil {
-					set = map[string]any{}
-				}
+			of := config[component].(map[string]any)
+			if set, ok := of["extraArgs"].(map[string]any); ok { // before v1.31
 				for name, value := range args {
 					set[name] = value
 				}
-				of["extraArgs"] = set
 				continue
 			}
 			list, _ := of["extraArgs"].([]any)
@@ -519,7 +514,7 @@ func (k *kubeadmProof) edit(name, key string, change func(map[string]any)) error
 
 // installKilled installs a package, kills dpkg while the package is unpacked, and installs it again.
 func (k *kubeadmProof) installKilled(node, component string) error {
-	return k.on(node, `package=$(ls "/root/$2/$1"_*.deb)
+	return k.on(node, `package=$(ls "./$2/$1"_*.deb)
 dpkg --install "$package" & pid=$!
 until [ -e "/usr/bin/$1.dpkg-new" ]; do kill -0 $pid; done
 kill -9 $pid
@@ -572,8 +567,8 @@ func (k *kubeadmProof) applyOnFullDisk() error {
 
 // atManifest begins kubeadm upgrade apply, and returns once the manifest of a component has the new version.
 func (k *kubeadmProof) atManifest(component, script string) error {
-	return k.on(k.server, `kubeadm upgrade apply "$1" --yes > /root/apply.log 2>&1 & pid=$!
-until grep -qF ":${1/+/_}" /etc/kubernetes/manifests/"$2".yaml; do kill -0 $pid || { cat /root/apply.log; exit 1; }; sleep 0.1; done
+	return k.on(k.server, `kubeadm upgrade apply "$1" --yes > apply.log 2>&1 & pid=$!
+until grep -qF ":${1/+/_}" /etc/kubernetes/manifests/"$2".yaml; do kill -0 $pid || { cat apply.log; exit 1; }; sleep 0.1; done
 `+script, k.version(), component)
 }
 
@@ -623,7 +618,7 @@ func (k *kubeadmProof) upgradeKubelet(node string) error {
 	if err := k.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout="+kubeadmTimeout.String()).Run(); err != nil {
 		return err
 	}
-	err := k.on(node, `dpkg --install "/root/$1"/{kubelet,kubectl}_*.deb
+	err := k.on(node, `dpkg --install "./$1"/{kubelet,kubectl}_*.deb
 systemctl daemon-reload
 systemctl restart kubelet`, k.version())
 	if err != nil {
@@ -638,10 +633,10 @@ systemctl restart kubelet`, k.version())
 
 // nodeKilled kills kubeadm upgrade node on the worker, as soon as it has replaced a file, and runs it again.
 func (k *kubeadmProof) nodeKilled() error {
-	return k.on(k.worker, `dpkg --install "/root/$1"/kubeadm_*.deb
-touch /root/now
+	return k.on(k.worker, `dpkg --install "./$1"/kubeadm_*.deb
+touch now
 kubeadm upgrade node & pid=$!
-until [ /var/lib/kubelet/config.yaml -nt /root/now ]; do kill -0 $pid; done
+until [ /var/lib/kubelet/config.yaml -nt now ]; do kill -0 $pid; done
 kill -9 $pid
 ! wait $pid
 kubeadm upgrade node`, k.version())
@@ -683,13 +678,13 @@ func (k *kubeadmProof) back() error {
 		if err != nil {
 			return err
 		}
-		if err := k.on(node, `dpkg --install "/root/$1"/*.deb; tar --extract --file=/root/before.tar --directory=/`, k.version()); err != nil {
+		if err := k.on(node, `dpkg --install "./$1"/*.deb; tar --extract --file=before.tar --directory=/`, k.version()); err != nil {
 			return err
 		}
 	}
 	err := k.on(k.server, `flag() { sed -n "s/^ *- --$1=//p" /etc/kubernetes/manifests/etcd.yaml; }
 rm -rf /var/lib/etcd
-etcdutl snapshot restore /root/before.db --data-dir=/var/lib/etcd --name="$(flag name)" --initial-cluster="$(flag initial-cluster)" \
+etcdutl snapshot restore before.db --data-dir=/var/lib/etcd --name="$(flag name)" --initial-cluster="$(flag initial-cluster)" \
   --initial-advertise-peer-urls="$(flag initial-advertise-peer-urls)" --bump-revision=1000000000 --mark-compacted`)
 	if err != nil {
 		return err
