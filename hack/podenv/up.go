@@ -20,13 +20,14 @@ import (
 func newUp(a *app) *cobra.Command {
 	var want cluster.Config
 	var image, kindConfig, key string
+	var again bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "From a release tag to a running cluster, with the features' examples run on it",
 		Long: `up installs what is missing, assembles and builds the patched release, builds a
 kind node image, creates a cluster with the gates on, waits until it serves, and
 runs an example of each feature as a pod, such as KEP-3721's two user stories. A second
-run with nothing changed only checks the cluster and runs them.
+run with nothing changed only checks the cluster.
 
 up recreates a cluster that was made from something else, or that does not serve, if it
 has only Kubernetes' own pods and objects. Otherwise up says what differs, and only
@@ -40,6 +41,7 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
   podenv up --name ha --control-planes 3 --workers 0
   podenv up --api-server-port 6443  # to be reached through a tunnel, for example
   podenv up --stock --name stock    # the release without patches
+  podenv up --examples              # run the examples again
   podenv up --image registry.example.com/kubernetes/node:v1.33.13_podenv.26
   podenv up --kind-config kind.yaml # your ports, mounts, nodes and networking, and the gates
   podenv up --recreate              # lose what runs on a cluster that has to be recreated`,
@@ -93,7 +95,11 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 			if err != nil {
 				return err
 			}
-			if !a.stock {
+			switch {
+			case a.stock:
+			case c.ExamplesRan() && !again:
+				fmt.Fprintf(a.out, "The examples have run on the cluster %s. See them again with --examples.\n", a.name)
+			default:
 				if err := a.runExamples(ctx, p, c); err != nil {
 					return err
 				}
@@ -109,6 +115,7 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 	cmd.Flags().StringVar(&image, "image", "", "a published node image, instead of building one")
 	cmd.Flags().StringVar(&kindConfig, "kind-config", "", "a file with a configuration of kind to merge with podenv's")
 	cmd.Flags().StringVar(&key, "verify-images", "", "the file of a public key, in PEM, that pulled images must be signed with")
+	cmd.Flags().BoolVar(&again, "examples", false, "run the examples even if nothing has changed")
 	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "recreate a cluster that differs or does not serve, even if something runs on it")
 	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any free port)")
 	return cmd
@@ -154,7 +161,7 @@ func (a *app) runExamples(ctx context.Context, p *pipeline.Pipeline, c *cluster.
 		return err
 	}
 	examples.Print(a.out, results)
-	return nil
+	return c.SaveExamplesRan(ctx)
 }
 
 // printNextSteps prints commands for the new cluster.
