@@ -35,8 +35,9 @@ tests, those of tests, its title and its fate, which is how long it is carried. 
 With --newer it prints instead a line for each series whose minor has a newer release:
 series, its release, the newest one. podenv rebase --to SERIES moves it.
 
-With --verify it applies, generates, compiles and tests every series, and
-prints how far each got. It does not repeat what has not changed.
+With --verify it applies, generates, compiles and tests every series, prints how far
+each got, and runs the release's own checks on the series of --series, as podenv export
+--verify does. It does not repeat what has not changed.
 
 Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
 		Example: `  podenv series
@@ -59,7 +60,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			case newer:
 				return a.printNewer(ctx, all)
 			case verified:
-				return a.prove(ctx, "^TestSeries$", "series", "-podenv.only=series")
+				return a.prove(ctx, "^Test(Series|VerifyScripts)$", "series", "-podenv.only=series,verify")
 			}
 			var reports []report.Report
 			for _, s := range all {

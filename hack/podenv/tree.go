@@ -118,7 +118,7 @@ func (a *app) printWritten(w *source.Written, prefix string) {
 
 func newExport(a *app) *cobra.Command {
 	var dir string
-	var fold bool
+	var fold, verify bool
 	var with []string
 	cmd := &cobra.Command{
 		Use:   "export",
@@ -136,15 +136,22 @@ template of Kubernetes, made from the message of the patch. 0000-cover-letter.md
 has the order of the patches and which of them each needs.
 
 With --with it writes these patches of upstream's code instead of the series, and which
-others one needs is what its message says.`,
+others one needs is what its message says.
+
+With --verify it then runs the release's own checks, hack/verify-*.sh, on the result of
+git am: an hour or more, the first time. docs/patches.md lists them.`,
 		Example: `  podenv export
+  podenv export --verify
   podenv export --fold-generated --to /tmp/export
   podenv export --series v1.37 --with patches/upstream/v1.37 --to /tmp/fixes
   cd kubernetes && git checkout v1.33.13 && git am …/_output/export/v1.33/*.patch`,
 		Args: noArgs,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) (err error) {
-			if fold && len(with) > 0 {
+			switch {
+			case fold && len(with) > 0:
 				return &usageError{fmt.Errorf("--fold-generated: the patches of --with cause no generated code")}
+			case verify && (len(with) > 0 || series.IsTekton(p.Series.Name)):
+				return &usageError{fmt.Errorf("--verify: it checks a series of Kubernetes")}
 			}
 			if p.Series.Fixes, err = series.FindFixes(with); err != nil {
 				return &usageError{fmt.Errorf("--with: %w", err)}
@@ -162,9 +169,13 @@ others one needs is what its message says.`,
 			for _, file := range files {
 				fmt.Fprintln(a.out, file)
 			}
+			if verify {
+				return a.prove(ctx, "^TestVerifyScripts$", "export", "-podenv.only=verify")
+			}
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&verify, "verify", false, "run the release's own checks of patches, too")
 	cmd.Flags().StringArrayVar(&with, "with", nil, "a patch of the release, or a folder of patches; may be repeated")
 	cmd.Flags().BoolVar(&fold, "fold-generated", false, "put generated code into the patch that causes it")
 	cmd.Flags().StringVar(&dir, "to", "", "the folder to write to (default _output/export/<series>)")

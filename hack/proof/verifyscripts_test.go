@@ -1,0 +1,265 @@
+package proof
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/source"
+)
+
+// Why some of the release's scripts cannot run, in the words of docs/patches.md.
+const (
+	needsNetwork = "it asks servers on the internet"
+	needsVendor  = "it compares `vendor/`, which a release's module lacks"
+	needsSource  = "what it runs is in `hack/tools`, which a release's module lacks"
+)
+
+// cannotRun are the scripts hack/verify-*.sh of the releases that do not run here, and why. All others
+// run, and must pass.
+var cannotRun = map[string]string{
+	"all":                           "it runs the others",
+	"codegen":                       "podenv runs the release's generators: see \"generators\" in [testing.md](testing.md)",
+	"deadcode-elimination":          "it wants the newest version of a tool, whatever that is",
+	"external-dependencies-version": "it installs a version of zeitgeist that the module proxy does not have",
+	"mocks":                         "its mockery does not compile with the Go that builds here",
+	"golangci-lint":                 needsSource, "golangci-lint-pr": needsSource, "golangci-lint-pr-hints": needsSource,
+	"go-apidocs":  "it compares with the release before, and never fails",
+	"govulncheck": needsNetwork, "licenses": needsNetwork, "openapi-docs-urls": needsNetwork,
+	"metrics-documentation-list": needsSource, "metrics-naming": needsSource, "publishing-bot": needsSource,
+	"vendor": needsVendor, "vendor-licenses": needsVendor, "no-vendor-cycles": needsVendor,
+}
+
+// TestVerifyScripts runs the release's own hack/verify-*.sh on the exported series, as
+// upstream does before it merges a change: for podenv export --verify, and after the series for make verify-series.
+func TestVerifyScripts(t *testing.T) {
+	requireSeries(t)
+	lane{t}.check("upstream's verify scripts", "verify", needBuild, func(c *check) error {
+		if err := steps.Packages(c.ctx, "iproute2", "jq", "make", "openssl", "python3", "rsync"); err != nil {
+			return err
+		}
+		t := built.value.Tree
+		if !slices.Contains(groups, "series") {
+			return verifyScripts(c, t)
+		}
+		code, err := digest.File(filepath.Join(repo.Root, "hack/proof/verifyscripts_test.go"))
+		if err != nil {
+			return err
+		}
+		var none struct{}
+		return c.once(t, "verify scripts "+code, &none, func() error { return verifyScripts(c, t) })
+	})
+}
+
+func verifyScripts(c *check, t *source.Tree) error {
+	w, err := c.applyExport(t)
+	if err != nil {
+		return err
+	}
+	if err := w.completeCheckout(); err != nil {
+		return err
+	}
+	changed, err := t.Changed(c.ctx)
+	if err != nil {
+		return err
+	}
+	names, err := scriptsIn(w.dir)
+	if err != nil {
+		return err
+	}
+	documented, _ := documentedScripts(c, repo.Root)
+	for _, name := range names {
+		c.part("verify-"+name+".sh", func() error {
+			if why := cannotRun[name]; why != "" {
+				return skipped(why)
+			}
+			if !slices.Contains(documented, name) {
+				return errors.New("docs/patches.md does not list it")
+			}
+			c.step.Now("verify-%s.sh", name)
+			return w.verifyScript(name, changed)
+		})
+	}
+	return nil
+}
+
+// scriptsIn lists the scripts of a checkout, without verify- and .sh.
+func scriptsIn(dir string) ([]string, error) {
+	files, err := fs.Glob(os.DirFS(dir), "hack/verify-*.sh")
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no hack/verify-*.sh in %s", dir)
+	}
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(strings.TrimPrefix(path.Base(file), "verify-"), ".sh")
+	}
+	return files, err
+}
+
+// completeCheckout adds what a checkout of Kubernetes has and a release's module lacks: a symlink, the
+// modules of examples, of which the nearest version takes the place of the release's, a module for the
+// tools that scripts install, and etcd.
+func (w *checkout) completeCheckout() error {
+	if err := os.Symlink("build/root/Makefile", filepath.Join(w.dir, "Makefile")); err != nil {
+		return err
+	}
+	for _, name := range []string{"sample-apiserver", "sample-cli-plugin", "sample-controller"} {
+		dir, err := w.nearest("k8s.io/" + name)
+		if err != nil {
+			return err
+		}
+		staging := "./staging/src/k8s.io/" + name
+		if err := os.CopyFS(filepath.Join(w.dir, staging), os.DirFS(dir)); err != nil {
+			return err
+		}
+		if err := w.goIn(w.dir, "work", "use", staging); err != nil {
+			return err
+		}
+	}
+	tools := filepath.Join(w.dir, "hack", "tools")
+	if err := os.Mkdir(tools, 0o755); err != nil {
+		return err
+	}
+	if err := w.goIn(tools, "mod", "init", "k8s.io/kubernetes/hack/tools"); err != nil {
+		return err
+	}
+	for _, tool := range []string{"github.com/client9/misspell/cmd/misspell@v0.3.4", "github.com/golangci/misspell/cmd/misspell@v0.6.0"} {
+		if err := w.goIn(tools, "get", "-tool", tool); err != nil {
+			return err
+		}
+	}
+	if err := w.goIn(w.dir, "mod", "download"); err != nil { // the scripts forbid themselves downloads
+		return err
+	}
+	if err := w.installEtcd(); err != nil {
+		return err
+	}
+	if _, err := w.git("add", "--all", "--force"); err != nil {
+		return err
+	}
+	_, err := w.git("commit", "--quiet", "--message=What the release's module lacks")
+	return err
+}
+
+// installEtcd puts the node image's etcd where the scripts put one that they download.
+func (w *checkout) installEtcd() error {
+	etcd, err := etcdProgram()
+	if err != nil {
+		return err
+	}
+	lib, err := os.ReadFile(filepath.Join(w.dir, "hack/lib/etcd.sh"))
+	if err != nil {
+		return err
+	}
+	version := regexp.MustCompile(`ETCD_VERSION:-([0-9.]+)`).FindSubmatch(lib)
+	if version == nil {
+		return errors.New("hack/lib/etcd.sh does not say which etcd it wants")
+	}
+	name := fmt.Sprintf("etcd-v%s-linux-%s", version[1], runtime.GOARCH)
+	dir := filepath.Join(w.dir, "third_party", name)
+	return errors.Join(os.Mkdir(dir, 0o755), os.Symlink(etcd, filepath.Join(dir, "etcd")), os.Symlink(name, filepath.Join(w.dir, "third_party/etcd")))
+}
+
+// nearest downloads a module of the release, or of the nearest release before it that can be had, and
+// returns its folder.
+func (w *checkout) nearest(module string) (dir string, err error) {
+	minor, patch, _ := strings.Cut(strings.TrimPrefix(w.tree.Series.Release, "v1."), ".")
+	last, err := strconv.Atoi(patch)
+	if err != nil {
+		return "", err
+	}
+	for ; last >= 0; last-- {
+		var out string
+		out, err = run.Command(w.ctx, "go", "mod", "download", "-json", fmt.Sprintf("%s@v0.%s.%d", module, minor, last)).Dir(w.dir).Output()
+		if err == nil {
+			var downloaded struct{ Dir string }
+			return downloaded.Dir, json.Unmarshal([]byte(out), &downloaded)
+		}
+	}
+	return "", err
+}
+
+func (w *checkout) goIn(dir string, args ...string) error {
+	return run.Command(w.ctx, "go", args...).Dir(dir).Env("GOFLAGS=-mod=mod").Log(w.step.Log()).Run()
+}
+
+// verifyScript runs a script of the checkout, whose series changes files. Scripts that take hours for
+// all of Kubernetes, or that fail on the release's own files, check what changed.
+func (w *checkout) verifyScript(name string, changed []string) error {
+	var args []string
+	switch name {
+	case "typecheck":
+		args = w.tree.Packages(changed)
+	case "shellcheck":
+		args = slices.DeleteFunc(slices.Clone(changed), func(file string) bool { return path.Ext(file) != ".sh" })
+		if len(args) == 0 {
+			return skipped("the series changes no script")
+		}
+	case "generated-stable-metrics":
+		if _, err := os.Stat(filepath.Join(w.dir, "test/instrumentation")); err != nil {
+			return skipped(needsSource)
+		}
+	}
+	caches, err := run.Command(w.ctx, "go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		return err
+	}
+	gocache, gomodcache, _ := strings.Cut(caches, "\n")
+	// By default a script downloads Go, and begins with empty caches.
+	env := []string{"FORCE_HOST_GO=y", "GOFLAGS=", "GOCACHE=" + gocache, "GOMODCACHE=" + gomodcache}
+	script := run.Command(w.ctx, filepath.Join("hack", "verify-"+name+".sh"), args...)
+	err = script.Dir(w.dir).Env(env...).Log(w.step.Log()).Run()
+	_, clean := w.git("reset", "--quiet", "--hard") // what a script that fails has generated
+	return errors.Join(err, clean)
+}
+
+// TestTheDocsListEachVerifyScript compares docs/patches.md with cannotRun.
+func TestTheDocsListEachVerifyScript(t *testing.T) {
+	passing, notRun := documentedScripts(t, "../..")
+	if !maps.Equal(notRun, cannotRun) {
+		t.Errorf("docs/patches.md lists %q as not run, the check %q", notRun, cannotRun)
+	}
+	for _, name := range passing {
+		if why := cannotRun[name]; why != "" {
+			t.Errorf("docs/patches.md says that verify-%s.sh passes, but it is not run: %s", name, why)
+		}
+	}
+}
+
+// documentedScripts returns the scripts that docs/patches.md lists as passing, and as not run.
+func documentedScripts(t testing.TB, root string) (passing []string, notRun map[string]string) {
+	t.Helper()
+	docs, err := os.ReadFile(filepath.Join(root, "docs/patches.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(docs), "### The release's own checks\n")
+	if !found {
+		t.Fatal("docs/patches.md has no section about the release's own checks")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	notRun = map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z0-9`, -]+`) \\| ([^|]+) \\|$").FindAllStringSubmatch(section, -1) {
+		names := strings.Split(strings.Trim(row[1], "`"), "`, `")
+		if row[2] == "pass" {
+			passing = append(passing, names...)
+			continue
+		}
+		for _, name := range names {
+			notRun[name] = strings.TrimPrefix(row[2], "not run: ")
+		}
+	}
+	return passing, notRun
+}
