@@ -66,7 +66,7 @@ func (d descriptor) lease() error {
 	if err := retryEINTR(func() error { return unix.Fstatfs(int(d), &fs) }); err != nil {
 		return err
 	}
-	if !leaseProves(fs.Type) {
+	if !leaseProves(uint32(fs.Type)) {
 		return unix.EOPNOTSUPP
 	}
 	_, err := unix.FcntlInt(uintptr(d), unix.F_SETLEASE, unix.F_RDLCK)
@@ -76,8 +76,9 @@ func (d descriptor) lease() error {
 // leaseProves reports whether a lease on that file system shows that a file has no
 // writer, and its refusal that it has one: TestLease shows it on each. Overlayfs grants a
 // lease beside a mapping that can write once the mapping's descriptor is closed; NFS
-// and SMB refuse leases for reasons of their own, with the same EAGAIN.
-func leaseProves(fileSystem int64) bool {
+// and SMB refuse leases for reasons of their own, with the same EAGAIN. The magic number
+// of a file system has 32 bits; Statfs_t has it as int32, uint32 or int64.
+func leaseProves(fileSystem uint32) bool {
 	switch fileSystem {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		return true

@@ -223,7 +223,7 @@ func TestLease(t *testing.T) {
 // They refuse leases for reasons of their own, with the error of a file that has a
 // writer: a container would wait for ever.
 func TestNoLeaseOnNetworkFileSystems(t *testing.T) {
-	for name, fileSystem := range map[string]int64{"NFS": unix.NFS_SUPER_MAGIC, "SMB": unix.SMB2_SUPER_MAGIC, "CIFS": unix.CIFS_SUPER_MAGIC} {
+	for name, fileSystem := range map[string]uint32{"NFS": unix.NFS_SUPER_MAGIC, "SMB": unix.SMB2_SUPER_MAGIC, "CIFS": unix.CIFS_SUPER_MAGIC} {
 		if leaseProves(fileSystem) {
 			t.Errorf("%s: a lease counts", name)
 		}

@@ -25,7 +25,7 @@ func onEachFileSystem(t *testing.T, test func(t *testing.T, v volume)) {
 		v := newVolume(t)
 		var fs unix.Statfs_t
 		v.check(unix.Statfs(v.root, &fs))
-		if !leaseProves(fs.Type) {
+		if !leaseProves(uint32(fs.Type)) {
 			t.Skip("a lease proves nothing on the file system for temporary files")
 		}
 		test(t, v)
