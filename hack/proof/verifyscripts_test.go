@@ -24,7 +24,7 @@ import (
 // Why some of the release's scripts cannot run, in the words of docs/patches.md.
 const (
 	needsNetwork = "it asks servers on the internet"
-	needsVendor  = "it compares `vendor/`, which a release's module lacks"
+	needsVendor  = "it reads `vendor/`, which a release's module lacks"
 	needsSource  = "what it runs is in `hack/tools`, which a release's module lacks"
 )
 
@@ -40,7 +40,7 @@ var cannotRun = map[string]string{
 	"go-apidocs":  "it compares with the release before, and never fails",
 	"govulncheck": needsNetwork, "licenses": needsNetwork, "openapi-docs-urls": needsNetwork,
 	"metrics-documentation-list": needsSource, "metrics-naming": needsSource, "publishing-bot": needsSource,
-	"vendor": needsVendor, "vendor-licenses": needsVendor, "no-vendor-cycles": needsVendor,
+	"imports": needsVendor, "vendor": needsVendor, "vendor-licenses": needsVendor, "no-vendor-cycles": needsVendor,
 }
 
 // TestVerifyScripts runs the release's own hack/verify-*.sh on the exported series, as
