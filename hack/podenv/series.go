@@ -36,8 +36,7 @@ With --newer it prints instead a line for each series whose minor has a newer re
 series, its release, the newest one. podenv rebase --to SERIES moves it.
 
 With --verify it applies, generates, compiles and tests every series, prints how far
-each got, and runs the release's own checks on the series of --series, as podenv export
---verify does. It does not repeat what has not changed.
+each got, and runs podenv export --verify. It does not repeat what has not changed.
 
 Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
 		Example: `  podenv series

@@ -151,7 +151,7 @@ git am: an hour or more, the first time. docs/patches.md lists them.`,
 			case fold && len(with) > 0:
 				return &usageError{fmt.Errorf("--fold-generated: the patches of --with cause no generated code")}
 			case verify && (len(with) > 0 || series.IsTekton(p.Series.Name)):
-				return &usageError{fmt.Errorf("--verify: it checks a series of Kubernetes")}
+				return &usageError{fmt.Errorf("--verify: it checks a series of Kubernetes: leave --with out, or choose one with --series")}
 			}
 			if p.Series.Fixes, err = series.FindFixes(with); err != nil {
 				return &usageError{fmt.Errorf("--with: %w", err)}

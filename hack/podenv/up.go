@@ -96,10 +96,9 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 				return err
 			}
 			switch {
-			case a.stock:
-			case c.ExamplesRan() && !again:
+			case !again && c.ExamplesRan(ctx):
 				fmt.Fprintf(a.out, "The examples have run on the cluster %s. See them again with --examples.\n", a.name)
-			default:
+			case !a.stock:
 				if err := a.runExamples(ctx, p, c); err != nil {
 					return err
 				}

@@ -17,20 +17,19 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/digest"
-	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
 )
 
-// Why some of the release's scripts cannot run, in the words of docs/patches.md.
+// Why some of the release's scripts are not run, in the words of docs/patches.md.
 const (
 	needsNetwork = "it asks servers on the internet"
 	needsVendor  = "it reads `vendor/`, which a release's module lacks"
 	needsSource  = "what it runs is in `hack/tools`, which a release's module lacks"
 )
 
-// cannotRun are the scripts hack/verify-*.sh of the releases that do not run, and why. All others run,
+// leftOut are the scripts hack/verify-*.sh of the releases that are not run, and why. All others run,
 // and must pass.
-var cannotRun = map[string]string{
+var leftOut = map[string]string{
 	"all":                           "it runs the others",
 	"codegen":                       "podenv runs the release's generators: see \"generators\" in [testing.md](testing.md)",
 	"deadcode-elimination":          "it wants the newest version of a tool, whatever that is",
@@ -44,8 +43,9 @@ var cannotRun = map[string]string{
 	"imports": needsVendor, "vendor": needsVendor, "vendor-licenses": needsVendor, "no-vendor-cycles": needsVendor,
 }
 
-// TestVerifyScripts runs the release's own hack/verify-*.sh on the exported series, as
-// upstream does before it merges a change: for podenv export --verify, and after the series for make verify-series.
+// TestVerifyScripts runs the release's own hack/verify-*.sh on the exported series, as upstream
+// does before it merges a change: for podenv export --verify, and after the series for make
+// verify-series.
 func TestVerifyScripts(t *testing.T) {
 	requireSeries(t)
 	lane{t}.check("upstream's verify scripts", "verify", needBuild, func(c *check) error {
@@ -84,11 +84,11 @@ func verifyScripts(c *check, t *source.Tree) error {
 	documented, _ := documentedScripts(c, repo.Root)
 	for _, name := range names {
 		c.part("verify-"+name+".sh", func() error {
-			if why := cannotRun[name]; why != "" {
+			if why := leftOut[name]; why != "" {
 				return skipped(why)
 			}
 			if !slices.Contains(documented, name) {
-				return errors.New("docs/patches.md does not list it")
+				return errors.New("docs/patches.md does not list it: if it passes, add it to the table there, otherwise also to leftOut, and why")
 			}
 			c.step.Now("verify-%s.sh", name)
 			return w.verifyScript(name, changed)
@@ -183,7 +183,7 @@ func (w *checkout) nearest(module string) (dir string, err error) {
 	}
 	for ; last >= 0; last-- {
 		var out string
-		out, err = run.Command(w.ctx, "go", "mod", "download", "-json", fmt.Sprintf("%s@v0.%s.%d", module, minor, last)).Dir(w.dir).Output()
+		out, err = w.command("go", "mod", "download", "-json", fmt.Sprintf("%s@v0.%s.%d", module, minor, last)).Dir(w.dir).Output()
 		if err == nil {
 			var downloaded struct{ Dir string }
 			return downloaded.Dir, json.Unmarshal([]byte(out), &downloaded)
@@ -193,7 +193,7 @@ func (w *checkout) nearest(module string) (dir string, err error) {
 }
 
 func (w *checkout) goIn(dir string, args ...string) error {
-	return run.Command(w.ctx, "go", args...).Dir(dir).Env("GOFLAGS=-mod=mod").Log(w.step.Log()).Run()
+	return w.command("go", args...).Dir(dir).Env("GOFLAGS=-mod=mod").Run()
 }
 
 // verifyScript runs a script of the checkout, whose series changes files. Scripts that take hours for
@@ -213,27 +213,26 @@ func (w *checkout) verifyScript(name string, changed []string) error {
 			return skipped(needsSource)
 		}
 	}
-	caches, err := run.Command(w.ctx, "go", "env", "GOCACHE", "GOMODCACHE").Output()
+	caches, err := w.command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {
 		return err
 	}
 	gocache, gomodcache, _ := strings.Cut(caches, "\n")
 	// By default a script downloads Go, and begins with empty caches.
 	env := []string{"FORCE_HOST_GO=y", "GOFLAGS=", "GOCACHE=" + gocache, "GOMODCACHE=" + gomodcache}
-	script := run.Command(w.ctx, filepath.Join("hack", "verify-"+name+".sh"), args...)
-	err = script.Dir(w.dir).Env(env...).Log(w.step.Log()).Run()
+	err = w.command(filepath.Join("hack", "verify-"+name+".sh"), args...).Dir(w.dir).Env(env...).Run()
 	_, clean := w.git("reset", "--quiet", "--hard") // what a script that fails has generated
 	return errors.Join(err, clean)
 }
 
-// TestTheDocsListEachVerifyScript compares docs/patches.md with cannotRun.
+// TestTheDocsListEachVerifyScript compares docs/patches.md with leftOut.
 func TestTheDocsListEachVerifyScript(t *testing.T) {
 	passing, notRun := documentedScripts(t, "../..")
-	if !maps.Equal(notRun, cannotRun) {
-		t.Errorf("docs/patches.md lists %q as not run, the check %q", notRun, cannotRun)
+	if !maps.Equal(notRun, leftOut) {
+		t.Errorf("docs/patches.md lists %q as not run, the check %q", notRun, leftOut)
 	}
 	for _, name := range passing {
-		if why := cannotRun[name]; why != "" {
+		if why := leftOut[name]; why != "" {
 			t.Errorf("docs/patches.md says that verify-%s.sh passes, but it is not run: %s", name, why)
 		}
 	}

@@ -138,6 +138,21 @@ func (c *Cluster) Exec(ctx context.Context, node string, args ...string) (string
 	return c.docker(ctx, append([]string{"exec", node}, args...)...).Output()
 }
 
+// examplesMark is a file on a node of a cluster on which the examples have run.
+const examplesMark = "/kind/podenv-examples"
+
+// ExamplesRan reports whether the examples have run on the cluster.
+func (c *Cluster) ExamplesRan(ctx context.Context) bool {
+	_, err := c.Exec(ctx, controlPlane(c.name), "test", "-e", examplesMark)
+	return err == nil
+}
+
+// SaveExamplesRan saves that they have.
+func (c *Cluster) SaveExamplesRan(ctx context.Context) error {
+	_, err := c.Exec(ctx, controlPlane(c.name), "touch", examplesMark)
+	return err
+}
+
 // Lock locks the cluster against every other podenv process of this user, in any checkout.
 func (c *Cluster) Lock(ctx context.Context, step *progress.Step) (unlock func(), err error) {
 	cache, err := os.UserCacheDir()

@@ -16,19 +16,16 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// LoadImages loads image archives, as `docker save` writes them, onto every node, in parallel.
+// LoadImages loads image archives, as `docker save` writes them, onto every node.
 func (c *Cluster) LoadImages(ctx context.Context, archives []string, step *progress.Step) error {
-	g, ctx := errgroup.WithContext(ctx)
 	for _, archive := range archives {
-		g.Go(func() error {
-			step.Now("loading %s", filepath.Base(archive))
-			if err := c.LoadImage(ctx, func() (io.ReadCloser, error) { return os.Open(archive) }, step); err != nil {
-				return fmt.Errorf("loading image %s onto the nodes of cluster %s: %w", archive, c.name, err)
-			}
-			return nil
-		})
+		step.Now("loading %s", filepath.Base(archive))
+		err := c.LoadImage(ctx, func() (io.ReadCloser, error) { return os.Open(archive) }, step)
+		if err != nil {
+			return fmt.Errorf("loading image %s onto the nodes of cluster %s: %w", archive, c.name, err)
+		}
 	}
-	return g.Wait()
+	return nil
 }
 
 // LoadImage loads the archive that open returns onto the named nodes, or all, in parallel.

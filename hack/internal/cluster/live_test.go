@@ -317,7 +317,16 @@ func (l *live) reused(t *testing.T) {
 	if err := useContext(os.Getenv("KUBECONFIG"), foreignContext); err != nil {
 		t.Fatal(err)
 	}
+	if l.cluster.ExamplesRan(l.ctx) {
+		t.Error("the examples have run on a new cluster")
+	}
+	if err := l.cluster.SaveExamplesRan(l.ctx); err != nil {
+		t.Error(err)
+	}
 	l.sameNodes(t)
+	if !l.cluster.ExamplesRan(l.ctx) {
+		t.Error("the examples have not run on the same cluster")
+	}
 	if got := currentContext(os.Getenv("KUBECONFIG")); got != l.cluster.Context() {
 		t.Errorf("the current context is %q", got)
 	}
@@ -502,6 +511,9 @@ func (l *live) recreated(t *testing.T) {
 	var err error
 	if l.cluster, err = l.create(t, cfg); err != nil {
 		t.Fatal(err)
+	}
+	if l.cluster.ExamplesRan(l.ctx) {
+		t.Error("the examples have run on a cluster that was recreated")
 	}
 	if after := l.nodeIDs(t); strings.Contains(after, "\n") || strings.Contains(before, after) {
 		t.Errorf("nodes %q, before %q", after, before)

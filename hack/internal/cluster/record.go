@@ -44,7 +44,6 @@ type record struct {
 	// path of the kubeconfig. Every kubeconfig that was given the cluster's context is here.
 	PreviousContexts map[string]string `json:"previousContexts,omitempty"`
 	Changes          Changes           `json:"changes,omitempty"`
-	ExamplesRan      bool              `json:"examplesRan,omitempty"`
 }
 
 // Changes are the changes to nodes since the cluster was created, by node name.
@@ -125,15 +124,6 @@ func (c *Cluster) SaveChanges(ctx context.Context, changes Changes) error {
 
 func (c *Cluster) halfMade() error {
 	return fmt.Errorf("cluster %s is half-made: run `%s`", c.name, c.command("up"))
-}
-
-// ExamplesRan reports whether the examples have run on the cluster.
-func (c *Cluster) ExamplesRan() bool { return c.record.ExamplesRan }
-
-// SaveExamplesRan saves in the record that they have.
-func (c *Cluster) SaveExamplesRan(ctx context.Context) error {
-	c.record.ExamplesRan = true
-	return c.save(ctx)
 }
 
 // controlPlanes is their number; records of one have none.

@@ -65,23 +65,6 @@ func TestChangesLeaveThoseThatTheyComeFromAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestAClusterRemembersThatItsExamplesRan(t *testing.T) {
-	f, l, e := newFakeDocker(t)
-	f.addCluster(t, &record{ImageID: "sha256:1111", Workers: 1, Checkout: l.Root})
-	for _, want := range []bool{false, true} {
-		c, err := Find(t.Context(), l, e, "podenv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ran := c.ExamplesRan(); ran != want {
-			t.Errorf("ExamplesRan() = %t, want %t", ran, want)
-		}
-		if err := c.SaveExamplesRan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestAClusterOfAnotherCheckoutIsLeftAlone(t *testing.T) {
 	f, l, e := newFakeDocker(t)
 	theirs := t.TempDir()
