@@ -101,10 +101,11 @@ func (out outputs) write(dir string) error {
 type pipeline struct {
 	*minor
 	*reach
-	tools *toolbox
-	step  *progress.Step
-	tree  string
-	work  string // folder of this run
+	tools   *toolbox
+	step    *progress.Step
+	release string
+	tree    string
+	work    string // folder of this run
 }
 
 // generate runs the generators: in parallel those that read only sources, then those that compile
@@ -119,7 +120,7 @@ func (m *minor) generate(ctx context.Context, o Options, r *reach, step *progres
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	p := &pipeline{minor: m, reach: r, tools: tools, step: step, tree: o.Tree, work: work}
+	p := &pipeline{minor: m, reach: r, tools: tools, step: step, release: o.Release, tree: o.Tree, work: work}
 	if m.gopath {
 		step.Now("linking what the API packages import")
 		if err := linkDependencies(ctx, o.Tree, p.dependencies(), slices.Sorted(maps.Keys(r.packages))); err != nil {

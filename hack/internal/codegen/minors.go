@@ -32,8 +32,8 @@ type minor struct {
 	// modelNames is set if openapi-gen also reads packages with the modelPackage marker, and
 	// writes modelNamesName into them.
 	modelNames bool
-	// specGates are the feature gates of the API server that publishes
-	// api/openapi-spec.
+	// specGates are the feature gates of the API server that publishes api/openapi-spec and
+	// api/discovery.
 	specGates string
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"podenv.dev/hack/internal/series"
@@ -136,10 +137,10 @@ func (p *pipeline) checkViolations(report string) error {
 	return nil
 }
 
-// openAPISpec is the source of the command that updates api/openapi-spec. It is compiled in
-// the tree.
+// openAPISpec is the source of the command that updates api/openapi-spec and api/discovery. It is
+// compiled in the tree.
 //
-//go:embed openapispec/main.go openapispec/schemas.go openapispec/spec.go
+//go:embed openapispec/main.go
 var openAPISpec embed.FS
 
 // fromSchemas generates what depends on the OpenAPI definitions in v. It returns nil if the change
@@ -148,44 +149,48 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 	if !p.reachesOpenAPI() {
 		return nil, nil
 	}
-	if err := os.CopyFS(v.path("cmd"), openAPISpec); err != nil {
-		return nil, err
-	}
 	bin := filepath.Join(p.work, "bin") + "/"
-	err := p.command(ctx, v, "go", "build", "-tags=podenv_tree", "-o", bin, "./cmd/openapispec", "./pkg/generated/openapi/cmd/models-schema").Run()
-	if err != nil {
+	if err := p.command(ctx, v, "go", "build", "-o", bin, "./pkg/generated/openapi/cmd/models-schema").Run(); err != nil {
 		return nil, fmt.Errorf("compiling the OpenAPI definitions: %w", err)
 	}
-	out, err := p.specs(ctx, v, bin+"openapispec")
+	out, err := p.applyConfigurations(ctx, v, bin+"models-schema")
 	if err != nil {
 		return nil, err
 	}
-	configurations, err := p.applyConfigurations(ctx, v, bin+"models-schema")
-	maps.Copy(out, configurations)
+	// An API server has the clients of all groups, which import these.
+	if err := out.write(v.dir); err != nil {
+		return nil, err
+	}
+	specs, err := p.specs(ctx, v, bin)
+	maps.Copy(out, specs)
 	return out, err
 }
 
-// specs generates the published OpenAPI specs from those of the release: the tree's may have
-// been generated from earlier types.
-func (p *pipeline) specs(ctx context.Context, v *view, command string) (outputs, error) {
-	listed, err := p.repo.Fields(ctx, "ls-tree", "-r", "-z", "--name-only", p.repo.base, "--", openAPISpecs)
-	if err != nil {
+// specs generates what an API server publishes of its resources.
+func (p *pipeline) specs(ctx context.Context, v *view, bin string) (outputs, error) {
+	if err := os.CopyFS(v.path("cmd"), openAPISpec); err != nil {
 		return nil, err
 	}
-	files := slices.DeleteFunc(listed, func(file string) bool { return !IsGenerated(file) })
-	released, err := p.repo.released(ctx, files)
-	if err != nil {
-		return nil, err
+	// v1.29 and v1.30 decide by these variables which APIs are at their end.
+	const version = "-X k8s.io/component-base/version."
+	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(p.release), "v"), ".")
+	flags := version + "gitVersion=" + p.release + " " + version + "gitMajor=" + major + " " + version + "gitMinor=" + minor
+	if err := p.command(ctx, v, "go", "build", "-tags=podenv_tree", "-ldflags="+flags, "-o", bin, "./cmd/openapispec").Run(); err != nil {
+		return nil, fmt.Errorf("compiling an API server for the OpenAPI specs: %w", err)
 	}
-	before, after := view{dir: filepath.Join(p.work, "released-specs")}, view{dir: filepath.Join(p.work, "specs")}
-	if err := outputs(released).write(before.dir); err != nil {
-		return nil, err
-	}
-	err = p.command(ctx, v, command, "-specs="+before.path(openAPISpecs), "-out="+after.path(openAPISpecs), "-feature-gates="+p.specGates).Run()
-	if err != nil {
+	made := &view{dir: filepath.Join(p.work, "specs")}
+	if err := p.command(ctx, v, bin+"openapispec", "-out="+made.dir, "-feature-gates="+p.specGates).Run(); err != nil {
 		return nil, fmt.Errorf("generating the OpenAPI specs: %w", err)
 	}
-	return after.collect(files...)
+	before, err := listGenerated(&view{dir: p.tree}, "api")
+	if err != nil {
+		return nil, err
+	}
+	after, err := listGenerated(made, "api")
+	if err != nil {
+		return nil, err
+	}
+	return made.collect(append(before, after...)...)
 }
 
 // fixtures generates the files that upstream's round-trip tests compare serialized objects

@@ -20,6 +20,7 @@ func TestIsGenerated(t *testing.T) {
 		{"pkg/generated/openapi/zz_generated.openapi.go", true},
 		{"api/openapi-spec/swagger.json", true},
 		{"api/openapi-spec/v3/apis__apps__v1_openapi.json", true},
+		{"api/discovery/apis__apps__v1.json", true},
 		{"staging/src/k8s.io/client-go/applyconfigurations/core/v1/envvarsource.go", true},
 		{"staging/src/k8s.io/client-go/applyconfigurations/internal/internal.go", true},
 		{"staging/src/k8s.io/client-go/applyconfigurations/utils.go", true},

@@ -43,8 +43,12 @@ func TestAllGeneratorsLeaveTheReleaseAsItIs(t *testing.T) {
 func TestReachedPackagesAreAllThatChange(t *testing.T) {
 	o := realTree(t)
 	addField(t, o.Tree)
+	write(t, o.Tree, map[string]string{"api/discovery/apis__batch__v1.json": ""}) // as if the group were new
 	if err := Generate(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
+	}
+	if got := git(t, o.Tree, "status", "--porcelain", "api/discovery"); got != "" {
+		t.Errorf("api/discovery is not what an API server of the release serves:\n%s", got)
 	}
 	written := []string{
 		"api/openapi-spec/v3/apis__batch__v1_openapi.json",

@@ -142,7 +142,6 @@ const (
 	stagingRoot         = "staging/src/"
 	clientGo            = stagingRoot + "k8s.io/client-go"
 	applyConfigurations = clientGo + "/applyconfigurations"
-	openAPISpecs        = "api/openapi-spec"
 	openAPIDefinitions  = "pkg/generated/openapi"
 	definitionsName     = "zz_generated.openapi.go"
 	modelNamesName      = "zz_generated.model_name.go"
@@ -175,9 +174,9 @@ func IsGenerated(file string) bool {
 	switch {
 	case slices.Contains(generatedNames, name):
 		return !isExcluded(file)
-	case dir == openAPISpecs:
+	case dir == "api/openapi-spec":
 		return name == "swagger.json"
-	case dir == openAPISpecs+"/v3":
+	case dir == "api/openapi-spec/v3", dir == "api/discovery":
 		return path.Ext(name) == ".json"
 	case path.Ext(name) == ".go" && slices.ContainsFunc(clientFolders, func(folder string) bool { return strings.HasPrefix(file, folder+"/") }):
 		byHand := strings.HasSuffix(name, "_test.go") || slices.Contains(handWritten, file) ||
