@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"podenv.dev/hack/internal/codegen"
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/source"
 )
@@ -35,9 +36,10 @@ var leftOut = map[string]string{
 	"deadcode-elimination":          "it wants the newest version of a tool, whatever that is",
 	"external-dependencies-version": "it installs a version of zeitgeist that the module proxy does not have",
 	"mocks":                         "its mockery does not compile with the Go that builds here",
-	"golangci-lint":                 needsSource, "golangci-lint-pr": needsSource, "golangci-lint-pr-hints": needsSource,
-	"go-apidocs":  "it compares with the release before, and never fails",
-	"govulncheck": needsNetwork, "licenses": needsNetwork, "openapi-docs-urls": needsNetwork,
+	"golangci-lint-pr":              "it is `golangci-lint` for what a pull request adds, as podenv runs that one",
+	"golangci-lint-pr-hints":        "reviewers may ignore what it finds",
+	"go-apidocs":                    "it compares with the release before, and never fails",
+	"govulncheck":                   needsNetwork, "licenses": needsNetwork, "openapi-docs-urls": needsNetwork,
 	"metrics-documentation-list": needsSource, "metrics-naming": needsSource, "publishing-bot": needsSource,
 	"imports": needsVendor, "vendor": needsVendor, "vendor-licenses": needsVendor, "no-vendor-cycles": needsVendor,
 }
@@ -48,7 +50,7 @@ var leftOut = map[string]string{
 func TestVerifyScripts(t *testing.T) {
 	requireSeries(t)
 	lane{t}.check("upstream's verify scripts", "verify", needBuild, func(c *check) error {
-		if err := steps.Packages(c.ctx, "iproute2", "jq", "make", "openssl", "python3", "rsync"); err != nil {
+		if err := steps.Packages(c.ctx, "gcc", "iproute2", "jq", "libc6-dev", "make", "openssl", "python3", "rsync"); err != nil {
 			return err
 		}
 		t := built.value.Tree
@@ -135,7 +137,10 @@ func (w *checkout) completeCheckout() error {
 	if err := w.goIn(tools, "mod", "init", "k8s.io/kubernetes/hack/tools"); err != nil {
 		return err
 	}
-	for _, tool := range []string{"github.com/client9/misspell/cmd/misspell@v0.3.4", "github.com/golangci/misspell/cmd/misspell@v0.6.0"} {
+	for _, tool := range []string{
+		"github.com/client9/misspell/cmd/misspell@v0.3.4", "github.com/golangci/misspell/cmd/misspell@v0.6.0",
+		golangciLint + "@v1.64.8", logcheck + "@v0.10.1",
+	} {
 		if err := w.goIn(tools, "get", "-tool", tool); err != nil {
 			return err
 		}
@@ -207,6 +212,8 @@ func (w *checkout) verifyScript(name string, changed []string) error {
 		if len(args) == 0 {
 			return skipped("the series changes no script")
 		}
+	case "golangci-lint":
+		return w.golangciLint(changed)
 	case "generated-stable-metrics":
 		if _, err := os.Stat(filepath.Join(w.dir, "test/instrumentation")); err != nil {
 			return skipped(needsSource)
@@ -222,6 +229,41 @@ func (w *checkout) verifyScript(name string, changed []string) error {
 	err = w.command(filepath.Join("hack", "verify-"+name+".sh"), args...).Dir(w.dir).Env(env...).Run()
 	_, clean := w.git("reset", "--quiet", "--hard") // what a script that fails has generated
 	return errors.Join(err, clean)
+}
+
+const (
+	golangciLint = "github.com/golangci/golangci-lint/cmd/golangci-lint"
+	logcheck     = "sigs.k8s.io/logtools/logcheck/plugin"
+)
+
+// golangciLint reports what the series adds, as verify-golangci-lint.sh does in a pull request. It leaves
+// out the script's check of its configuration, which asks a server on the internet.
+func (w *checkout) golangciLint(changed []string) error {
+	config, err := os.ReadFile(filepath.Join(w.dir, "hack/golangci.yaml"))
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(string(config), `version: "2"`) {
+		return skipped("its kube-api-linter is of a version that the module proxy does not have")
+	}
+	bin := filepath.Join(w.dir, "_output/local/bin") // where the configuration expects the plugin
+	for _, build := range [][]string{{"-o", bin + "/", golangciLint}, {"-o", bin + "/logcheck.so", "-buildmode=plugin", logcheck}} {
+		err := w.command("go", append([]string{"build"}, build...)...).Dir(filepath.Join(w.dir, "hack/tools")).Env("GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=1").Run()
+		if err != nil {
+			return err
+		}
+	}
+	release, _, err := w.tree.Release(w.ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"run", "--config=hack/golangci.yaml", "--new-from-rev=" + release}
+	for _, file := range changed {
+		if dir := "./" + path.Dir(file); path.Ext(file) == ".go" && !codegen.IsGenerated(file) && !slices.Contains(args, dir) {
+			args = append(args, dir)
+		}
+	}
+	return w.command(filepath.Join(bin, "golangci-lint"), args...).Dir(w.dir).Env("GOFLAGS=").Run()
 }
 
 // TestTheDocsListEachVerifyScript compares docs/patches.md with leftOut.
