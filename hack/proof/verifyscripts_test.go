@@ -16,6 +16,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
 	"podenv.dev/hack/internal/codegen"
 	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/source"
@@ -137,10 +140,7 @@ func (w *checkout) completeCheckout() error {
 	if err := w.goIn(tools, "mod", "init", "k8s.io/kubernetes/hack/tools"); err != nil {
 		return err
 	}
-	for _, tool := range []string{
-		"github.com/client9/misspell/cmd/misspell@v0.3.4", "github.com/golangci/misspell/cmd/misspell@v0.6.0",
-		golangciLint + "@v1.64.8", logcheck + "@v0.10.1",
-	} {
+	for _, tool := range []string{"github.com/client9/misspell/cmd/misspell@v0.3.4", "github.com/golangci/misspell/cmd/misspell@v0.6.0", "sigs.k8s.io/yaml/yamlfmt@v1.4.0"} {
 		if err := w.goIn(tools, "get", "-tool", tool); err != nil {
 			return err
 		}
@@ -231,39 +231,83 @@ func (w *checkout) verifyScript(name string, changed []string) error {
 	return errors.Join(err, clean)
 }
 
-const (
-	golangciLint = "github.com/golangci/golangci-lint/cmd/golangci-lint"
-	logcheck     = "sigs.k8s.io/logtools/logcheck/plugin"
-)
-
-// golangciLint reports what the series adds, as verify-golangci-lint.sh does in a pull request. It leaves
-// out the script's check of its configuration, which asks a server on the internet.
+// golangciLint reports what the series adds, as verify-golangci-lint.sh does in a pull request, with two
+// differences: it does not check the configuration, which asks a server on the internet, and a linter
+// whose source is in hack/tools is not run.
 func (w *checkout) golangciLint(changed []string) error {
-	config, err := os.ReadFile(filepath.Join(w.dir, "hack/golangci.yaml"))
+	file := "hack/golangci.yaml"
+	data, err := os.ReadFile(filepath.Join(w.dir, file))
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(string(config), `version: "2"`) {
-		return skipped("its kube-api-linter is of a version that the module proxy does not have")
+	var config map[string]any
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		return err
 	}
-	bin := filepath.Join(w.dir, "_output/local/bin") // where the configuration expects the plugin
-	for _, build := range [][]string{{"-o", bin + "/", golangciLint}, {"-o", bin + "/logcheck.so", "-buildmode=plugin", logcheck}} {
-		err := w.command("go", append([]string{"build"}, build...)...).Dir(filepath.Join(w.dir, "hack/tools")).Env("GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=1").Run()
-		if err != nil {
+	bin := filepath.Join(w.dir, "_output/local/bin") // where the configuration expects the plugins
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	program := "github.com/golangci/golangci-lint/cmd/golangci-lint@v1.64.8"
+	plugins := map[string]string{"logcheck.so": "sigs.k8s.io/logtools/logcheck/plugin@v0.10.1"}
+	if config["version"] == "2" {
+		program = "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.11.2"
+		plugins["kube-api-linter.so"] = "sigs.k8s.io/kube-api-linter/pkg/plugin@v0.0.0-20260716143926-092fe0c72997"
+		linters, _ := config["linters"].(map[string]any)
+		enabled, _ := linters["enable"].([]any)
+		linters["enable"] = slices.DeleteFunc(enabled, func(linter any) bool { return linter == "sorted" })
+		unstructured.RemoveNestedField(linters, "settings", "custom", "sorted")
+		if data, err = yaml.Marshal(config); err != nil {
 			return err
 		}
+		file = "_output/golangci.yaml"
+		if err := os.WriteFile(filepath.Join(w.dir, file), data, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := w.buildLinters(bin, program, plugins); err != nil {
+		return err
 	}
 	release, _, err := w.tree.Release(w.ctx)
 	if err != nil {
 		return err
 	}
-	args := []string{"run", "--config=hack/golangci.yaml", "--new-from-rev=" + release}
-	for _, file := range changed {
-		if dir := "./" + path.Dir(file); path.Ext(file) == ".go" && !codegen.IsGenerated(file) && !slices.Contains(args, dir) {
+	args := []string{"run", "--config=" + file, "--new-from-rev=" + release}
+	for _, name := range changed {
+		if dir := "./" + path.Dir(name); path.Ext(name) == ".go" && !codegen.IsGenerated(name) && !slices.Contains(args, dir) {
 			args = append(args, dir)
 		}
 	}
 	return w.command(filepath.Join(bin, "golangci-lint"), args...).Dir(w.dir).Env("GOFLAGS=").Run()
+}
+
+// buildLinters builds a program and its plugins in a module of their own: plugins have the program's
+// versions of all packages.
+func (w *checkout) buildLinters(bin, program string, plugins map[string]string) error {
+	module := filepath.Join(w.dir, "_output", "linters")
+	if err := os.MkdirAll(module, 0o755); err != nil {
+		return err
+	}
+	build := func(args ...string) error {
+		return w.command("go", args...).Dir(module).Env("GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=1").Run()
+	}
+	if err := build("mod", "init", "linters"); err != nil {
+		return err
+	}
+	if err := build(append([]string{"get", "-tool", program}, slices.Collect(maps.Values(plugins))...)...); err != nil {
+		return err
+	}
+	program, _, _ = strings.Cut(program, "@")
+	if err := build("build", "-o", bin+"/", program); err != nil {
+		return err
+	}
+	for file, plugin := range plugins {
+		plugin, _, _ = strings.Cut(plugin, "@")
+		if err := build("build", "-o", filepath.Join(bin, file), "-buildmode=plugin", plugin); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TestTheDocsListEachVerifyScript compares docs/patches.md with leftOut.

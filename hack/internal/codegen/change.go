@@ -74,8 +74,14 @@ func isGeneratorSource(file string) bool {
 // marker matches a comment line that asks for a generator.
 var marker = regexp.MustCompile(`(?m)^// *\+k8s:([a-z0-9-]+-gen(?:-[a-z-]+)?|` + modelPackage + `)=(.*)$`)
 
-// keepInputs drops the changed files of packages that no generator reads: those without a
-// marker in any file, before or after the change.
+// isServed reports whether file is of the code that says which resources an API server serves.
+func isServed(file string) bool {
+	dir := path.Dir(file)
+	return strings.HasPrefix(file, "pkg/controlplane/") || strings.HasPrefix(file, "pkg/registry/") && (path.Base(dir) == "rest" || path.Base(dir) == "storage")
+}
+
+// keepInputs drops the changed files that no generator reads: those of packages without a marker in
+// any file, before or after the change, but for what the OpenAPI specs follow from.
 func (c *change) keepInputs() error {
 	marked := map[string]bool{} // by folder
 	for _, file := range c.paths() {
@@ -89,7 +95,7 @@ func (c *change) keepInputs() error {
 		marked[dir] = marked[dir] || marker.Match(c.before[file])
 	}
 	for _, file := range c.paths() {
-		if !marked[path.Dir(file)] && !isGeneratorSource(file) {
+		if !marked[path.Dir(file)] && !isGeneratorSource(file) && !isServed(file) {
 			delete(c.before, file)
 			delete(c.after, file)
 		}
@@ -147,7 +153,7 @@ func (c *change) changesClients() bool {
 }
 
 // outputVersion must be raised when Generate writes other files for the same inputs.
-const outputVersion = "3"
+const outputVersion = "4"
 
 // InputsKey is a hash of everything that Generate's output depends on: equal keys of the same
 // release mean equal generated files. It reads only what changed since the release, and takes
@@ -157,12 +163,7 @@ func InputsKey(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	parts := []string{"codegen", outputVersion, o.Release, strconv.FormatBool(o.All)}
-	sources, _ := openAPISpec.ReadDir("openapispec") // embedded: cannot fail
-	for _, source := range sources {
-		data, _ := openAPISpec.ReadFile("openapispec/" + source.Name())
-		parts = append(parts, source.Name(), string(data))
-	}
+	parts := []string{"codegen", outputVersion, o.Release, strconv.FormatBool(o.All), string(openAPISpec)}
 	for _, file := range c.paths() {
 		if data := c.after[file]; data != nil {
 			parts = append(parts, "file", file, string(data))

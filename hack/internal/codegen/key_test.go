@@ -21,6 +21,8 @@ func TestInputsKey(t *testing.T) {
 		{"the markers of an API package taken away", map[string]string{"staging/src/k8s.io/api/rbac/v1/doc.go": "package v1\n"}, true},
 		{"the licence header of generated files", map[string]string{boilerplate: "// new\n"}, true},
 		{"a generator", map[string]string{"staging/src/k8s.io/code-generator/cmd/deepcopy-gen/main.go": "package main\n"}, true},
+		{"what an API server serves", map[string]string{"pkg/registry/rbac/rest/storage_rbac.go": "package rest\n"}, true},
+		{"how a resource behaves", map[string]string{"pkg/registry/rbac/role/strategy.go": "package role\n"}, false},
 		{"the kubelet", map[string]string{kubelet: "package kubelet\n\nfunc run() { println() }\n"}, false},
 		{"a test in an API package", map[string]string{"staging/src/k8s.io/api/core/v1/types_test.go": "package v1\n"}, false},
 		{"a generated file", map[string]string{"staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go": "package v1\n"}, false},

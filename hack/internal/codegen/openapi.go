@@ -2,7 +2,7 @@ package codegen
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"fmt"
 	"maps"
 	"os"
@@ -140,13 +140,13 @@ func (p *pipeline) checkViolations(report string) error {
 // openAPISpec is the source of the command that updates api/openapi-spec and api/discovery. It is
 // compiled in the tree.
 //
-//go:embed openapispec/main.go
-var openAPISpec embed.FS
+//go:embed _openapispec/main.go
+var openAPISpec []byte
 
-// fromSchemas generates what depends on the OpenAPI definitions in v. It returns nil if the change
-// reaches none.
+// fromSchemas generates what depends on the OpenAPI definitions in v, and on what is served. It
+// returns nil if the change reaches neither.
 func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
-	if !p.reachesOpenAPI() {
+	if !p.reachesOpenAPI() && !p.served {
 		return nil, nil
 	}
 	bin := filepath.Join(p.work, "bin") + "/"
@@ -168,14 +168,14 @@ func (p *pipeline) fromSchemas(ctx context.Context, v *view) (outputs, error) {
 
 // specs generates what an API server publishes of its resources.
 func (p *pipeline) specs(ctx context.Context, v *view, bin string) (outputs, error) {
-	if err := os.CopyFS(v.path("cmd"), openAPISpec); err != nil {
+	if err := writeIfChanged(v.path("cmd/openapispec/main.go"), openAPISpec); err != nil {
 		return nil, err
 	}
 	// v1.29 and v1.30 decide by these variables which APIs are at their end.
 	const version = "-X k8s.io/component-base/version."
 	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(p.release), "v"), ".")
 	flags := version + "gitVersion=" + p.release + " " + version + "gitMajor=" + major + " " + version + "gitMinor=" + minor
-	if err := p.command(ctx, v, "go", "build", "-tags=podenv_tree", "-ldflags="+flags, "-o", bin, "./cmd/openapispec").Run(); err != nil {
+	if err := p.command(ctx, v, "go", "build", "-ldflags="+flags, "-o", bin, "./cmd/openapispec").Run(); err != nil {
 		return nil, fmt.Errorf("compiling an API server for the OpenAPI specs: %w", err)
 	}
 	made := &view{dir: filepath.Join(p.work, "specs")}

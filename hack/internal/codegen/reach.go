@@ -25,6 +25,8 @@ type reach struct {
 	affected map[string]bool
 	// clients is set if the change adds or removes resources that client-go has clients for.
 	clients bool
+	// served is set if the change is of the code that says which resources an API server serves.
+	served bool
 }
 
 func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
@@ -37,7 +39,7 @@ func findReach(ctx context.Context, o Options, c *change) (*reach, error) {
 			return nil, err
 		}
 	}
-	r := &reach{repo: c.repo, packages: packages, touched: map[string]bool{}, clients: c.changesClients()}
+	r := &reach{repo: c.repo, packages: packages, touched: map[string]bool{}, clients: c.changesClients(), served: slices.ContainsFunc(c.paths(), isServed)}
 	if c.everything {
 		for p := range packages {
 			r.touched[p] = true

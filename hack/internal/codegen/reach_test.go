@@ -97,6 +97,16 @@ func TestReachOfClients(t *testing.T) {
 	}
 }
 
+func TestReachOfWhatIsServed(t *testing.T) {
+	for file, want := range map[string]bool{"pkg/controlplane/instance.go": true, "pkg/kubelet/kubelet.go": false} {
+		tree := conversionTree(t)
+		write(t, tree, map[string]string{file: "package edited\n"})
+		if r := reachOf(t, Options{Tree: tree, Base: released}); r.served != want {
+			t.Errorf("%s: specs are generated: %t, want %t", file, r.served, want)
+		}
+	}
+}
+
 func reachOf(t *testing.T, o Options) *reach {
 	t.Helper()
 	c, err := findChange(t.Context(), o)

@@ -45,5 +45,6 @@ func (r *objectEventRecorder) Eventf(eventtype, reason, messageFmt string, args 
 }
 
 func (r *objectEventRecorder) AnnotatedEventf(annotations map[string]string, eventtype, reason, messageFmt string, args ...interface{}) {
+	//nolint:forbidigo // as in EventRecorder; the kubelet does not call it
 	r.recorder.AnnotatedEventf(r.object, annotations, eventtype, reason, messageFmt, args...)
 }

@@ -45,6 +45,7 @@ func TestObjectEventRecorderIsAboutItsObject(t *testing.T) {
 	pod := ObjectEventRecorderFor(aPod, recorder)
 	pod.Event("Normal", "Reason", "100%d as it is")
 	pod.Eventf("Warning", "Reason", "%d of %s", 1, "two")
+	//nolint:forbidigo // it is tested
 	pod.AnnotatedEventf(map[string]string{"k": "v"}, "Warning", "Reason", "%d", 1)
 	recorder.expect(t, "Normal Reason 100%d as it is", "Warning Reason 1 of two", "Warning Reason 1 map[k:v]")
 }

@@ -53,6 +53,8 @@ func TestReaderOfEnvFilesElsewhereThanOnLinux(t *testing.T) {
 }
 
 // The event of each retry says it.
+//
+//nolint:logcheck // v1.34 logs without a context
 func TestWaitingForAnEnvFileLogsNoError(t *testing.T) {
 	defer klog.CaptureState().Restore()
 	var logs bytes.Buffer

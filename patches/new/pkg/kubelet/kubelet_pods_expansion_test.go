@@ -120,7 +120,7 @@ func TestUnexpandedReferencesAreOneEvent(t *testing.T) {
 				secretManager:    secretmanager.NewSimpleSecretManager(client),
 			}
 
-			references := kl.newUnexpandedReferences(pod, &tc.container)
+			references := kl.newUnexpandedReferences(context.Background(), pod, &tc.container)
 			envs, err := kl.makeEnvironmentVariables(context.Background(), pod, &tc.container, "", nil, nil, references)
 			require.NoError(t, err)
 			envs = append([]kubecontainer.EnvVar{{Name: "DEVICE", Value: "0"}}, envs...)

@@ -12,22 +12,22 @@ import (
 // of its namespace that a selector matches, when they are created.
 type PodPreset struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object's metadata.
+	// metadata is the standard object's metadata.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
 	// spec says which pods are changed, and what is added to them. It is immutable.
-	// +optional
-	Spec PodPresetSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// +required
+	Spec PodPresetSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 }
 
 // PodPresetSpec says which pods are changed, and what is added to them.
 type PodPresetSpec struct {
 	// selector matches the labels of the pods that are changed. It must have at
 	// least one label or expression.
-	// Required.
-	Selector metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,1,opt,name=selector"`
+	// +required
+	Selector metav1.LabelSelector `json:"selector" protobuf:"bytes,1,opt,name=selector"`
 
 	// env is added to the variables of each container and init container.
 	// +optional
@@ -56,7 +56,7 @@ type PodPresetSpec struct {
 // PodPresetList is a list of PodPresets.
 type PodPresetList struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard list metadata.
+	// metadata is the standard list's metadata.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	// +optional
 	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`

@@ -1,8 +1,6 @@
-//go:build podenv_tree
-
 // Command openapispec writes api/openapi-spec and api/discovery as an API server publishes them,
 // which is what hack/update-openapi-spec.sh of a release does. It is compiled in the tree whose API
-// server and etcd it runs, in that tree: with the build tag podenv_tree, which keeps it out of everything else.
+// server and etcd it runs. The underscore keeps it out of the packages of this module.
 package main
 
 import (
