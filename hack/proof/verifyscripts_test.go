@@ -140,7 +140,7 @@ func (w *checkout) completeCheckout() error {
 	if err := w.goIn(tools, "mod", "init", "k8s.io/kubernetes/hack/tools"); err != nil {
 		return err
 	}
-	for _, tool := range []string{"github.com/client9/misspell/cmd/misspell@v0.3.4", "github.com/golangci/misspell/cmd/misspell@v0.6.0", "sigs.k8s.io/yaml/yamlfmt@v1.4.0"} {
+	for _, tool := range []string{"github.com/client9/misspell/cmd/misspell@v0.3.4", "github.com/golangci/misspell/cmd/misspell@v0.6.0", "sigs.k8s.io/yaml/yamlfmt@v1.6.0"} {
 		if err := w.goIn(tools, "get", "-tool", tool); err != nil {
 			return err
 		}
