@@ -145,6 +145,10 @@ func (w *checkout) completeCheckout() error {
 			return err
 		}
 	}
+	// In the workspace of the root, which it is not in, nothing could be installed from it.
+	if err := w.command("go", "work", "init", ".").Dir(tools).Env("GOWORK=" + filepath.Join(tools, "go.work")).Run(); err != nil {
+		return err
+	}
 	if err := w.goIn(w.dir, "mod", "download"); err != nil { // the scripts forbid themselves downloads
 		return err
 	}
@@ -214,7 +218,7 @@ func (w *checkout) verifyScript(name string, changed []string) error {
 		}
 	case "golangci-lint":
 		return w.golangciLint(changed)
-	case "generated-stable-metrics":
+	case "generated-stable-metrics", "golangci-lint-config", "prometheus-imports":
 		if _, err := os.Stat(filepath.Join(w.dir, "test/instrumentation")); err != nil {
 			return skipped(needsSource)
 		}
