@@ -85,6 +85,7 @@ var _ = describe("validations", func(f *framework.Framework) {
 		framework.ExpectNoError(tryCreate(ctx, f, allowDatabase))
 		explained := strings.Fields(suite.RunKubectl(ctx, "explain", "podpreset.spec.selector")) // kubectl breaks lines
 		gomega.Expect(strings.Join(explained, " ")).To(gomega.ContainSubstring("at least one label or expression"))
+		gomega.Expect(suite.RunKubectl(ctx, "explain", "podpreset.spec")).To(gomega.MatchRegexp(`selector\s+<LabelSelector> -required-`))
 		table := suite.RunKubectl(ctx, "get", "podpresets", "--namespace", f.Namespace.Name, "-o", "wide")
 		gomega.Expect(table).To(gomega.MatchRegexp(`allow-database +role=frontend +1 +0 +1 .*DB_PORT +/cache`))
 		gomega.Expect(suite.RunKubectl(ctx, "describe", "podpreset", "allow-database", "--namespace", f.Namespace.Name)).To(gomega.ContainSubstring("DB_PORT"))

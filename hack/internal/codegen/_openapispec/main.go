@@ -30,7 +30,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "folder that the two are written to")
+	out := flag.String("out", "", "folder that api/ is written to")
 	gates := flag.String("feature-gates", "", "feature gates of the API server")
 	flag.Parse()
 	if err := run(*out, *gates); err != nil {
@@ -78,6 +78,9 @@ func (s *server) publish(out string) error {
 		return err
 	}
 	paths, _ := index["paths"].(map[string]any)
+	if len(paths) == 0 {
+		return errors.New("the API server's /openapi/v3 lists no groups")
+	}
 	for path := range paths {
 		name := strings.ReplaceAll(path, "/", "__")
 		if err := s.write("openapi/v3/"+path, anything, filepath.Join(out, "api/openapi-spec/v3", name+"_openapi.json")); err != nil {
@@ -222,7 +225,8 @@ func (s *server) get(path, accept string) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var doc map[string]any
-	return doc, d.Decode(&doc)
+	err = d.Decode(&doc)
+	return doc, err
 }
 
 func (s *server) raw(path, accept string) ([]byte, error) {
