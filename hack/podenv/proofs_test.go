@@ -21,13 +21,14 @@ func TestProofs(t *testing.T) {
 	a := &app{layout: layout.Layout{Root: t.TempDir()}}
 	goTool(t, "../..", "build", "-o", a.proofTool("gotestsum"), "gotest.tools/gotestsum")
 	module := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.21\n", "a_test.go": `package a
+	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.22\n", "a_test.go": `package a
 import ("flag"; "os"; "os/signal"; "syscall"; "testing")
 func init() { flag.String("podenv.series", "", ""); flag.Bool("podenv.plain", false, "") }
 func TestGood(t *testing.T) { t.Run("part", func(t *testing.T) {}) }
 func TestLater(t *testing.T) { t.Skip("not now") }
 func TestBad(t *testing.T) { t.Error("too bad") }
 func TestExit(t *testing.T) { os.Exit(0) }
+func TestLoud(t *testing.T) { for range 100_000 { t.Log("more than a pipe holds") } }
 var status = 0
 func TestInterrupted(t *testing.T) { status = 130 }
 func TestMain(m *testing.M) { os.Exit(max(m.Run(), status)) }
@@ -77,6 +78,20 @@ func TestWaits(t *testing.T) {
 		})
 	}
 
+	t.Run("on a full disk tests end, and fail", func(t *testing.T) {
+		var out, errs bytes.Buffer
+		a.out, a.errs = &out, &errs
+		report := filepath.Join(t.TempDir(), "junit.xml")
+		if err := os.Symlink("/dev/full", eventsOf(report)); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.runProofs(t.Context(), report, []string{"-test.run=Loud"}); !errors.Is(err, errReported) {
+			t.Errorf("error %v", err)
+		}
+		if said := out.String() + errs.String(); !strings.Contains(said, "No space left on device") {
+			t.Errorf("printed %q", said)
+		}
+	})
 	t.Run("tests clean up after Ctrl-C", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

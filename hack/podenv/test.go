@@ -196,8 +196,12 @@ func (a *app) runProofs(ctx context.Context, report string, flags []string) erro
 	if err != nil {
 		return err
 	}
-	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report, "--jsonfile="+eventsOf(report),
-		"--post-run-command="+lastLine, "--", "go", "tool", "test2json", "-t", "-p", "podenv.dev/hack/proof")
+	if err := os.MkdirAll(filepath.Dir(report), 0o755); err != nil {
+		return err
+	}
+	// tee, and not --jsonfile: on a full disk tee fails at the end, and gotestsum waits for ever.
+	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report, "--post-run-command="+lastLine,
+		"--", "sh", "-c", `go tool test2json -t -p podenv.dev/hack/proof | tee "$1"`, "sh", eventsOf(report))
 	sum.Dir, sum.Stdin, sum.Stdout, sum.Stderr = a.layout.Root, results, a.out, a.errs
 	sum.SysProcAttr = tests.SysProcAttr
 	if err := sum.Start(); err != nil {
