@@ -43,6 +43,9 @@ Groups for --only, the first five are the default:
              or makes one and deletes it afterwards
   presets    on such a cluster: creation of 1,000 pods in a namespace with PodPresets
              beside one without, and the memory of 10,000 presets in the API server
+  inject     creation of pods that get the same by a PodPreset, by the policy that
+             kubectl podenv preset convert writes, by a MutatingAdmissionPolicy that is
+             written for it, and by a webhook, on an API server of its own (v1.33 and later)
   harness    what a user of podenv waits for: the first up, one with nothing
              changed, one after a patch was edited, a first e2e, a rebase, a push
              after a one-line edit of the kubelet, node swap, and up --stock. It uses
@@ -77,7 +80,7 @@ groups is in _output/report/index.html.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet", "admission"}, "measure these groups")
 	flags.VarP(&b.format, "output", "o", "table or csv")
-	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets and harness)")
+	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets, inject and harness)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster only)")
 	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
 	return cmd
@@ -93,7 +96,7 @@ type benchRun struct {
 }
 
 func (b *benchRun) check() error {
-	if err := checkGroups(b.only, []string{"admission", "cluster", "envfile", "expansion", "harness", "kubelet", "names", "presets"}); err != nil {
+	if err := checkGroups(b.only, []string{"admission", "cluster", "envfile", "expansion", "harness", "inject", "kubelet", "names", "presets"}); err != nil {
 		return err
 	}
 	switch {
@@ -132,6 +135,8 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 		err = b.cluster(ctx, name, "./test/bench/pods", fmt.Sprintf("-pods=%d", b.pods))
 	case "presets":
 		err = b.cluster(ctx, name, "./test/bench/presets")
+	case "inject":
+		err = b.app.prove(ctx, "^TestInject$", "inject", "-podenv.bench="+b.file(name))
 	case "harness":
 		columns = ".file"
 		err = b.app.prove(ctx, "^TestHarness$", "harness", "-podenv.bench="+b.file(name), fmt.Sprintf("-podenv.cold=%t", b.cold))

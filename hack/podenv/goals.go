@@ -40,8 +40,8 @@ func readMedians(path string) (medians, htmlreport.Plot, error) {
 	m := medians{}
 	for _, key := range slices.SortedFunc(maps.Keys(samples), func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) }) {
 		m[key] = benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples[key]), &benchmath.DefaultThresholds), 0.95).Center
-		if key[1] == secPerOp {
-			plot.Rows = append(plot.Rows, htmlreport.PlotRow{Name: key[0], Median: benchunit.Scale(m[key], benchunit.Decimal) + "s", Values: samples[key]})
+		if name, ok := map[string]string{secPerOp: key[0], "cpu-sec/op": key[0] + " (processor)"}[key[1]]; ok {
+			plot.Rows = append(plot.Rows, htmlreport.PlotRow{Name: name, Median: benchunit.Scale(m[key], benchunit.Decimal) + "s", Values: samples[key]})
 		}
 	}
 	return m, plot, nil

@@ -41,7 +41,11 @@ func WritePolicies(w io.Writer, m *Manifest, namespace, version string) error {
 			return err
 		}
 		p.setDefaults()
-		if why := broken(p); why != "" {
+		why := broken(p)
+		if why == "" && len(policy.Spec.Mutations) == 0 {
+			why = "it injects nothing"
+		}
+		if why != "" {
 			return fmt.Errorf("PodPreset %s: %s", p.Name, why)
 		}
 		fmt.Fprintf(&b, "# What the policy does not carry of PodPreset %s:\n", p.Name)
@@ -90,8 +94,12 @@ func policyOf(p *PodPreset, namespace string) (*admission.MutatingAdmissionPolic
 				}}},
 			},
 			MatchConditions: c.conditions,
-			Mutations:       c.mutations,
 		},
+	}
+	for _, expression := range joined(c.patches, " + ") { // one, if it can be: an API server decodes the pod for each
+		policy.Spec.Mutations = append(policy.Spec.Mutations, admission.Mutation{
+			PatchType: admission.PatchTypeJSONPatch, JSONPatch: &admission.JSONPatch{Expression: expression},
+		})
 	}
 	return policy, c.lost, c.err
 }
@@ -99,7 +107,7 @@ func policyOf(p *PodPreset, namespace string) (*admission.MutatingAdmissionPolic
 // policy is one that is being written.
 type policy struct {
 	conditions []admission.MatchCondition
-	mutations  []admission.Mutation
+	patches    []string // lists of JSONPatch
 	lost       []string
 	err        error
 }
@@ -108,38 +116,54 @@ func (c *policy) match(name, expression string) {
 	c.conditions = append(c.conditions, admission.MatchCondition{Name: name, Expression: expression})
 }
 
-func (c *policy) patch(expression string) {
-	c.mutations = append(c.mutations, admission.Mutation{
-		PatchType: admission.PatchTypeJSONPatch, JSONPatch: &admission.JSONPatch{Expression: expression},
-	})
+// joined makes of terms as few expressions as API servers compile: they refuse 100,000 characters, which
+// inEach has twice of each term, and a depth of 250.
+func joined(terms []string, operator string) (expressions []string) {
+	const maxLength, maxTerms = 40_000, 100
+	length, count := 0, maxTerms
+	for _, term := range terms {
+		if length, count = length+len(term), count+1; length > maxLength || count > maxTerms {
+			expressions = append(expressions, term)
+			length, count = len(term), 1
+			continue
+		}
+		expressions[len(expressions)-1] += operator + term
+	}
+	return expressions
 }
 
 // inEach lets no pod through that has a container for which one of conditions, about c, is false.
 func (c *policy) inEach(name string, conditions []string) {
-	condition := strings.Join(conditions, " && ")
-	c.match(name, fmt.Sprintf("object.spec.containers.all(c, %[1]s) && (!has(object.spec.initContainers) || object.spec.initContainers.all(c, %[1]s))", condition))
-}
-
-// add appends to a list of each container those of values, which n stands for, that missing
-// holds for. A JSON patch that adds a member that exists replaces it.
-func (c *policy) add(list string, values any, missing string) {
-	literal := c.cel(values)
-	for _, of := range []string{"containers", "initContainers"} {
-		expression := fmt.Sprintf(`object.spec.%[1]s.transformList(i, c, JSONPatch{op: "add", path: "/spec/%[1]s/" + string(i) + "/%[2]s", `+
-			`value: (has(c.%[2]s) ? c.%[2]s.map(e, dyn(e)) : []) + %[3]s.filter(n, %[4]s)})`, of, list, literal, missing)
-		if of == "initContainers" {
-			expression = "!has(object.spec.initContainers) ? [] : " + expression
-		}
-		c.patch(expression)
+	for i, condition := range joined(conditions, " && ") {
+		c.match(fmt.Sprintf("%s-%d", name, i+1), fmt.Sprintf("object.spec.containers.all(c, %[1]s) && (!has(object.spec.initContainers) || object.spec.initContainers.all(c, %[1]s))", condition))
 	}
 }
+
+// add appends value to a list of each container for which missing holds. Each patch adds one element: a list
+// of what the pod has and what is written here cannot be written by every minor.
+func (c *policy) add(list string, value any, missing string) {
+	c.inContainers(missing, "/"+list+"/-", c.cel(value))
+}
+
+// inContainers adds value, which is CEL, at the end of path in each container c for which when holds.
+func (c *policy) inContainers(when, path, value string) {
+	for _, of := range []string{"containers", "initContainers"} {
+		c.patches = append(c.patches, fmt.Sprintf(`(has(object.spec.%[1]s) ? object.spec.%[1]s.transformList(i, c, %[2]s, `+
+			`JSONPatch{op: "add", path: "/spec/%[1]s/" + string(i) + "%[3]s", value: %[4]s}) : [])`, of, when, path, value))
+	}
+}
+
+// list makes sure that each container has a list, which elements are then added to.
+func (c *policy) list(name string) { c.inContainers("!has(c."+name+")", "/"+name, "[]") }
 
 func (c *policy) env(env []corev1.EnvVar) {
 	if len(env) == 0 {
 		return
 	}
+	c.list("env")
 	var conditions []string
 	for _, e := range env {
+		c.add("env", e, fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name == %s))", c.cel(e.Name)))
 		same := fmt.Sprintf(`(!has(e.valueFrom) && (has(e.value) ? e.value : "") == %s)`, c.cel(e.Value))
 		if e.ValueFrom != nil {
 			same = "false"
@@ -149,7 +173,6 @@ func (c *policy) env(env []corev1.EnvVar) {
 	}
 	c.inEach("env", conditions)
 	c.lost = append(c.lost, "A variable that the pod has from a ConfigMap or Secret is no conflict: a policy reads none.")
-	c.add("env", env, "!has(c.env) || !c.env.exists(e, e.name == n.name)")
 }
 
 func (c *policy) envFrom(sources []corev1.EnvFromSource) {
@@ -157,7 +180,10 @@ func (c *policy) envFrom(sources []corev1.EnvFromSource) {
 		return
 	}
 	c.lost = append(c.lost, "Its envFrom is never in conflict, and is repeated where the pod has the same.")
-	c.add("envFrom", sources, "true")
+	c.list("envFrom")
+	for _, source := range sources {
+		c.add("envFrom", source, "true")
+	}
 }
 
 func (c *policy) mounts(mounts []corev1.VolumeMount) {
@@ -165,8 +191,10 @@ func (c *policy) mounts(mounts []corev1.VolumeMount) {
 		return
 	}
 	c.lost = append(c.lost, "Paths are compared as text: /cache/ and /cache differ. Devices and the container's privileges are not looked at.")
+	c.list("volumeMounts")
 	var conditions []string
 	for _, m := range mounts {
+		c.add("volumeMounts", m, fmt.Sprintf("(!has(c.volumeMounts) || !c.volumeMounts.exists(e, e.mountPath == %s))", c.cel(m.MountPath)))
 		same := fmt.Sprintf(`(e.name == %s && (has(e.subPath) ? e.subPath : "") == %s && (has(e.readOnly) && e.readOnly) == %t && !has(e.subPathExpr) && !has(e.mountPropagation))`,
 			c.cel(m.Name), c.cel(m.SubPath), m.ReadOnly)
 		if m.SubPathExpr != "" || m.MountPropagation != nil || m.RecursiveReadOnly != nil {
@@ -176,29 +204,20 @@ func (c *policy) mounts(mounts []corev1.VolumeMount) {
 		conditions = append(conditions, fmt.Sprintf("(!has(c.volumeMounts) || c.volumeMounts.all(e, e.mountPath != %s || %s))", c.cel(m.MountPath), same))
 	}
 	c.inEach("mounts", conditions)
-	c.add("volumeMounts", mounts, "!has(c.volumeMounts) || !c.volumeMounts.exists(e, e.mountPath == n.mountPath)")
 }
 
 func (c *policy) volumes(volumes []corev1.Volume) {
 	if len(volumes) == 0 {
 		return
 	}
-	var names []string
+	c.patches = append(c.patches, `(has(object.spec.volumes) ? [] : [JSONPatch{op: "add", path: "/spec/volumes", value: []}])`)
+	var names, literals []string
 	for _, v := range volumes {
-		names = append(names, v.Name)
+		names, literals = append(names, v.Name), append(literals, c.cel(v.Name))
+		c.patches = append(c.patches, fmt.Sprintf(`[JSONPatch{op: "add", path: "/spec/volumes/-", value: %s}]`, c.cel(v)))
 	}
-	c.match("volumes", fmt.Sprintf("!has(object.spec.volumes) || object.spec.volumes.all(e, !(e.name in %s))", c.list(names)))
+	c.match("volumes", fmt.Sprintf("!has(object.spec.volumes) || object.spec.volumes.all(e, !(e.name in [%s]))", strings.Join(literals, ", ")))
 	c.lost = append(c.lost, fmt.Sprintf("A pod that has a volume %s gets nothing, even where it is the same.", strings.Join(names, " or ")))
-	c.patch(fmt.Sprintf(`[JSONPatch{op: "add", path: "/spec/volumes", value: (has(object.spec.volumes) ? object.spec.volumes.map(e, dyn(e)) : []) + %s}]`, c.cel(volumes)))
-}
-
-// list is a list of strings in CEL.
-func (c *policy) list(values []string) string {
-	var words []string
-	for _, v := range values {
-		words = append(words, c.cel(v))
-	}
-	return "[" + strings.Join(words, ", ") + "]"
 }
 
 // cel writes v, as its JSON is, as a literal of CEL.

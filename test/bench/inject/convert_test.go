@@ -93,15 +93,20 @@ func converted(tb testing.TB, presets, namespace string) string {
 // create is what the API server makes of a pod, in a dry run.
 func create(tb testing.TB, s *server, namespace, spec, role string) *corev1.Pod {
 	tb.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-", Labels: map[string]string{"role": role}}}
-	if err := json.Unmarshal([]byte(spec), &pod.Spec); err != nil {
-		tb.Fatal(err)
-	}
-	made, err := s.client.CoreV1().Pods(namespace).Create(context.Background(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	made, err := s.client.CoreV1().Pods(namespace).Create(context.Background(), podOf(tb, spec, role), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return made
+}
+
+func podOf(tb testing.TB, spec, role string) *corev1.Pod {
+	tb.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-", Labels: map[string]string{"role": role}}}
+	if err := json.Unmarshal([]byte(spec), &pod.Spec); err != nil {
+		tb.Fatal(err)
+	}
+	return pod
 }
 
 func env(pod *corev1.Pod, name string) (string, bool) {
