@@ -2,14 +2,18 @@ package proof
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"golang.org/x/mod/semver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -46,7 +50,8 @@ const kubeadmTimeout = 4 * time.Minute
 // run again.
 func kubeadmUpgrade(c *check) error { return upgradeByKubeadm(c, steps.Series.Name) }
 
-// kubeadmAtlas goes on from the series through all newer minors, before it goes back.
+// kubeadmAtlas goes on from the series through all newer minors, before it goes back. Interrupted, it keeps
+// its cluster, and goes on with the step that it was at when it is run again.
 func kubeadmAtlas(c *check) error {
 	return upgradeByKubeadm(c, append([]string{steps.Series.Name}, steps.Series.Newer(repo)...)...)
 }
@@ -61,12 +66,27 @@ func upgradeByKubeadm(c *check, minors ...string) (err error) {
 	if err != nil {
 		return err
 	}
+	if len(minors) > 1 {
+		k.journalFile = filepath.Join(repo.Cache("proof"), kubeadmCluster+".json")
+	}
 	defer func() {
+		if k.journalFile != "" && c.ctx.Err() != nil {
+			err = errors.Join(err, fmt.Errorf("the same command goes on from here; `podenv down --name %s` and rm %s begin anew", kubeadmCluster, k.journalFile))
+			return
+		}
 		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
 		defer cancel()
 		err = errors.Join(err, k.remove(clean))
 	}()
-	if err := k.create(); err != nil {
+	if err := k.resume(); err != nil {
+		return err
+	}
+	if k.cluster == nil {
+		if err := k.create(); err != nil {
+			return err
+		}
+	}
+	if k.load, err = k.newLoad(); err != nil {
 		return err
 	}
 	for i, minor := range minors {
@@ -79,6 +99,7 @@ func upgradeByKubeadm(c *check, minors ...string) (err error) {
 		) {
 			return nil
 		}
+		k.load.files = i > 0
 		during := "" // a stock kubelet leaves the variable empty
 		if i > 0 {
 			during = fromFileValue
@@ -93,19 +114,22 @@ func upgradeByKubeadm(c *check, minors ...string) (err error) {
 			step{"kubeadm upgrade apply goes on, and the node reboots", k.applyRebooted},
 			step{"kubeadm upgrade apply goes on, and upgrades the control plane", k.upgradeApply},
 			step{"the kubelet of the minor before runs pods", func() error { return k.expectValue(during) }},
+			step{"a package of the control plane's kubelet that is half installed is installed again", func() error { return k.installKilled(k.server, "kubelet") }},
 			step{"the kubelet of the control plane is upgraded", func() error { return k.upgradeKubelet(k.server) }},
 			step{"kubeadm upgrade node is killed, and goes on", k.nodeKilled},
+			step{"the worker reboots before it has its kubelet", func() error { return k.reboot(k.worker) }},
 			step{"a package of the kubelet that is half installed is installed again", func() error { return k.installKilled(k.worker, "kubelet") }},
 			step{"the kubelet of the worker is upgraded", func() error { return k.upgradeKubelet(k.worker) }},
 			step{"kubelets get the gates", k.configureKubelets},
-			step{"a node reboots", func() error { return k.reboot(k.worker) }},
+			step{"a node reboots", func() error { k.load.files = true; return k.reboot(k.worker) }},
 			step{"the features work", k.examples},
 			step{"what was stored before is as it was", k.kept},
+			step{"pods of the load ended meanwhile", func() error { return k.load.worked(k.ctx) }},
 		) {
 			return nil
 		}
 	}
-	k.to = nil
+	k.to, k.load.files = nil, false
 	k.walk(
 		step{"stock programs and etcd's snapshot are the way back", k.back},
 		step{"the stock release refuses the field again", k.refused},
@@ -124,32 +148,79 @@ type step struct {
 func (k *kubeadmProof) walk(steps ...step) bool {
 	for _, s := range steps {
 		name := k.version() + ": " + s.name
+		if slices.Contains(k.Passed, name) {
+			continue // before an interruption
+		}
 		k.step.Now("%s", name)
 		started := time.Now()
-		passed := k.part(name, s.do)
+		passed := k.part(name, func() error { return k.load.during(k.ctx, s.do) })
 		fmt.Fprintf(k.step.Log(), "%s: %s\n", name, time.Since(started).Round(time.Second))
 		if !passed {
+			return false
+		}
+		k.Passed = append(k.Passed, name)
+		if err := k.record(); err != nil {
+			k.Error(err)
 			return false
 		}
 	}
 	return true
 }
 
+// journal is what an interrupted proof has done.
+type journal struct {
+	Passed   []string          // steps
+	Stored   string            // storedObjects, as the API server returns them
+	Kubelets map[string]string // their versions, by node
+}
+
+func (k *kubeadmProof) record() error {
+	if k.journalFile == "" {
+		return nil
+	}
+	data, err := json.Marshal(k.journal)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(k.journalFile, data, 0o644)
+}
+
+// resume finds the cluster of a proof that was interrupted, if there is one.
+func (k *kubeadmProof) resume() error {
+	data, err := os.ReadFile(k.journalFile)
+	if k.journalFile == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &k.journal)
+	}
+	if err != nil || k.Stored == "" { // it had no cluster yet
+		return err
+	}
+	k.cluster, err = cluster.Find(k.ctx, repo, built.value.Engine, kubeadmCluster)
+	if errors.Is(err, cluster.ErrNotFound) {
+		k.journal = journal{}
+		return nil
+	}
+	return errors.Join(err, k.findNodes(), k.findRegistry())
+}
+
 // kubeadmProof is a cluster that kubeadm upgrades.
 type kubeadmProof struct {
 	*check
-	old      *pipeline.Pipeline // the stock release of the minor before
-	from     *pipeline.Result   // what it builds
-	to       *pipeline.Result   // the version that the cluster is being upgraded to; nil for from
-	gates    map[string]bool    // on in that version
-	tools    string             // the folder of registry, etcdctl and etcdutl
-	cluster  *cluster.Cluster
-	server   string            // the node of the control plane
-	worker   string            // the other node
-	registry string            // the name of the registry's container, which nodes resolve
-	address  string            // its address in the cluster's network
-	stored   string            // storedObjects, as the API server returns them
-	kubelets map[string]string // their versions, by node
+	journal
+	journalFile string             // empty for a proof that cannot be resumed
+	old         *pipeline.Pipeline // the stock release of the minor before
+	from        *pipeline.Result   // what it builds
+	to          *pipeline.Result   // the version that the cluster is being upgraded to; nil for from
+	gates       map[string]bool    // on in that version
+	tools       string             // the folder of registry, etcdctl and etcdutl
+	cluster     *cluster.Cluster
+	load        *load
+	server      string // the node of the control plane
+	worker      string // the other node
+	registry    string // the name of the registry's container, which nodes resolve
+	address     string // its address in the cluster's network
 }
 
 // version is the version that the cluster is being upgraded to.
@@ -188,12 +259,10 @@ func (k *kubeadmProof) create() (err error) {
 	if k.cluster, err = k.old.Cluster(k.ctx, k.from, cluster.Config{Name: kubeadmCluster, Workers: 1, Recreate: true}); err != nil {
 		return err
 	}
-	nodes, err := k.cluster.Nodes(k.ctx)
-	if err != nil {
+	if err := k.findNodes(); err != nil {
 		return err
 	}
-	k.server, k.worker = nodes[0].Name, nodes[1].Name
-	k.kubelets = map[string]string{k.server: k.version(), k.worker: k.version()}
+	k.Kubelets = map[string]string{k.server: k.version(), k.worker: k.version()}
 	if err := k.startRegistry(); err != nil {
 		return err
 	}
@@ -219,7 +288,17 @@ func (k *kubeadmProof) create() (err error) {
 	if err := k.apply(storedObjects); err != nil {
 		return err
 	}
-	k.stored, err = k.readStored()
+	if k.Stored, err = k.readStored(); err != nil {
+		return err
+	}
+	return k.record()
+}
+
+func (k *kubeadmProof) findNodes() error {
+	nodes, err := k.cluster.Nodes(k.ctx)
+	if err == nil {
+		k.server, k.worker = nodes[0].Name, nodes[1].Name
+	}
 	return err
 }
 
@@ -351,6 +430,10 @@ func (k *kubeadmProof) startRegistry() error {
 	if err != nil {
 		return err
 	}
+	return k.findRegistry()
+}
+
+func (k *kubeadmProof) findRegistry() (err error) {
 	k.address, err = k.docker("inspect", "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", k.registry).Output()
 	return err
 }
@@ -363,6 +446,9 @@ func (k *kubeadmProof) remove(ctx context.Context) error {
 		return nil
 	}
 	err := k.cluster.Docker(ctx, "rm", "--force", "--volumes", k.registry).Run()
+	if k.journalFile != "" {
+		err = errors.Join(err, os.RemoveAll(k.journalFile))
+	}
 	return errors.Join(err, deleteImages(ctx, built.value.Engine, registryImage), k.cluster.Delete(ctx, k.step))
 }
 
@@ -405,7 +491,7 @@ func (k *kubeadmProof) ready() error {
 		if err != nil {
 			return err
 		}
-		for node, want := range k.kubelets {
+		for node, want := range k.Kubelets {
 			have, err := k.kubectl("get", "node", node, `--output=jsonpath={.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status} {.spec.unschedulable}`).Output()
 			if err == nil && strings.TrimSpace(have) != want+" True" {
 				err = fmt.Errorf("node %s: version, ready, cordoned: %s, want version %s", node, have, want)
@@ -431,15 +517,17 @@ func (k *kubeadmProof) refused() error {
 	return nil
 }
 
+// readStored leaves out what v1.33 and older API servers write for a time that is not set.
 func (k *kubeadmProof) readStored() (string, error) {
-	return k.kubectl("get", "configmap/stored", "deployment/stored", "--output=jsonpath={range .items[*]}{.data}{.spec}{.metadata.uid}{end}").Output()
+	out, err := k.kubectl("get", "configmap/stored", "deployment/stored", "--output=jsonpath={range .items[*]}{.data}{.spec}{.metadata.uid}{end}").Output()
+	return strings.ReplaceAll(out, `"creationTimestamp":null,`, ""), err
 }
 
 // kept checks that what was stored before the upgrade is as it was.
 func (k *kubeadmProof) kept() error {
 	now, err := k.readStored()
-	if err == nil && now != k.stored {
-		err = fmt.Errorf("stored is\n%s\nand was\n%s", now, k.stored)
+	if err == nil && now != k.Stored {
+		err = fmt.Errorf("stored is\n%s\nand was\n%s", now, k.Stored)
 	}
 	return err
 }
@@ -596,7 +684,7 @@ func (k *kubeadmProof) upgradeApply() error {
 
 // expectValue runs a pod on the worker, and checks what its variable is.
 func (k *kubeadmProof) expectValue(want string) error {
-	quotes, err := featuregates.QuotesEnvFiles(k.kubelets[k.worker])
+	quotes, err := featuregates.QuotesEnvFiles(k.Kubelets[k.worker])
 	if err != nil {
 		return err
 	}
@@ -627,7 +715,7 @@ systemctl restart kubelet`, k.version())
 	if err := k.kubectl("uncordon", node).Run(); err != nil {
 		return err
 	}
-	k.kubelets[node] = k.version()
+	k.Kubelets[node] = k.version()
 	return k.ready()
 }
 
@@ -693,7 +781,7 @@ etcdutl snapshot restore before.db --data-dir=/var/lib/etcd --name="$(flag name)
 		if err := k.on(node, "systemctl enable --now kubelet"); err != nil {
 			return err
 		}
-		k.kubelets[node] = k.version()
+		k.Kubelets[node] = k.version()
 	}
 	return k.ready()
 }
