@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/run"
@@ -46,6 +48,10 @@ Groups for --only, the first five are the default:
   inject     creation of pods that get the same by a PodPreset, by the policy that
              kubectl podenv preset convert writes, by a MutatingAdmissionPolicy that is
              written for it, and by a webhook, on an API server of its own (v1.33 and later)
+  scale      1,000 nodes and 30,000 pods, which KWOK simulates, on a cluster of its own;
+             pods are created, 20 a second, by the stock API server, the patched one with
+             gates at their defaults, with gates on, and with 100 presets of which 3
+             match: processor time, admission, latency, memory, size. Two hours
   harness    what a user of podenv waits for: the first up, one with nothing
              changed, one after a patch was edited, a first e2e, a rebase, a push
              after a one-line edit of the kubelet, node swap, and up --stock. It uses
@@ -80,7 +86,7 @@ groups is in _output/report/index.html.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet", "admission"}, "measure these groups")
 	flags.VarP(&b.format, "output", "o", "table or csv")
-	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets, inject and harness)")
+	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets, scale, inject and harness)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster only)")
 	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
 	return cmd
@@ -96,7 +102,7 @@ type benchRun struct {
 }
 
 func (b *benchRun) check() error {
-	if err := checkGroups(b.only, []string{"admission", "cluster", "envfile", "expansion", "harness", "inject", "kubelet", "names", "presets"}); err != nil {
+	if err := checkGroups(b.only, []string{"admission", "cluster", "envfile", "expansion", "harness", "inject", "kubelet", "names", "presets", "scale"}); err != nil {
 		return err
 	}
 	switch {
@@ -137,6 +143,8 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 		err = b.cluster(ctx, name, "./test/bench/presets")
 	case "inject":
 		err = b.app.prove(ctx, "^TestInject$", "inject", "-podenv.bench="+b.file(name))
+	case "scale":
+		err = b.scale(ctx, name)
 	case "harness":
 		columns = ".file"
 		err = b.app.prove(ctx, "^TestHarness$", "harness", "-podenv.bench="+b.file(name), fmt.Sprintf("-podenv.cold=%t", b.cold))
@@ -230,10 +238,14 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, no
 // temporary one.
 func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...string) error {
 	c, err := b.app.cluster(ctx)
-	if errors.Is(err, cluster.ErrNotFound) {
+	if group == "scale" || errors.Is(err, cluster.ErrNotFound) { // the measurement of scale changes the cluster
 		own := *b.app
 		own.name = b.app.layout.UniqueName("podenv-bench")
-		if _, c, err = own.up(ctx, b.pipeline, cluster.Config{Name: own.name, Workers: 1, Recreate: true}); err == nil {
+		want := cluster.Config{Name: own.name, Workers: 1, Recreate: true}
+		if group == "scale" { // simulated nodes send no heartbeats, which would hide what is measured
+			want.Kind = &v1alpha4.Cluster{KubeadmConfigPatches: []string{"kind: ClusterConfiguration\ncontrollerManager:\n  extraArgs:\n    node-monitor-grace-period: 24h0m0s\n"}}
+		}
+		if _, c, err = own.up(ctx, b.pipeline, want); err == nil {
 			defer own.remove(ctx, b.pipeline.Reporter) //nolint:errcheck // the step shows it
 		}
 	}
@@ -241,12 +253,34 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 		return err
 	}
 	step := b.pipeline.Reporter.Step("bench " + group + " " + c.Name())
-	args = append([]string{"test", "-count=1", "-v", "-timeout=2h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
+	args = append([]string{"test", "-count=1", "-v", "-timeout=6h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
 	err = step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run())
-	if err != nil || b.format.value != "table" {
+	if err != nil || b.format.value != "table" || group == "scale" {
 		return err
 	}
 	table, err := os.ReadFile(strings.TrimSuffix(b.file(group), ".txt") + ".log")
 	fmt.Fprintf(b.app.out, "%s\n", table)
 	return err
+}
+
+// scale measures an API server that has many simulated nodes.
+func (b *benchRun) scale(ctx context.Context, group string) error {
+	programs := b.app.layout.Cache("programs")
+	step := b.app.reporter().Step("kwok")
+	err := gobuild.Static(ctx, b.app.layout, gobuild.Program{Dir: "hack/proof/tools/kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"}, filepath.Join(programs, "kwok"), step)
+	if err == nil {
+		err = gobuild.Static(ctx, b.app.layout, gobuild.Program{Package: "./hack/kubectl-podenv"}, filepath.Join(programs, "kubectl-podenv"), step)
+	}
+	if err := step.End(err); err != nil {
+		return err
+	}
+	podenv, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	stages, err := run.Command(ctx, "go", "list", "-m", "-f={{.Dir}}/kustomize/stage", "sigs.k8s.io/kwok").Dir(filepath.Join(b.app.layout.Root, "hack/proof/tools/kwok")).Output()
+	if err != nil {
+		return err
+	}
+	return b.cluster(ctx, group, "./test/bench/scale", "-stages="+stages, "-podenv="+podenv, "-name="+b.app.layout.UniqueName("podenv-bench"), "-series="+b.pipeline.Series.Name, "-programs="+programs)
 }

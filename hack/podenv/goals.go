@@ -40,7 +40,7 @@ func readMedians(path string) (medians, htmlreport.Plot, error) {
 	m := medians{}
 	for _, key := range slices.SortedFunc(maps.Keys(samples), func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) }) {
 		m[key] = benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples[key]), &benchmath.DefaultThresholds), 0.95).Center
-		if name, ok := map[string]string{secPerOp: key[0], "cpu-sec/op": key[0] + " (processor)"}[key[1]]; ok {
+		if name, ok := map[string]string{secPerOp: key[0], cpuPerOp: key[0] + " (processor)"}[key[1]]; ok {
 			plot.Rows = append(plot.Rows, htmlreport.PlotRow{Name: name, Median: benchunit.Scale(m[key], benchunit.Decimal) + "s", Values: samples[key]})
 		}
 	}
@@ -102,6 +102,7 @@ func writeGoals(w io.Writer, goals []goal, m medians) error {
 
 const (
 	secPerOp = "sec/op"
+	cpuPerOp = "cpu-sec/op" // of the API server
 	upstream = "kubernetes" // in names of benchmarks of upstream's code
 	envfile  = "envfile"
 )
@@ -169,6 +170,12 @@ func goalsOf(group string, m medians) []goal {
 			{what: label(none) + ": s", limit: 1e-6, unit: secPerOp, numerator: []string{none}},
 			{what: label(none) + ": allocations", limit: 0, unit: "allocs/op", numerator: []string{none}},
 			{what: label(three) + ": s", limit: 50e-6, unit: secPerOp, numerator: []string{three}},
+		}
+	case "scale":
+		const on = "CreatePod/by=gates-on"
+		return []goal{
+			{what: "creation of a pod: processor time, gates on / stock", limit: 1.01, unit: cpuPerOp, numerator: []string{on}, denominator: []string{"CreatePod/by=stock"}},
+			{what: "creation of a pod, gates on: p99, s", limit: 1, unit: "p99-sec/op", numerator: []string{on}},
 		}
 	}
 	return nil

@@ -24,14 +24,18 @@ func benchmarkLine(name string, nanoseconds float64) string {
 }
 
 func TestReadTakesMedians(t *testing.T) {
-	m, plot, err := readMedians(benchmarkOutput(t, benchmarkLine("Read/a_file/by=envfile", 10), benchmarkLine("Read/a_file/by=envfile", 900), benchmarkLine("Read/a_file/by=envfile", 30)))
+	m, plot, err := readMedians(benchmarkOutput(t, benchmarkLine("Read/a_file/by=envfile", 10), benchmarkLine("Read/a_file/by=envfile", 900), benchmarkLine("Read/a_file/by=envfile", 30),
+		"BenchmarkCreatePod/by=stock 1000 2e6 cpu-ns/op 3e6 p99-ns/op"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := m[[2]string{"Read/a_file/by=envfile", "sec/op"}]; got < 29e-9 || got > 31e-9 {
 		t.Errorf("read %v", m)
 	}
-	if len(plot.Rows) != 1 || plot.Rows[0].Median != "30.00ns" || len(plot.Rows[0].Values) != 3 {
+	if got := m[[2]string{"CreatePod/by=stock", "p99-sec/op"}]; got != 3e-3 {
+		t.Errorf("read %v", m)
+	}
+	if len(plot.Rows) != 2 || plot.Rows[0].Median != "2.000ms" || plot.Rows[1].Median != "30.00ns" || len(plot.Rows[1].Values) != 3 {
 		t.Errorf("the plot is %v", plot)
 	}
 }
@@ -75,7 +79,7 @@ func TestWriteSaysWhatWasReached(t *testing.T) {
 
 // A benchmark that did not run must not pass for one that reached its goal.
 func TestAGoalNeedsItsBenchmarks(t *testing.T) {
-	for _, group := range []string{"envfile", "names", "expansion", "kubelet", "admission"} {
+	for _, group := range []string{"envfile", "names", "expansion", "kubelet", "admission", "scale"} {
 		var out strings.Builder
 		if err := writeGoals(&out, goalsOf(group, medians{}), medians{}); err == nil || !strings.Contains(err.Error(), "no benchmark") {
 			t.Errorf("%s: error %v", group, err)
