@@ -4,6 +4,7 @@
 package pods
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -64,7 +65,8 @@ var _ = ginkgo.Describe("Pods with 100 variables", ginkgo.Ordered, func() {
 		})
 		_, err = client.CoreV1().ConfigMaps(namespace).Create(ctx, configMap(), metav1.CreateOptions{})
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
-		w, err := client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{})
+		// ctx ends with this node, and the watch with the specs.
+		w, err := client.CoreV1().Pods(namespace).Watch(context.WithoutCancel(ctx), metav1.ListOptions{})
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		watched = newPodWatch(w)
 		ginkgo.DeferCleanup(w.Stop)

@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -85,7 +86,7 @@ func TestTheEndOfTheWatchIsAnError(t *testing.T) {
 	w := watch.NewFake()
 	p := newPodWatch(w)
 	w.Stop()
-	gomega.NewWithT(t).Eventually(func() error { _, err := p.waiting(nil); return err }).Should(gomega.MatchError(gomega.ContainSubstring("ended")))
+	gomega.NewWithT(t).Eventually(func() string { _, err := p.waiting(nil); return fmt.Sprint(err) }).Should(gomega.ContainSubstring("ended"))
 }
 
 func TestRequestsAreThoseOfPods(t *testing.T) {

@@ -1,10 +1,10 @@
 package pods
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
+	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -62,7 +62,7 @@ func (p *podWatch) waiting(names []string) (waiting []string, err error) {
 		}
 	}
 	if p.ended {
-		err = fmt.Errorf("the watch of the pods ended")
+		err = gomega.StopTrying("the watch of the pods ended")
 	}
 	return waiting, err
 }
