@@ -193,6 +193,20 @@ func TestARunWithoutResultsIsAnError(t *testing.T) {
 	testutil.CheckError(t, err, "no space left on device")
 }
 
+func TestAFullDiskEndsTheRun(t *testing.T) {
+	o, c := fakeSuite(t)
+	if _, err := runFake(t, t.Context(), o); err != nil { // which makes the log of this build
+		t.Fatal(err)
+	}
+	log := filepath.Join(o.Dir, "e2e.log")
+	if err := errors.Join(os.Remove(log), os.Symlink("/dev/full", log)); err != nil {
+		t.Fatal(err)
+	}
+	c.Script("ginkgo", "while echo a spec runs; do sleep 0.1; done")
+	_, err := runFake(t, t.Context(), o)
+	testutil.CheckError(t, err, "no space left on device")
+}
+
 func TestSpecsThatDidNotRunAreAnError(t *testing.T) {
 	o, c := fakeSuite(t)
 	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; esac; done

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -85,19 +86,23 @@ func (c *Cmd) Output() (string, error) {
 func (c *Cmd) run(capture bool) (string, error) {
 	var stdout bytes.Buffer
 	var last tail
+	log := &logged{Writer: c.log}
 	c.cmd.Stderr = &last
 	if c.log != nil {
-		fmt.Fprintf(c.log, "+ %s\n", c)
-		c.cmd.Stderr = io.MultiWriter(&last, c.log)
+		fmt.Fprintf(log, "+ %s\n", c)
+		c.cmd.Stderr = io.MultiWriter(&last, log)
 	}
 	c.cmd.Stdout = c.cmd.Stderr
 	if capture {
 		c.cmd.Stdout = &stdout
 		if c.log != nil {
-			c.cmd.Stdout = io.MultiWriter(&stdout, c.log)
+			c.cmd.Stdout = io.MultiWriter(&stdout, log)
 		}
 	}
 	err := c.cmd.Run()
+	if logErr := log.failed.Load(); logErr != nil { // SIGPIPE has ended the command
+		err = *logErr
+	}
 	if err == nil {
 		return stdout.String(), nil
 	}
@@ -109,6 +114,20 @@ func (c *Cmd) run(capture bool) (string, error) {
 		last = stdout.Bytes()
 	}
 	return stdout.String(), &Error{Line: c.String(), Dir: c.cmd.Dir, Tail: last.String(), Err: err}
+}
+
+// logged remembers why a log could not be written: its disk may be full.
+type logged struct {
+	io.Writer
+	failed atomic.Pointer[error]
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	n, err := l.Writer.Write(p)
+	if err != nil {
+		l.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
 }
 
 // String is the command line, quoted for a POSIX shell.

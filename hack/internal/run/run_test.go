@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -55,6 +56,19 @@ func TestLogGetsTheCommandAndBothStreams(t *testing.T) {
 	for _, want := range []string{"+ sh -c", "out\n", "err\n"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("log %q lacks %q", log.String(), want)
+		}
+	}
+}
+
+func TestErrorSaysThatTheLogCannotBeWritten(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, script := range []string{"while echo out; do sleep 0.1; done", "echo out; exit 3", "exit 0"} {
+		if err := Command(t.Context(), "sh", "-c", script).Log(full).Run(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%s: error %v", script, err)
 		}
 	}
 }
