@@ -11,10 +11,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"podenv.dev/hack/internal/cluster"
-	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/run"
@@ -144,7 +142,7 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 	case "inject":
 		err = b.app.prove(ctx, "^TestInject$", "inject", "-podenv.bench="+b.file(name))
 	case "scale":
-		err = b.scale(ctx, name)
+		err = b.app.prove(ctx, "^TestScale$", "scale", "-podenv.bench="+b.file(name))
 	case "harness":
 		columns = ".file"
 		err = b.app.prove(ctx, "^TestHarness$", "harness", "-podenv.bench="+b.file(name), fmt.Sprintf("-podenv.cold=%t", b.cold))
@@ -238,14 +236,10 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, no
 // temporary one.
 func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...string) error {
 	c, err := b.app.cluster(ctx)
-	if group == "scale" || errors.Is(err, cluster.ErrNotFound) { // the measurement of scale changes the cluster
+	if errors.Is(err, cluster.ErrNotFound) {
 		own := *b.app
 		own.name = b.app.layout.UniqueName("podenv-bench")
-		want := cluster.Config{Name: own.name, Workers: 1, Recreate: true}
-		if group == "scale" { // simulated nodes send no heartbeats, which would hide what is measured
-			want.Kind = &v1alpha4.Cluster{KubeadmConfigPatches: []string{"kind: ClusterConfiguration\ncontrollerManager:\n  extraArgs:\n    node-monitor-grace-period: 24h0m0s\n"}}
-		}
-		if _, c, err = own.up(ctx, b.pipeline, want); err == nil {
+		if _, c, err = own.up(ctx, b.pipeline, cluster.Config{Name: own.name, Workers: 1, Recreate: true}); err == nil {
 			defer own.remove(ctx, b.pipeline.Reporter) //nolint:errcheck // the step shows it
 		}
 	}
@@ -253,34 +247,12 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 		return err
 	}
 	step := b.pipeline.Reporter.Step("bench " + group + " " + c.Name())
-	args = append([]string{"test", "-count=1", "-v", "-timeout=6h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
+	args = append([]string{"test", "-count=1", "-v", "-timeout=2h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
 	err = step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run())
-	if err != nil || b.format.value != "table" || group == "scale" {
+	if err != nil || b.format.value != "table" {
 		return err
 	}
 	table, err := os.ReadFile(strings.TrimSuffix(b.file(group), ".txt") + ".log")
 	fmt.Fprintf(b.app.out, "%s\n", table)
 	return err
-}
-
-// scale measures an API server that has many simulated nodes.
-func (b *benchRun) scale(ctx context.Context, group string) error {
-	programs := b.app.layout.Cache("programs")
-	step := b.app.reporter().Step("kwok")
-	err := gobuild.Static(ctx, b.app.layout, gobuild.Program{Dir: "hack/proof/tools/kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"}, filepath.Join(programs, "kwok"), step)
-	if err == nil {
-		err = gobuild.Static(ctx, b.app.layout, gobuild.Program{Package: "./hack/kubectl-podenv"}, filepath.Join(programs, "kubectl-podenv"), step)
-	}
-	if err := step.End(err); err != nil {
-		return err
-	}
-	podenv, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	stages, err := run.Command(ctx, "go", "list", "-m", "-f={{.Dir}}/kustomize/stage", "sigs.k8s.io/kwok").Dir(filepath.Join(b.app.layout.Root, "hack/proof/tools/kwok")).Output()
-	if err != nil {
-		return err
-	}
-	return b.cluster(ctx, group, "./test/bench/scale", "-stages="+stages, "-podenv="+podenv, "-name="+b.app.layout.UniqueName("podenv-bench"), "-series="+b.pipeline.Series.Name, "-programs="+programs)
 }

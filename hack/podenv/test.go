@@ -56,17 +56,13 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 			if err := checkGroups(only, append(slices.Clone(proof.Groups), proof.Atlas)); err != nil {
 				return err
 			}
-			podenv, err := os.Executable()
-			if err != nil {
-				return err
-			}
 			return a.reported(func(report *htmlreport.Run) error {
 				events := eventsOf(filepath.Join(a.layout.JUnit(), "podenv.xml"))
 				if err := os.Remove(events); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return err
 				}
 				err := a.prove(cmd.Context(), "^Test(Compiling|Clusters|OwnClusters)$", "podenv", "-podenv.only="+strings.Join(only, ","),
-					"-podenv.cli="+podenv, fmt.Sprintf("-podenv.full=%t", full), fmt.Sprintf("-podenv.keep=%t", keep))
+					fmt.Sprintf("-podenv.full=%t", full), fmt.Sprintf("-podenv.keep=%t", keep))
 				return errors.Join(err, addIfThere(report.AddGoTest, events))
 			})
 		},
@@ -163,10 +159,14 @@ func (a *app) compileProofs(ctx context.Context) error {
 // prove runs the tests of hack/proof that pattern selects, with flags. They show their
 // progress themselves; gotestsum writes the JUnit report called name and the summary.
 func (a *app) prove(ctx context.Context, pattern, name string, flags ...string) error {
+	podenv, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	if err := a.compileProofs(ctx); err != nil {
 		return err
 	}
-	return a.runProofs(ctx, filepath.Join(a.layout.JUnit(), name+".xml"), append(flags, "-test.run="+pattern))
+	return a.runProofs(ctx, filepath.Join(a.layout.JUnit(), name+".xml"), append(flags, "-podenv.cli="+podenv, "-test.run="+pattern))
 }
 
 // lastLine prints the last line, which CI reads.

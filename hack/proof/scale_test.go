@@ -1,0 +1,68 @@
+package proof
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
+	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/gobuild"
+	"podenv.dev/hack/internal/run"
+)
+
+// noHeartbeats has simulated nodes stay ready: their heartbeats would hide what is measured.
+const noHeartbeats = `kind: ClusterConfiguration
+controllerManager:
+  extraArgs:
+    node-monitor-grace-period: 24h0m0s
+`
+
+// TestScale measures an API server that has a thousand nodes, which KWOK simulates, in the Go benchmark format.
+func TestScale(t *testing.T) {
+	requireSeries(t)
+	p, err := newPipeline(*seriesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := p.NodeImage(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, kwok, step := repo.Cache("programs"), filepath.Join(repo.Root, "hack/proof/tools/kwok"), p.Reporter.Step("kwok")
+	for name, program := range map[string]gobuild.Program{
+		"kwok": {Dir: "hack/proof/tools/kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"}, "kubectl-podenv": {Package: "./hack/kubectl-podenv"},
+	} {
+		if err := gobuild.Static(ctx, repo, program, filepath.Join(programs, name), step); err != nil {
+			t.Fatal(step.End(err))
+		}
+	}
+	stages, err := run.Command(ctx, "go", "list", "-m", "-f={{.Dir}}/kustomize/stage", "sigs.k8s.io/kwok").Dir(kwok).Output()
+	if err := step.End(err); err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.Cluster(ctx, result, cluster.Config{
+		Name: harnessCluster, Workers: 1, Recreate: true, Kind: &v1alpha4.Cluster{KubeadmConfigPatches: []string{noHeartbeats}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { // also after Ctrl-C
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+		defer cancel()
+		if err := c.Delete(clean, p.Reporter.Step("clean up")); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := os.MkdirAll(filepath.Dir(*benchFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	step = p.Reporter.Step("scale")
+	command := run.Command(ctx, "go", "test", "-count=1", "-v", "-timeout=6h", "./test/bench/scale", "-args", "-kubeconfig="+c.Kubeconfig(), "-results="+*benchFile,
+		"-podenv="+*podenv, "-name="+c.Name(), "-series="+*seriesName, "-programs="+programs, "-stages="+stages)
+	if err := step.End(command.Dir(repo.Root).Log(step.Log()).Run()); err != nil {
+		t.Error(err)
+	}
+}
