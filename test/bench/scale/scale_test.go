@@ -1,6 +1,6 @@
 // Package scale measures what the API server costs at a thousand nodes, which KWOK simulates. The same
 // cluster runs the stock API server and the patched one in turn, in the order ABCDDCBA, so that what
-// changes with time changes all alike. `make bench-cluster` runs it.
+// changes with time changes all alike. `podenv bench --only scale` runs it.
 package scale
 
 import (
@@ -105,7 +105,7 @@ type bench struct {
 
 func TestScale(t *testing.T) {
 	if *kubeconfig == "" {
-		t.Skip("without -kubeconfig: make bench-cluster gives one")
+		t.Skip("without -kubeconfig: podenv bench --only scale gives one")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
