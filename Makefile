@@ -11,7 +11,7 @@ PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
 PLUGIN ?= _output/bin/kubectl-podenv
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test conformance test-fresh verify-series doctor tree patches build image kubectl-podenv e2e e2e-full atlas soak export push lint unit bench bench-cluster bench-harness fuzz clean distclean
+.PHONY: help up down test conformance test-fresh verify-series doctor tree patches build image kubectl-podenv e2e e2e-full atlas soak export push unit bench bench-cluster bench-harness fuzz clean distclean
 
 help: ## list the targets and the verbs of podenv
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/shlex"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // readmeLimit is what a newcomer reads before the first command, in bytes.
@@ -28,6 +29,7 @@ var (
 	// afterCdHere is the same in the examples of --help, where podenv is in PATH.
 	afterCdHere = regexp.MustCompile(`(?m)^\s*cd .*\n(?:.*\n)*?\s*(?:_output/bin/)?podenv.*`)
 	makeTarget  = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
+	phony       = regexp.MustCompile(`(?m)^\.PHONY: .*`)
 )
 
 // TestTheDocsNameWhatExists holds README.md and docs/ to the command line, the Makefile
@@ -43,6 +45,10 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 	var targets []string
 	for _, m := range makeTarget.FindAllStringSubmatch(makefile, -1) {
 		targets = append(targets, m[1])
+	}
+	// A phony target without a rule is one that does nothing, successfully.
+	if phony := strings.Fields(phony.FindString(makefile))[1:]; !sets.New(phony...).Equal(sets.New(targets...)) {
+		t.Errorf("the Makefile's .PHONY has %q, its rules are %q", phony, targets)
 	}
 	commands := 0
 	for _, page := range pages {
