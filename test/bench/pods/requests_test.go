@@ -10,9 +10,9 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/client-go/kubernetes"
+
+	"podenv.dev/test/bench/measure"
 )
 
 // podResources are the resources that the life of a pod makes requests for. Others,
@@ -25,21 +25,14 @@ type requests map[string]float64
 // readRequests reads the API server's metrics. Watches are left out: they count when
 // they end, which is any time.
 func readRequests(metrics io.Reader) (requests, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(metrics)
+	const total = "apiserver_request_total"
+	families, err := measure.Parse(metrics, total)
 	if err != nil {
-		return nil, fmt.Errorf("reading metrics: %w", err)
-	}
-	total := families["apiserver_request_total"]
-	if total == nil {
-		return nil, fmt.Errorf("the API server's metrics do not have apiserver_request_total")
+		return nil, err
 	}
 	counts := requests{}
-	for _, metric := range total.GetMetric() {
-		labels := map[string]string{}
-		for _, label := range metric.GetLabel() {
-			labels[label.GetName()] = label.GetValue()
-		}
+	for _, metric := range families[total].GetMetric() {
+		labels := measure.Labels(metric)
 		if !slices.Contains(podResources, labels["resource"]) || labels["verb"] == "WATCH" || labels["verb"] == "CONNECT" {
 			continue
 		}

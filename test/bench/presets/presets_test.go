@@ -7,23 +7,17 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"podenv.dev/test/bench/measure"
 )
 
 var (
@@ -37,8 +31,6 @@ const (
 	inNamespace = 100 // presets of the namespace that has them
 	matching    = 3   // of them
 )
-
-var resource = schema.GroupVersionResource{Group: "settings.k8s.io", Version: "v1alpha1", Resource: "podpresets"}
 
 // bench is a cluster that is measured.
 type bench struct {
@@ -57,7 +49,7 @@ func TestPresets(t *testing.T) {
 	}
 	config.QPS = -1 // so that the client does not wait
 	b := &bench{T: t, client: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config)}
-	if _, err := b.client.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String()); err != nil {
+	if _, err := b.client.Discovery().ServerResourcesForGroupVersion(measure.PodPresets.GroupVersion().String()); err != nil {
 		t.Skipf("the cluster does not serve presets: %v", err)
 	}
 	without, with := b.latencies()
@@ -72,7 +64,7 @@ func TestPresets(t *testing.T) {
 		{"without presets", "without", without},
 		{fmt.Sprintf("%d presets, %d match", inNamespace, matching), "with", with},
 	} {
-		fmt.Fprintf(&table, "%-25s %10s %10s\n", row.name, percentile(row.took, 50).Round(10*time.Microsecond), percentile(row.took, 99).Round(10*time.Microsecond))
+		fmt.Fprintf(&table, "%-25s %10s %10s\n", row.name, measure.Percentile(row.took, 50).Round(10*time.Microsecond), measure.Percentile(row.took, 99).Round(10*time.Microsecond))
 		for _, took := range row.took {
 			fmt.Fprintf(&lines, "BenchmarkCreatePod/by=%s 1 %d ns/op\n", row.by, took.Nanoseconds())
 		}
@@ -83,34 +75,10 @@ func TestPresets(t *testing.T) {
 	if *results == "" {
 		return
 	}
-	if err := os.MkdirAll(filepath.Dir(*results), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	for file, text := range map[string]string{*results: lines.String(), strings.TrimSuffix(*results, ".txt") + ".log": table.String()} {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		if err := measure.Write(file, text); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// percentile is the smallest of took that p percent of them are not above.
-func percentile(took []time.Duration, p int) time.Duration {
-	sorted := slices.Sorted(slices.Values(took))
-	return sorted[max(0, (len(sorted)*p+99)/100-1)]
-}
-
-func TestPercentile(t *testing.T) {
-	var took []time.Duration
-	for i := 100; i > 0; i-- {
-		took = append(took, time.Duration(i))
-	}
-	for p, want := range map[int]time.Duration{50: 50, 99: 99, 100: 100} {
-		if got := percentile(took, p); got != want {
-			t.Errorf("percentile %d: %d, want %d", p, got, want)
-		}
-	}
-	if got := percentile([]time.Duration{7}, 99); got != 7 {
-		t.Errorf("of one: %d, want 7", got)
 	}
 }
 
@@ -129,33 +97,9 @@ func (b *bench) namespace() string {
 	return made.Name
 }
 
-// createPresets makes count presets in a namespace. Those whose number is below matching
-// match the pods of pod.
 func (b *bench) createPresets(namespace string, count int) {
 	b.Helper()
-	group, ctx := errgroup.WithContext(b.Context())
-	group.SetLimit(16)
-	for i := range count {
-		role := fmt.Sprintf("other-%d", i)
-		if i < matching {
-			role = "frontend"
-		}
-		group.Go(func() error {
-			volume := fmt.Sprintf("cache-%d", i)
-			_, err := b.dynamic.Resource(resource).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": resource.GroupVersion().String(), "kind": "PodPreset",
-				"metadata": map[string]any{"name": fmt.Sprintf("preset-%d", i)},
-				"spec": map[string]any{
-					"selector":     map[string]any{"matchLabels": map[string]any{"role": role}},
-					"env":          []any{map[string]any{"name": fmt.Sprintf("DB_PORT_%d", i), "value": "6379"}},
-					"volumes":      []any{map[string]any{"name": volume, "emptyDir": map[string]any{}}},
-					"volumeMounts": []any{map[string]any{"name": volume, "mountPath": "/" + volume}},
-				},
-			}}, metav1.CreateOptions{})
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	if err := measure.CreatePresets(b.Context(), b.dynamic, namespace, count, matching); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -235,19 +179,10 @@ func (b *bench) heap() float64 {
 			b.Fatal(result.Error())
 		}
 	}
-	body, err := get().AbsPath("/metrics").SetHeader("Accept", string(expfmt.NewFormat(expfmt.TypeTextPlain))).Stream(b.Context())
+	const heap = "go_memstats_heap_alloc_bytes"
+	metrics, err := measure.APIServer(b.Context(), b.client, heap)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	const metric = "go_memstats_heap_alloc_bytes"
-	if families[metric] == nil {
-		b.Fatalf("the API server's metrics do not have %s", metric)
-	}
-	return families[metric].GetMetric()[0].GetGauge().GetValue()
+	return metrics.Value(heap)
 }

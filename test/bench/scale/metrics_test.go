@@ -2,39 +2,21 @@ package scale
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"podenv.dev/test/bench/measure"
 )
 
-// metrics are those of the API server at one moment.
-type metrics map[string]*dto.MetricFamily
-
-func (b *bench) metrics() metrics {
+func (b *bench) metrics() measure.Metrics {
 	b.Helper()
-	body, err := b.client.CoreV1().RESTClient().Get().AbsPath("/metrics").SetHeader("Accept", string(expfmt.NewFormat(expfmt.TypeTextPlain))).Stream(b.Context())
+	metrics, err := measure.APIServer(b.Context(), b.client, cpu, memory, admission)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, want := range []string{cpu, memory, admission} {
-		if families[want] == nil {
-			b.Fatalf("the API server's metrics do not have %s", want)
-		}
-	}
-	return families
+	return metrics
 }
 
 const (
@@ -43,20 +25,10 @@ const (
 	admission = "apiserver_admission_controller_admission_duration_seconds"
 )
 
-// value is that of a metric without labels.
-func (m metrics) value(name string) float64 {
-	metric := m[name].GetMetric()[0]
-	return metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-}
-
-// admissionOfCreations is how many seconds mutating admission plugins, webhooks aside, took for creations.
-func (m metrics) admissionOfCreations() (seconds float64) {
+// admissionOfCreations is how many seconds the admission plugins, webhooks aside, took for creations.
+func admissionOfCreations(m measure.Metrics) (seconds float64) {
 	for _, metric := range m[admission].GetMetric() {
-		labels := map[string]string{}
-		for _, pair := range metric.GetLabel() {
-			labels[pair.GetName()] = pair.GetValue()
-		}
-		if labels["operation"] == "CREATE" && labels["type"] == "admit" {
+		if measure.Labels(metric)["operation"] == "CREATE" {
 			seconds += metric.GetHistogram().GetSampleSum()
 		}
 	}
@@ -75,7 +47,7 @@ func (m measured) String() string {
 }
 
 // measure is what has been used since before, in which pods were created.
-func (b *bench) measure(before metrics, took []time.Duration, namespace string) measured {
+func (b *bench) measure(before measure.Metrics, took []time.Duration, namespace string) measured {
 	b.Helper()
 	after := b.metrics()
 	each := func(seconds float64) time.Duration {
@@ -91,25 +63,7 @@ func (b *bench) measure(before metrics, took []time.Duration, namespace string) 
 		b.Fatal(err)
 	}
 	return measured{
-		cpu: each(after.value(cpu) - before.value(cpu)), admission: each(after.admissionOfCreations() - before.admissionOfCreations()),
-		p50: percentile(took, 50), p99: percentile(took, 99), memory: after.value(memory), stored: float64(len(stored)),
-	}
-}
-
-// percentile is the smallest of took that p percent of them are not above.
-func percentile(took []time.Duration, p float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(took))
-	return sorted[max(0, int(math.Ceil(float64(len(sorted))*p/100))-1)]
-}
-
-func TestPercentile(t *testing.T) {
-	var took []time.Duration
-	for i := 100; i > 0; i-- {
-		took = append(took, time.Duration(i))
-	}
-	for p, want := range map[float64]time.Duration{0: 1, 50: 50, 99: 99, 100: 100} {
-		if got := percentile(took, p); got != want {
-			t.Errorf("percentile %v: %d, want %d", p, got, want)
-		}
+		cpu: each(after.Value(cpu) - before.Value(cpu)), admission: each(admissionOfCreations(after) - admissionOfCreations(before)),
+		p50: measure.Percentile(took, 50), p99: measure.Percentile(took, 99), memory: after.Value(memory), stored: float64(len(stored)),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,11 +22,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"podenv.dev/featuregates"
+	"podenv.dev/test/bench/measure"
 )
 
 var (
@@ -53,8 +55,6 @@ const (
 	matching    = 3   // of them
 )
 
-var presets = schema.GroupVersionResource{Group: "settings.k8s.io", Version: "v1alpha1", Resource: "podpresets"}
-
 // arm is an API server that is compared.
 type arm struct {
 	name    string
@@ -63,8 +63,9 @@ type arm struct {
 	presets bool
 }
 
-func arms() []arm {
-	const off, on = "EnvFiles-,RelaxedEnvironmentVariableValidation-,VariableExpansionEvents-,PodPreset-", "EnvFiles=true,RelaxedEnvironmentVariableValidation=true,PodPreset=true"
+// arms are for gates, those of the patched release.
+func arms(gates map[string]bool) []arm {
+	on, off := featuregates.Flag(gates), strings.Join(slices.Sorted(maps.Keys(gates)), "-,")+"-"
 	return []arm{
 		{name: "stock", build: "stock:" + *minor, gates: off},
 		{name: "patched", build: "patched:" + *minor, gates: off},
@@ -107,6 +108,10 @@ func TestScale(t *testing.T) {
 	if *kubeconfig == "" {
 		t.Skip("without -kubeconfig: podenv bench --only scale gives one")
 	}
+	gates, err := featuregates.Enabled(*minor)
+	if err != nil {
+		t.Fatal(err)
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +128,8 @@ func TestScale(t *testing.T) {
 	b.fill()
 
 	var lines strings.Builder
-	runs := order(arms(), *rounds)
+	all := arms(gates)
+	runs := order(all, *rounds)
 	for i, a := range runs {
 		t.Logf("run %d of %d: %s", i+1, len(runs), a.name)
 		m := b.run(a)
@@ -131,17 +137,11 @@ func TestScale(t *testing.T) {
 		t.Log(line)
 		fmt.Fprintln(&lines, line)
 	}
-	b.swap(arms()[2])
+	b.swap(all[2])
 	for range 3 {
 		b.reads(&lines)
 	}
-	if *results == "" {
-		return
-	}
-	if err := os.MkdirAll(filepath.Dir(*results), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(*results, []byte(lines.String()), 0o644); err != nil {
+	if err := measure.Write(*results, lines.String()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -323,7 +323,9 @@ func (b *bench) run(a arm) measured {
 	const namespace = "measured"
 	b.namespace(namespace)
 	if a.presets {
-		b.createPresets(namespace)
+		if err := measure.CreatePresets(b.Context(), b.dynamic, namespace, presetCount, matching); err != nil {
+			b.Fatal(err)
+		}
 	}
 	time.Sleep(settle)
 	before := b.metrics()
@@ -356,25 +358,5 @@ func (b *bench) remove(name string) {
 	b.await("the namespace "+name+" to go", func() (int, bool, error) {
 		err := b.client.CoreV1().Namespaces().Delete(b.Context(), name, metav1.DeleteOptions{})
 		return 0, apierrors.IsNotFound(err), nil
-	})
-}
-
-// createPresets makes the presets of a namespace.
-func (b *bench) createPresets(namespace string) {
-	b.Helper()
-	b.each(presetCount, func(ctx context.Context, i int) error {
-		role := fmt.Sprintf("other-%d", i)
-		if i < matching {
-			role = "frontend"
-		}
-		_, err := b.dynamic.Resource(presets).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": presets.GroupVersion().String(), "kind": "PodPreset",
-			"metadata": map[string]any{"name": fmt.Sprintf("preset-%d", i)},
-			"spec": map[string]any{
-				"selector": map[string]any{"matchLabels": map[string]any{"role": role}},
-				"env":      []any{map[string]any{"name": fmt.Sprintf("DB_PORT_%d", i), "value": "6379"}},
-			},
-		}}, metav1.CreateOptions{})
-		return err
 	})
 }
