@@ -11,20 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
-	"k8s.io/apiserver/pkg/util/compatibility"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"podenv.dev/test/policies"
 )
 
 // chosen is the namespace that has the label.
@@ -47,15 +42,7 @@ func newAPIServer(t testing.TB) *apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	initializer.New(client, dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), factory,
-		authorizerfactory.NewAlwaysDenyAuthorizer(), utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(),
-		t.Context().Done(), meta.NewDefaultRESTMapper([]schema.GroupVersion{admissionv1.SchemeGroupVersion})).Initialize(plugin)
-	if err := plugin.ValidateInitialization(); err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
+	policies.Start(t, plugin, client)
 	s := &apiServer{plugin, admission.NewObjectInterfacesFromScheme(scheme.Scheme)}
 	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		err := s.create("pods", objectOf("pods", chosen, podOf(v1.EnvVar{Name: special})))

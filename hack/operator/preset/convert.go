@@ -41,11 +41,7 @@ func WritePolicies(w io.Writer, m *Manifest, namespace, version string) error {
 			return err
 		}
 		p.setDefaults()
-		why := broken(p)
-		if why == "" && len(policy.Spec.Mutations) == 0 {
-			why = "it injects nothing"
-		}
-		if why != "" {
+		if why := broken(p); why != "" {
 			return fmt.Errorf("PodPreset %s: %s", p.Name, why)
 		}
 		fmt.Fprintf(&b, "# What the policy does not carry of PodPreset %s:\n", p.Name)
@@ -117,17 +113,14 @@ func (c *policy) match(name, expression string) {
 }
 
 // joined makes of terms as few expressions as API servers compile: they refuse 100,000 characters, which
-// inEach has twice of each term, and a depth of 250.
+// inEach has twice of each term, and a depth of 250, which is that of the shortest terms at this length.
 func joined(terms []string, operator string) (expressions []string) {
-	const maxLength, maxTerms = 40_000, 100
-	length, count := 0, maxTerms
-	for _, term := range terms {
-		if length, count = length+len(term), count+1; length > maxLength || count > maxTerms {
-			expressions = append(expressions, term)
-			length, count = len(term), 1
-			continue
+	const maxLength = 20_000
+	for count := 0; len(terms) > 0; terms, count = terms[count:], 0 {
+		for length := 0; count < len(terms) && (count == 0 || length+len(terms[count]) <= maxLength); count++ {
+			length += len(terms[count])
 		}
-		expressions[len(expressions)-1] += operator + term
+		expressions = append(expressions, strings.Join(terms[:count], operator))
 	}
 	return expressions
 }

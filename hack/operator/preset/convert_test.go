@@ -3,6 +3,7 @@ package preset
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,26 +12,19 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
-	"k8s.io/apiserver/pkg/util/compatibility"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/discovery"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/openapi/openapitest"
 	"sigs.k8s.io/yaml"
+
+	"podenv.dev/test/policies"
 )
 
 const ofTheDocument = `{"apiVersion": "settings.k8s.io/v1alpha1", "kind": "PodPreset", "metadata": {"name": "allow-database"}, "spec": {
@@ -68,10 +62,10 @@ func TestPolicyOfAPreset(t *testing.T) {
 	}
 }
 
-// TestPolicyOfManyVariables is about the limits that the API server has for expressions.
+// The tests of many are about the limits that the API server has for expressions: their length and depth.
 func TestPolicyOfManyVariables(t *testing.T) {
 	const count = 200
-	var env, containers []string
+	var env []string
 	for i := range count {
 		env = append(env, fmt.Sprintf(`{"name": "A_NAME_OF_SOME_LENGTH_%d", "value": "A value of some length."}`, i))
 	}
@@ -79,13 +73,27 @@ func TestPolicyOfManyVariables(t *testing.T) {
   "selector": {"matchLabels": {"role": "frontend"}}, "env": [`+strings.Join(env, ", ")+`]}}`)
 	pod := &corev1.Pod{}
 	for i := range 10 {
-		containers = append(containers, fmt.Sprint(i))
-		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: containers[i]})
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: fmt.Sprint(i)})
 	}
 	for _, c := range inject(pod).Spec.Containers {
 		if len(c.Env) != count {
 			t.Errorf("container %s has %d variables, want %d", c.Name, len(c.Env), count)
 		}
+	}
+}
+
+func TestPolicyOfManyVolumes(t *testing.T) {
+	const count = 300
+	var volumes, mounts []string
+	for i := range count {
+		volumes = append(volumes, fmt.Sprintf(`{"name": "v%d", "emptyDir": {}}`, i))
+		mounts = append(mounts, fmt.Sprintf(`{"name": "v%d", "mountPath": "/v%d"}`, i, i))
+	}
+	inject := policyPlugin(t, `{"apiVersion": "settings.k8s.io/v1alpha1", "kind": "PodPreset", "metadata": {"name": "many"}, "spec": {
+  "selector": {"matchLabels": {"role": "frontend"}}, "volumes": [`+strings.Join(volumes, ", ")+`], "volumeMounts": [`+strings.Join(mounts, ", ")+`]}}`)
+	spec := inject(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}).Spec
+	if volumes, mounts := len(spec.Volumes), len(spec.Containers[0].VolumeMounts); volumes != count || mounts != count {
+		t.Errorf("the pod has %d volumes and %d mounts, want %d", volumes, mounts, count)
 	}
 }
 
@@ -137,15 +145,7 @@ func policyPlugin(t *testing.T, preset string) func(*corev1.Pod) *corev1.Pod {
 		t.Fatal(err)
 	}
 	plugin.SetEnabled(true)
-	factory := informers.NewSharedInformerFactory(clientset, 0)
-	initializer.New(clientset, dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), factory,
-		authorizerfactory.NewAlwaysDenyAuthorizer(), utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(),
-		t.Context().Done(), meta.NewDefaultRESTMapper([]schema.GroupVersion{admissionv1.SchemeGroupVersion})).Initialize(plugin)
-	if err := plugin.ValidateInitialization(); err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
+	policies.Start(t, plugin, clientset)
 	inject := func(pod *corev1.Pod) (*corev1.Pod, error) {
 		pod = pod.DeepCopy()
 		pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
@@ -153,11 +153,13 @@ func policyPlugin(t *testing.T, preset string) func(*corev1.Pod) *corev1.Pod {
 		return pod, plugin.Admit(context.Background(), admission.NewAttributesRecord(pod, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "pod",
 			corev1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, nil, false, &user.DefaultInfo{Name: "somebody"}), admission.NewObjectInterfacesFromScheme(scheme.Scheme))
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	var last error // the plugin is ready when it has compiled the policy
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		pod, err := inject(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}})
-		return len(pod.Spec.Containers[0].Env) > 0, err
+		last = err
+		return err == nil && !equality.Semantic.DeepEqual(pod.Spec.Containers, []corev1.Container{{Name: "app"}}), nil
 	}); err != nil {
-		t.Fatalf("the policy never came into force: %v", err)
+		t.Fatalf("the policy never came into force: %v", errors.Join(err, last))
 	}
 	return func(pod *corev1.Pod) *corev1.Pod {
 		t.Helper()
