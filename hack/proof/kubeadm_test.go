@@ -187,8 +187,11 @@ func (k *kubeadmProof) record() error {
 
 // resume finds the cluster of a proof that was interrupted, if there is one.
 func (k *kubeadmProof) resume() error {
+	if k.journalFile == "" {
+		return nil
+	}
 	data, err := os.ReadFile(k.journalFile)
-	if k.journalFile == "" || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {

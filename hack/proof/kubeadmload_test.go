@@ -105,7 +105,7 @@ func (l *load) pods(ctx context.Context) error {
 	for _, job := range list.Items {
 		for _, c := range job.Status.Conditions {
 			if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-				return fmt.Errorf("a pod started with a wrong environment: %s %s", c.Reason, c.Message)
+				return fmt.Errorf("a pod has failed, with %s if its environment was wrong: %s %s", batchv1.JobReasonPodFailurePolicy, c.Reason, c.Message)
 			}
 			if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue &&
 				jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}) == nil {

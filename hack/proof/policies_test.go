@@ -28,6 +28,21 @@ func policies(c *check) error {
 
 // TestInject measures the ways to inject into pods, in the Go benchmark format.
 func TestInject(t *testing.T) {
+	p, result := benchBuild(t)
+	env, err := injectEnv(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := p.Reporter.Step("ways to inject")
+	command := run.Command(ctx, "go", "test", "-count=1", "-run=^TestMeasure$", "-timeout=1h", injectPackage).Dir(repo.Root)
+	if err := step.End(command.Env(append(env, "PODS=500", "RESULTS="+*benchFile)...).Log(step.Log()).Run()); err != nil {
+		t.Error(err)
+	}
+}
+
+// benchBuild builds what is measured, and makes the folder for the results.
+func benchBuild(t *testing.T) (*pipeline.Pipeline, *pipeline.Result) {
+	t.Helper()
 	requireSeries(t)
 	p, err := newPipeline(*seriesName)
 	if err != nil {
@@ -37,18 +52,10 @@ func TestInject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := injectEnv(result)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := os.MkdirAll(filepath.Dir(*benchFile), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	step := p.Reporter.Step("ways to inject")
-	command := run.Command(ctx, "go", "test", "-count=1", "-run=^TestMeasure$", "-timeout=1h", injectPackage).Dir(repo.Root)
-	if err := step.End(command.Env(append(env, "PODS=500", "RESULTS="+*benchFile)...).Log(step.Log()).Run()); err != nil {
-		t.Error(err)
-	}
+	return p, result
 }
 
 const injectPackage = "./test/bench/inject"

@@ -2,7 +2,6 @@ package proof
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -22,15 +21,7 @@ controllerManager:
 
 // TestScale measures an API server that has a thousand nodes, which KWOK simulates, in the Go benchmark format.
 func TestScale(t *testing.T) {
-	requireSeries(t)
-	p, err := newPipeline(*seriesName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := p.NodeImage(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, result := benchBuild(t)
 	programs, kwok, step := repo.Cache("programs"), filepath.Join(repo.Root, "hack/proof/tools/kwok"), p.Reporter.Step("kwok")
 	for name, program := range map[string]gobuild.Program{
 		"kwok": {Dir: "hack/proof/tools/kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"}, "kubectl-podenv": {Package: "./hack/kubectl-podenv"},
@@ -56,9 +47,6 @@ func TestScale(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := os.MkdirAll(filepath.Dir(*benchFile), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	step = p.Reporter.Step("scale")
 	command := run.Command(ctx, "go", "test", "-count=1", "-v", "-timeout=6h", "./test/bench/scale", "-args", "-kubeconfig="+c.Kubeconfig(), "-results="+*benchFile,
 		"-podenv="+*podenv, "-name="+c.Name(), "-series="+*seriesName, "-programs="+programs, "-stages="+stages)
