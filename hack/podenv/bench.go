@@ -46,9 +46,9 @@ Groups for --only, the first five are the default:
   inject     creation of pods that get the same by a PodPreset, by the policy that
              kubectl podenv preset convert writes, by a MutatingAdmissionPolicy that is
              written for it, and by a webhook, on an API server of its own (v1.33 and later)
-  scale      1,000 nodes and 30,000 pods, which KWOK simulates, on a cluster of its own;
-             pods are created, 20 a second, by the stock API server, the patched one with
-             gates at their defaults, with gates on, and with 100 presets of which 3
+  scale      --nodes nodes with 30 pods each, which KWOK simulates, on a cluster of its
+             own; pods are created, 20 a second, by the stock API server, the patched one
+             with gates at their defaults, with gates on, and with 100 presets of which 3
              match: processor time, admission, latency, memory, size. An hour
   harness    what a user of podenv waits for: the first up, one with nothing
              changed, one after a patch was edited, a first e2e, a rebase, a push
@@ -62,6 +62,7 @@ groups is in _output/report/index.html.`,
 		Example: `  podenv bench
   podenv bench --only envfile --count 1 --output csv
   podenv bench --only cluster --name podenv --pods 20
+  podenv bench --only scale --nodes 5000 --count 2
   podenv bench --only harness --cold
   go tool benchstat before.txt _output/bench/kubelet.txt`,
 		Args: noArgs,
@@ -84,19 +85,20 @@ groups is in _output/report/index.html.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet", "admission"}, "measure these groups")
 	flags.VarP(&b.format, "output", "o", "table or csv")
-	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets, scale, inject and harness)")
+	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets, inject and harness; scale takes an even number)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster only)")
+	flags.IntVar(&b.nodes, "nodes", 1000, "how many simulated nodes, of 30 pods each (scale only)")
 	flags.BoolVar(&b.cold, "cold", false, "begin with empty caches (harness)")
 	return cmd
 }
 
 type benchRun struct {
-	app         *app
-	pipeline    *pipeline.Pipeline
-	only        []string
-	format      choice
-	count, pods int
-	cold        bool
+	app                *app
+	pipeline           *pipeline.Pipeline
+	only               []string
+	format             choice
+	count, pods, nodes int
+	cold               bool
 }
 
 func (b *benchRun) check() error {
@@ -108,6 +110,10 @@ func (b *benchRun) check() error {
 		return &usageError{fmt.Errorf("--count %d: a benchmark runs 1 time or more", b.count)}
 	case b.pods < 1:
 		return &usageError{fmt.Errorf("--pods %d: there is 1 or more of each kind", b.pods)}
+	case b.nodes < 1:
+		return &usageError{fmt.Errorf("--nodes %d: there is 1 or more", b.nodes)}
+	case b.count%2 > 0 && slices.Contains(b.only, "scale"):
+		return &usageError{fmt.Errorf("--count %d: scale measures in one order and in the other, an even number of times", b.count)}
 	case b.cold && !slices.Contains(b.only, "harness"):
 		return &usageError{errors.New("--cold is about --only harness")}
 	}
@@ -142,7 +148,7 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 	case "inject":
 		err = b.app.prove(ctx, "^TestInject$", "inject", "-podenv.bench="+b.file(name))
 	case "scale":
-		err = b.app.prove(ctx, "^TestScale$", "scale", "-podenv.bench="+b.file(name))
+		err = b.app.prove(ctx, "^TestScale$", "scale", "-podenv.bench="+b.file(name), fmt.Sprintf("-podenv.nodes=%d", b.nodes), fmt.Sprintf("-podenv.rounds=%d", b.count/2))
 	case "harness":
 		columns = ".file"
 		err = b.app.prove(ctx, "^TestHarness$", "harness", "-podenv.bench="+b.file(name), fmt.Sprintf("-podenv.cold=%t", b.cold))
@@ -159,18 +165,16 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 		return err
 	}
 	fmt.Fprintf(b.app.out, "%s\n\n", table)
-	m, plot, err := readMedians(b.file(name))
+	m, plots, err := readMedians(b.file(name))
 	if err != nil {
 		return err
 	}
-	if plot.Title = "Times of " + name; len(plot.Rows) > 0 {
-		report.Plots = append(report.Plots, plot)
-	}
+	report.Plots = append(report.Plots, plots...)
 	var text strings.Builder
 	if goals := goalsOf(name, m); len(goals) > 0 {
 		err = writeGoals(&text, goals, m)
 	}
-	report.Texts = append(report.Texts, htmlreport.Text{Title: "bench " + name, Text: table + "\n\n" + text.String()})
+	report.Texts = append(report.Texts, htmlreport.Text{Title: "bench " + name, Text: strings.TrimLeft(text.String()+"\n"+table, "\n")})
 	if err != nil || text.Len() == 0 || b.format.value != "table" {
 		return err
 	}

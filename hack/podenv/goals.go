@@ -21,9 +21,9 @@ import (
 // the number of processors. The units are base units: "sec/op", "B/s".
 type medians map[[2]string]float64
 
-// readMedians returns the medians in a file of results, and a plot of the times in it.
-func readMedians(path string) (medians, htmlreport.Plot, error) {
-	var plot htmlreport.Plot
+// readMedians returns the medians in a file of results, and a plot of the times of each benchmark in it.
+func readMedians(path string) (medians, []htmlreport.Plot, error) {
+	var plots []htmlreport.Plot
 	samples := map[[2]string][]float64{}
 	file := benchfmt.Files{Paths: []string{path}}
 	for file.Scan() {
@@ -35,16 +35,21 @@ func readMedians(path string) (medians, htmlreport.Plot, error) {
 		}
 	}
 	if err := file.Err(); err != nil {
-		return nil, plot, err
+		return nil, nil, err
 	}
 	m := medians{}
 	for _, key := range slices.SortedFunc(maps.Keys(samples), func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) }) {
 		m[key] = benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples[key]), &benchmath.DefaultThresholds), 0.95).Center
 		if name, ok := map[string]string{secPerOp: key[0], cpuPerOp: key[0] + " (processor)"}[key[1]]; ok {
+			benchmark, _, _ := strings.Cut(name, "/")
+			if title := "Times of " + benchmark; len(plots) == 0 || plots[len(plots)-1].Title != title {
+				plots = append(plots, htmlreport.Plot{Title: title})
+			}
+			plot := &plots[len(plots)-1]
 			plot.Rows = append(plot.Rows, htmlreport.PlotRow{Name: name, Median: benchunit.Scale(m[key], benchunit.Decimal) + "s", Values: samples[key]})
 		}
 	}
-	return m, plot, nil
+	return m, plots, nil
 }
 
 // procs is the number of processors at the end of the name of a benchmark.

@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"podenv.dev/hack/internal/htmlreport"
 )
 
 // benchmarkOutput returns a file with lines in the Go benchmark format.
@@ -24,7 +29,7 @@ func benchmarkLine(name string, nanoseconds float64) string {
 }
 
 func TestReadTakesMedians(t *testing.T) {
-	m, plot, err := readMedians(benchmarkOutput(t, benchmarkLine("Read/a_file/by=envfile", 10), benchmarkLine("Read/a_file/by=envfile", 900), benchmarkLine("Read/a_file/by=envfile", 30),
+	m, plots, err := readMedians(benchmarkOutput(t, benchmarkLine("Read/a_file/by=envfile", 10), benchmarkLine("Read/a_file/by=envfile", 900), benchmarkLine("Read/a_file/by=envfile", 30),
 		"BenchmarkCreatePod/by=stock 1000 2e6 cpu-ns/op 3e6 p99-ns/op"))
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +40,12 @@ func TestReadTakesMedians(t *testing.T) {
 	if got := m[[2]string{"CreatePod/by=stock", "p99-sec/op"}]; got != 3e-3 {
 		t.Errorf("read %v", m)
 	}
-	if len(plot.Rows) != 2 || plot.Rows[0].Median != "2.000ms" || plot.Rows[1].Median != "30.00ns" || len(plot.Rows[1].Values) != 3 {
-		t.Errorf("the plot is %v", plot)
+	want := []htmlreport.Plot{
+		{Title: "Times of CreatePod", Rows: []htmlreport.PlotRow{{Name: "CreatePod/by=stock (processor)", Median: "2.000ms", Values: []float64{2e-3}}}},
+		{Title: "Times of Read", Rows: []htmlreport.PlotRow{{Name: "Read/a_file/by=envfile", Median: "30.00ns", Values: []float64{1e-8, 9e-7, 3e-8}}}},
+	}
+	if diff := cmp.Diff(want, plots, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Error(diff)
 	}
 }
 

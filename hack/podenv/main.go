@@ -41,7 +41,7 @@ func Main() int {
 	case errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE):
 		return 1 // podenv series | head
 	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "podenv: interrupted; the same command goes on from here")
+		fmt.Fprintln(os.Stderr, "podenv: interrupted; the same command does what is not done yet")
 		return 130 // 128 + SIGINT, as in shells
 	case errors.As(err, &usage), errors.Is(err, series.ErrUnknown):
 		fmt.Fprintf(os.Stderr, "podenv: %v\n", err)

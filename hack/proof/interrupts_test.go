@@ -141,7 +141,7 @@ func interruptUp(ctx context.Context, t *testing.T, dir, step string, after time
 		t.Fatalf("podenv ended before Ctrl-C:\n%s", printed.String())
 	case !errors.As(err, &exit) || exit.ExitCode() != interrupted:
 		t.Fatalf("podenv ended with %v, want exit status %d:\n%s", err, interrupted, printed.String())
-	case !strings.HasSuffix(strings.TrimSpace(printed.String()), "podenv: interrupted; the same command goes on from here"):
+	case !strings.HasSuffix(strings.TrimSpace(printed.String()), "podenv: interrupted; the same command does what is not done yet"):
 		t.Errorf("podenv does not say how to go on:\n%s", printed.String())
 	}
 	t.Logf("ended %v after Ctrl-C", time.Since(<-pressed).Round(time.Millisecond))

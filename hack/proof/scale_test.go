@@ -2,7 +2,11 @@ package proof
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"io"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
@@ -12,6 +16,14 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
+var (
+	scaleNodes  = flag.Int("podenv.nodes", 1000, "simulated nodes")
+	scaleRounds = flag.Int("podenv.rounds", 3, "rounds of eight runs")
+)
+
+// runOfRuns is a line of the benchmark about where it is.
+var runOfRuns = regexp.MustCompile(`run \d+ of \d+: \S+`)
+
 // noHeartbeats has simulated nodes stay ready: their heartbeats would hide what is measured.
 const noHeartbeats = `kind: ClusterConfiguration
 controllerManager:
@@ -19,7 +31,7 @@ controllerManager:
     node-monitor-grace-period: 24h0m0s
 `
 
-// TestScale measures an API server that has a thousand nodes, which KWOK simulates, in the Go benchmark format.
+// TestScale measures an API server that has many nodes, which KWOK simulates, in the Go benchmark format.
 func TestScale(t *testing.T) {
 	p, result := benchBuild(t)
 	programs, kwok, step := repo.Cache("programs"), filepath.Join(repo.Root, "hack/proof/tools/kwok"), p.Reporter.Step("kwok")
@@ -49,8 +61,13 @@ func TestScale(t *testing.T) {
 	}()
 	step = p.Reporter.Step("scale")
 	command := run.Command(ctx, "go", "test", "-count=1", "-v", "-timeout=6h", "./test/bench/scale", "-args", "-kubeconfig="+c.Kubeconfig(), "-results="+*benchFile,
-		"-podenv="+*podenv, "-name="+c.Name(), "-series="+*seriesName, "-programs="+programs, "-stages="+stages)
-	if err := step.End(command.Dir(repo.Root).Log(step.Log()).Run()); err != nil {
+		"-podenv="+*podenv, "-name="+c.Name(), "-series="+*seriesName, "-programs="+programs, "-stages="+stages,
+		fmt.Sprintf("-nodes=%d", *scaleNodes), fmt.Sprintf("-rounds=%d", *scaleRounds))
+	if err := step.End(command.Dir(repo.Root).Log(io.MultiWriter(step.Log(), run.Lines(func(line string) {
+		if found := runOfRuns.FindString(line); found != "" {
+			step.Now("%s", found)
+		}
+	}))).Run()); err != nil {
 		t.Error(err)
 	}
 }

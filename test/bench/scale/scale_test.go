@@ -38,7 +38,6 @@ var (
 	programs   = flag.String("programs", "", "the folder of kwok, which simulates nodes, and kubectl-podenv")
 	stages     = flag.String("stages", "", "the folder with what kwok does to objects, which its module has")
 	nodeCount  = flag.Int("nodes", 1000, "simulated nodes")
-	podCount   = flag.Int("pods", 30_000, "pods on them before anything is measured")
 	creations  = flag.Int("creations", 1000, "pods that are created in each run, 20 a second")
 	rounds     = flag.Int("rounds", 3, "rounds of eight runs")
 	results    = flag.String("results", "", "the file for the results in the Go benchmark format")
@@ -51,6 +50,7 @@ const perSecond = 20
 const label = "podenv.dev/scale"
 
 const (
+	podsPerNode = 30  // before anything is measured
 	presetCount = 100 // presets of a namespace that has them
 	matching    = 3   // of them
 )
@@ -204,11 +204,13 @@ func (b *bench) each(n int, f func(ctx context.Context, i int) error) {
 	}
 }
 
-// await waits until done says so. It shows what done counts.
+// await waits until done says so. It shows what done counts, and leaves done at most a tenth of the time.
 func (b *bench) await(what string, done func() (count int, ok bool, err error)) {
 	b.Helper()
-	for last := time.Now(); ; time.Sleep(time.Second) {
+	for last := time.Now(); ; {
+		start := time.Now()
 		count, ok, err := done()
+		pause := max(time.Second, 10*time.Since(start))
 		switch {
 		case ok && err == nil:
 			return
@@ -220,6 +222,7 @@ func (b *bench) await(what string, done func() (count int, ok bool, err error)) 
 			last = time.Now()
 			b.Logf("waiting for %s: %d (%v)", what, count, err)
 		}
+		time.Sleep(pause)
 	}
 }
 
@@ -286,13 +289,13 @@ func (b *bench) namespace(name string) {
 func (b *bench) fill() {
 	b.Helper()
 	b.namespace("filled")
-	start := time.Now()
-	b.each(*podCount, func(ctx context.Context, i int) error {
+	count, start := *nodeCount*podsPerNode, time.Now()
+	b.each(count, func(ctx context.Context, i int) error {
 		_, err := b.client.CoreV1().Pods("filled").Create(ctx, pod(nodeName(i%*nodeCount)), metav1.CreateOptions{})
 		return err
 	})
-	b.running("filled", *podCount)
-	b.Logf("%d pods are running after %s", *podCount, time.Since(start).Round(time.Second))
+	b.running("filled", count)
+	b.Logf("%d pods are running after %s", count, time.Since(start).Round(time.Second))
 }
 
 // running waits until count pods of a namespace are running.
