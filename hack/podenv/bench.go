@@ -49,7 +49,8 @@ Groups for --only, the first five are the default:
   scale      --nodes nodes with 30 pods each, which KWOK simulates, on a cluster of its
              own; pods are created, 20 a second, by the stock API server, the patched one
              with gates at their defaults, with gates on, and with 100 presets of which 3
-             match: processor time, admission, latency, memory, size. An hour
+             match: processor time, also that of the added code alone, admission,
+             latency, memory, size. An hour
   harness    what a user of podenv waits for: the first up, one with nothing
              changed, one after a patch was edited, a first e2e, a rebase, a push
              after a one-line edit of the kubelet, node swap, and up --stock. It uses

@@ -180,6 +180,7 @@ func goalsOf(group string, m medians) []goal {
 		const on = "CreatePod/by=gates-on"
 		return []goal{
 			{what: "creation of a pod: processor time, gates on / stock", limit: 1.01, unit: cpuPerOp, numerator: []string{on}, denominator: []string{"CreatePod/by=stock"}},
+			{what: "creation of a pod, gates on: % of the processor time in files that the patches add", limit: 1, unit: "added-%CPU", numerator: []string{on}},
 			{what: "creation of a pod, gates on: p99, s", limit: 1, unit: "p99-sec/op", numerator: []string{on}},
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/run"
+	"podenv.dev/hack/internal/source"
 )
 
 var (
@@ -46,6 +49,10 @@ func TestScale(t *testing.T) {
 	if err := step.End(err); err != nil {
 		t.Fatal(err)
 	}
+	added := filepath.Join(t.ArtifactDir(), "added")
+	if err := writeAdded(result.Tree, added); err != nil {
+		t.Fatal(err)
+	}
 	c, err := p.Cluster(ctx, result, cluster.Config{
 		Name: harnessCluster, Workers: 1, Recreate: true, Kind: &v1alpha4.Cluster{KubeadmConfigPatches: []string{noHeartbeats}},
 	})
@@ -61,7 +68,7 @@ func TestScale(t *testing.T) {
 	}()
 	step = p.Reporter.Step("scale")
 	command := run.Command(ctx, "go", "test", "-count=1", "-v", "-timeout=6h", "./test/bench/scale", "-args", "-kubeconfig="+c.Kubeconfig(), "-results="+*benchFile,
-		"-podenv="+*podenv, "-name="+c.Name(), "-series="+*seriesName, "-programs="+programs, "-stages="+stages,
+		"-podenv="+*podenv, "-name="+c.Name(), "-series="+*seriesName, "-programs="+programs, "-stages="+stages, "-added="+added,
 		fmt.Sprintf("-nodes=%d", *scaleNodes), fmt.Sprintf("-rounds=%d", *scaleRounds))
 	if err := step.End(command.Dir(repo.Root).Log(io.MultiWriter(step.Log(), run.Lines(func(line string) {
 		if found := runOfRuns.FindString(line); found != "" {
@@ -70,4 +77,17 @@ func TestScale(t *testing.T) {
 	}))).Run()); err != nil {
 		t.Error(err)
 	}
+}
+
+// writeAdded lists the Go files that the patches add to a release, in a file.
+func writeAdded(t *source.Tree, file string) error {
+	release, _, err := t.Release(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := gitrepo.Repo{Dir: t.Dir}.Quiet(ctx, "diff", "--diff-filter=A", "--name-only", release, "HEAD", "--", "*.go")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(list), 0o644)
 }

@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -37,6 +38,7 @@ var (
 	minor      = flag.String("series", "", "the minor of the cluster")
 	programs   = flag.String("programs", "", "the folder of kwok, which simulates nodes, and kubectl-podenv")
 	stages     = flag.String("stages", "", "the folder with what kwok does to objects, which its module has")
+	added      = flag.String("added", "", "a file with the Go files that the patches add to the release")
 	nodeCount  = flag.Int("nodes", 1000, "simulated nodes")
 	creations  = flag.Int("creations", 1000, "pods that are created in each run, 20 a second")
 	rounds     = flag.Int("rounds", 3, "rounds of eight runs")
@@ -102,6 +104,7 @@ type bench struct {
 	dynamic dynamic.Interface
 	server  string      // the node of the control plane
 	kwok    chan string // why it ended
+	added   sets.Set[string]
 }
 
 func TestScale(t *testing.T) {
@@ -123,6 +126,11 @@ func TestScale(t *testing.T) {
 		t.Fatalf("the cluster must have one control plane: %v", err)
 	}
 	b.server = servers.Items[0].Name
+	list, err := os.ReadFile(*added)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.added = addedFiles(string(list))
 	b.simulate()
 	b.nodes()
 	b.fill()
@@ -132,7 +140,7 @@ func TestScale(t *testing.T) {
 	runs := order(all, *rounds)
 	for i, a := range runs {
 		t.Logf("run %d of %d: %s", i+1, len(runs), a.name)
-		m := b.run(a)
+		m := b.run(a, map[bool]arm{true: all[2], false: all[0]}[a.build == all[0].build])
 		line := fmt.Sprintf("BenchmarkCreatePod/by=%s %d %s", a.name, *creations, m)
 		t.Log(line)
 		fmt.Fprintln(&lines, line)
@@ -319,9 +327,11 @@ func (b *bench) swap(a arm) {
 	}
 }
 
-// run has the API server of an arm, and creates pods.
-func (b *bench) run(a arm) measured {
+// run has the API server of an arm, and creates pods. The swap to another arm before makes API servers of all
+// runs equally old: two of four that were more than five minutes old took twice the processor time of all others.
+func (b *bench) run(a, another arm) measured {
 	b.Helper()
+	b.swap(another)
 	b.swap(a)
 	const namespace = "measured"
 	b.namespace(namespace)
@@ -331,7 +341,7 @@ func (b *bench) run(a arm) measured {
 		}
 	}
 	time.Sleep(settle)
-	before := b.metrics()
+	before, profiled := b.metrics(), b.profile()
 	limit := rate.NewLimiter(perSecond, 1)
 	took := make([]time.Duration, *creations)
 	b.each(*creations, func(ctx context.Context, i int) error {
@@ -348,6 +358,13 @@ func (b *bench) run(a arm) measured {
 	})
 	b.running(namespace, *creations)
 	m := b.measure(before, took, namespace)
+	m.added = b.share(<-profiled)
+	switch {
+	case a.build == "stock:"+*minor && m.added > 0:
+		b.Fatalf("%.3f%% of the stock API server's time is that of files which the patches add", m.added)
+	case a.presets && m.added == 0:
+		b.Fatal("no file that the patches add was seen to inject presets")
+	}
 	b.remove(namespace)
 	return m
 }
