@@ -102,9 +102,9 @@ type bench struct {
 	*testing.T
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
-	server  string      // the node of the control plane
-	kwok    chan string // why it ended
-	added   sets.Set[string]
+	server  string           // the node of the control plane
+	kwok    chan string      // why it ended
+	added   sets.Set[string] // the files that the patches add, as programs name them
 }
 
 func TestScale(t *testing.T) {
@@ -140,17 +140,27 @@ func TestScale(t *testing.T) {
 	runs := order(all, *rounds)
 	for i, a := range runs {
 		t.Logf("run %d of %d: %s", i+1, len(runs), a.name)
-		m := b.run(a, map[bool]arm{true: all[2], false: all[0]}[a.build == all[0].build])
-		line := fmt.Sprintf("BenchmarkCreatePod/by=%s %d %s", a.name, *creations, m)
+		another := all[0]
+		if a.build == another.build {
+			another = all[2]
+		}
+		line := fmt.Sprintf("BenchmarkCreatePod/by=%s %d %s", a.name, *creations, b.run(a, another))
 		t.Log(line)
 		fmt.Fprintln(&lines, line)
+		b.write(lines.String())
 	}
 	b.swap(all[2])
 	for range 3 {
 		b.reads(&lines)
 	}
-	if err := measure.Write(*results, lines.String()); err != nil {
-		t.Fatal(err)
+	b.write(lines.String())
+}
+
+// write keeps the results so far: a run that is interrupted after most of an hour leaves them.
+func (b *bench) write(lines string) {
+	b.Helper()
+	if err := measure.Write(*results, lines); err != nil {
+		b.Fatal(err)
 	}
 }
 
