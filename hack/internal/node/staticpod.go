@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -20,9 +19,6 @@ import (
 const (
 	// manifests is the folder of a control plane's static pods.
 	manifests = "/etc/kubernetes/manifests/"
-	// configHash is the annotation of a mirror pod with the UID under which the kubelet runs
-	// the static pod.
-	configHash = "kubernetes.io/config.hash"
 	// killDelay is how long a component that is being terminated may take. An API server would
 	// drain its watches for as long as the kubelet lets it, 30 seconds.
 	killDelay = time.Second
@@ -82,14 +78,11 @@ func (p *staticPod) stage(ctx context.Context, ch change, _ cluster.State) (err 
 			return err
 		}
 	}
-	// The UID is in the manifest since an earlier edit, or was computed by the kubelet. The API
-	// has the latter, but only after some time if a change has deleted the mirror pod.
+	// The UID is in the manifest since an earlier edit, or was computed by the kubelet.
 	if p.uid = podUID(p.oldManifest); p.uid == "" {
-		pod, err := p.mirrorPod(ctx)
-		if err != nil {
+		if p.uid, err = p.loggedUID(ctx); err != nil {
 			return err
 		}
-		p.uid = pod.Annotations[configHash]
 	}
 	edit.uid = p.uid
 	if p.newManifest, err = editPod(p.oldManifest, p.name, edit); err != nil {
@@ -110,14 +103,18 @@ func (p *staticPod) stageOriginalManifest(ctx context.Context) (err error) {
 	return err
 }
 
-// mirrorPod returns the component's pod in the API. The kubelet takes a moment to create it
-// again after an earlier change has deleted it.
-func (p *staticPod) mirrorPod(ctx context.Context) (pod *v1.Pod, err error) {
-	err = poll.Until(ctx, serveTimeout, func(ctx context.Context) error {
-		pod, err = p.client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, p.name+"-"+p.node, metav1.GetOptions{})
-		return err
-	})
-	return pod, err
+// loggedUID returns the UID under which the kubelet runs the pod: that in the name of its newest folder of
+// logs. The mirror pod has it too, but the kubelet can take 90 seconds to create it again after an earlier
+// change has deleted it.
+func (p *staticPod) loggedUID(ctx context.Context) (string, error) {
+	names, err := p.exec(ctx, "sh", "-c", "ls -dt "+p.logs("*"))
+	name, _, _ := strings.Cut(names, "\n")
+	return name[strings.LastIndexByte(name, '_')+1:], err
+}
+
+// logs is the folder of the logs of the pod with the UID.
+func (p *staticPod) logs(uid string) string {
+	return fmt.Sprintf("/var/log/pods/%s_%s-%s_%s", metav1.NamespaceSystem, p.name, p.node, uid)
 }
 
 // apply writes the manifest. It restores the original as the same file, without the UID that
@@ -198,7 +195,7 @@ func (p *staticPod) checkRunning(ctx context.Context, sum string) error {
 // startCount returns how often the kubelet has started the component's container. Each start
 // has a log of its own, named by its number.
 func (p *staticPod) startCount(ctx context.Context) int {
-	names, err := p.exec(ctx, "ls", fmt.Sprintf("/var/log/pods/kube-system_%s-%s_%s/%[1]s", p.name, p.node, p.uid))
+	names, err := p.exec(ctx, "ls", p.logs(p.uid)+"/"+p.name)
 	if err != nil {
 		return 0
 	}
