@@ -175,7 +175,7 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 	if goals := goalsOf(name, m); len(goals) > 0 {
 		err = writeGoals(&text, goals, m)
 	}
-	report.Texts = append(report.Texts, htmlreport.Text{Title: "bench " + name, Text: strings.TrimLeft(text.String()+"\n"+table, "\n")})
+	report.Texts = append(report.Texts, htmlreport.Text{Title: "bench " + name, Text: strings.TrimLeft(text.String()+"\n"+table, "\n"), Table: true})
 	if err != nil || text.Len() == 0 || b.format.value != "table" {
 		return err
 	}

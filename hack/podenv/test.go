@@ -57,6 +57,7 @@ that a change reaches with all of them, and presses Ctrl-C in each step of poden
 				return err
 			}
 			return a.reported(func(report *htmlreport.Run) error {
+				report.On = []htmlreport.Text{{Title: "Counted", Text: "tests without subtests; the last line of the command counts the others, too"}}
 				events := eventsOf(filepath.Join(a.layout.JUnit(), "podenv.xml"))
 				if err := os.Remove(events); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return err

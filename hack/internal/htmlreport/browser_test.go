@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,8 @@ async function at(width) {
     requests: frame.contentWindow.performance.getEntriesByType("resource").length,
     headers: [...doc.querySelectorAll("th")].filter(th => !th.hasAttribute("scope")).length,
     wide: [...doc.querySelectorAll("body *")].filter(e => !e.closest(".scroll, .track, pre") && e.getBoundingClientRect().right > width + 1).map(e => e.outerHTML.slice(0, 100)),
+    breaks: [...doc.querySelectorAll("main > pre")].map(pre => pre.scrollWidth <= pre.clientWidth),
+    alone: [...doc.querySelectorAll("td summary")].filter(s => s.firstElementChild.getClientRects()[0].top > s.getBoundingClientRect().top + 15).length,
     styled: frame.contentWindow.getComputedStyle(doc.body).backgroundColor,
   })
 }
@@ -85,9 +88,10 @@ func TestInABrowser(t *testing.T) {
 			t.Fatalf("nothing was measured: %.500s", dom)
 		}
 		var all []struct {
-			Width, ClientWidth, ScrollWidth, Height, Folds, Closed, Requests, Headers int
-			Broken, Wide                                                              []string
-			Styled                                                                    string
+			Width, ClientWidth, ScrollWidth, Height, Folds, Closed, Requests, Headers, Alone int
+			Broken, Wide                                                                     []string
+			Breaks                                                                           []bool
+			Styled                                                                           string
 		}
 		if err := json.Unmarshal([]byte(htmlpkg.UnescapeString(match[1])), &all); err != nil {
 			t.Fatal(err)
@@ -104,6 +108,9 @@ func TestInABrowser(t *testing.T) {
 			}
 			if len(m.Broken) > 0 || m.Requests > 0 || m.Headers > 0 {
 				t.Errorf("%s: broken links %q, %d requests, %d table headers without scope", scheme, m.Broken, m.Requests, m.Headers)
+			}
+			if !slices.Equal(m.Breaks, []bool{true, false}) || m.Alone > 0 {
+				t.Errorf("%s: at %d pixels lines of the text and of the table are broken: %v; %d signs that unfold are on a line of their own", scheme, m.Width, m.Breaks, m.Alone)
 			}
 			seen[m.Styled] = true
 		}

@@ -185,7 +185,7 @@ func (r *Run) addSpec(suite string, spec types.SpecReport) {
 func details(spec types.SpecReport) (all []Text) {
 	add := func(title, text string) {
 		if text = strings.TrimSpace(text); text != "" {
-			all = append(all, Text{title, text})
+			all = append(all, Text{Title: title, Text: text})
 		}
 	}
 	var steps strings.Builder

@@ -18,11 +18,14 @@ import (
 func example(t testing.TB) *Run {
 	t.Helper()
 	r := ofGoTest(t)
-	r.On = []Text{{"Series", "v1.33: v1.33.13 with 35 patches"}, {"Host", Host()}}
+	r.On = []Text{{Title: "Series", Text: "v1.33: v1.33.13 with 35 patches"}, {Title: "Host", Text: Host()}}
 	r.Start, r.Seconds = time.Now(), 3600
 	r.Documents = []featuregates.Document{{Name: "TEP-1", Title: "Tides", Rows: [][2]string{{"1", "The sea has tides."}, {"2", "No spec shows this."}}}}
 	r.Plots = []Plot{{"Times of a group", []PlotRow{{"Read/by=ours", "10.0µs", []float64{1e-5, 1e-5}}, {"Read/by=another", "1.00ms", []float64{1e-4, 1e-3}}}}}
-	r.Texts = []Text{{"A text", strings.Repeat("A long line of a text. ", 50)}}
+	r.Texts = []Text{
+		{Title: "A text", Text: strings.Repeat("A long line of a text. ", 50)},
+		{Title: "A table", Text: strings.Repeat("a cell │ ", 50), Table: true},
+	}
 	return r
 }
 
@@ -67,7 +70,7 @@ func TestALargeRunHasAPageOfBoundedSize(t *testing.T) {
 		r.Spans = append(r.Spans, Span{Lane: fmt.Sprint(i), State: Passed, Start: time.Now()})
 	}
 	for i := range 20 {
-		r.Results = append(r.Results, Result{Group: "e2e", Name: fmt.Sprint("spec ", i), State: Failed, Why: text, Details: []Text{{"log", text}}})
+		r.Results = append(r.Results, Result{Group: "e2e", Name: fmt.Sprint("spec ", i), State: Failed, Why: text, Details: []Text{{Title: "log", Text: text}}})
 	}
 	page := html(t, r)
 	if len(page) > maxPage {

@@ -44,7 +44,10 @@ type Run struct {
 }
 
 // Text is a text with a title.
-type Text struct{ Title, Text string }
+type Text struct {
+	Title, Text string
+	Table       bool `json:",omitempty"` // its lines are not broken
+}
 
 // Plot has the values of benchmarks, which the page shows on one logarithmic axis.
 type Plot struct {

@@ -108,8 +108,11 @@ func (p *staticPod) stageOriginalManifest(ctx context.Context) (err error) {
 // change has deleted it.
 func (p *staticPod) loggedUID(ctx context.Context) (string, error) {
 	names, err := p.exec(ctx, "sh", "-c", "ls -dt "+p.logs("*"))
+	if err != nil {
+		return "", fmt.Errorf("the kubelet has not run %s, see journalctl --unit=kubelet on the node: %w", p.name, err)
+	}
 	name, _, _ := strings.Cut(names, "\n")
-	return name[strings.LastIndexByte(name, '_')+1:], err
+	return name[strings.LastIndexByte(name, '_')+1:], nil
 }
 
 // logs is the folder of the logs of the pod with the UID.
