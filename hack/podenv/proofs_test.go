@@ -27,6 +27,7 @@ func init() { flag.String("podenv.series", "", ""); flag.Bool("podenv.plain", fa
 func TestGood(t *testing.T) { t.Run("part", func(t *testing.T) {}) }
 func TestLater(t *testing.T) { t.Skip("not now") }
 func TestBad(t *testing.T) { t.Error("too bad") }
+func TestSeries(t *testing.T) { for _, name := range []string{"v1.3", "v1.33", "tekton-v1.33", "v1.34"} { t.Run("series "+name, func(*testing.T) {}) } }
 func TestExit(t *testing.T) { os.Exit(0) }
 func TestLoud(t *testing.T) { for range 100_000 { t.Log("more than a pipe holds") } }
 var status = 0
@@ -54,6 +55,7 @@ func TestWaits(t *testing.T) {
 	}{
 		"what passes, and what is skipped": {"Good|Later", "2 passed, 0 failed, 1 skipped", junit.Counts{Passed: 2, Skipped: 1}, nil, "not now"},
 		"what fails":                       {"Good|Bad", "2 passed, 1 failed, 0 skipped", junit.Counts{Passed: 2, Failed: 1}, errReported, "too bad"},
+		"one series":                       {onlySeries("v1.33"), "2 passed, 0 failed, 0 skipped", junit.Counts{Passed: 2}, nil, ""},
 		"tests that end too early":         {"Good|Exit", "2 passed, 1 failed, 0 skipped", junit.Counts{Passed: 2, Failed: 1}, errReported, "TestExit"},
 		"tests that alone got a signal":    {"Good|Interrupted", "3 passed, 0 failed, 0 skipped", junit.Counts{Passed: 3}, errReported, ""},
 	} {

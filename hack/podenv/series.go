@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/semver"
@@ -37,6 +38,7 @@ series, its release, the newest one. podenv rebase --to SERIES moves it.
 
 With --verify it applies, generates, compiles and tests every series, prints how far
 each got, and runs podenv export --verify. It does not repeat what has not changed.
+With --series it does so for one series, without export --verify: a job for each in CI.
 
 Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
 		Example: `  podenv series
@@ -44,6 +46,7 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
   podenv series --patches --series v1.33
   podenv series --newer             # which minors have a newer release?
   podenv series --verify            # all of them: hours on an empty cache
+  podenv series --verify --series v1.34
   podenv series --output tsv | awk -F '\t' '$7 == "EnvFiles"'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,6 +61,11 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 				return a.printPatches(all, cmd.Flags().Changed("series"))
 			case newer:
 				return a.printNewer(ctx, all)
+			case verified && cmd.Flags().Changed("series"):
+				if _, err := series.Load(a.layout, a.series); err != nil {
+					return err
+				}
+				return a.prove(ctx, onlySeries(a.series), "series-"+a.series, "-podenv.only=series")
 			case verified:
 				return a.prove(ctx, "^Test(Series|VerifyScripts)$", "series", "-podenv.only=series,verify")
 			}
@@ -88,6 +96,9 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
 	return cmd
 }
+
+// onlySeries is the -test.run of TestSeries for one series.
+func onlySeries(name string) string { return "^TestSeries$/^series_" + regexp.QuoteMeta(name) + "$" }
 
 // printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.
 func (a *app) printTrees(ctx context.Context, all []series.Series) error {

@@ -29,8 +29,8 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// TestSeries applies, generates, compiles and tests every series, and prints a table. It continues
-// after a series that fails.
+// TestSeries applies, generates, compiles and tests every series, or that of -test.run, and prints a
+// table. It continues after a series that fails.
 func TestSeries(t *testing.T) {
 	requireSeries(t)
 	var rows []verified
@@ -57,6 +57,9 @@ func TestSeries(t *testing.T) {
 			rows = append(rows, row)
 			return err
 		})
+	}
+	if len(rows) == 0 && ctx.Err() == nil {
+		t.Error("no series was verified")
 	}
 	var table strings.Builder
 	if err := writeVerified(&table, rows); err != nil {
