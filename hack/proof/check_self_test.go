@@ -85,6 +85,13 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+func TestNoSeriesVerifiedIsNoSuccess(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSeries$/^series_v1.99$", "-podenv.series=v1.33", "-podenv.only=series")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "no series was verified") {
+		t.Errorf("error %v:\n%s", err, out)
+	}
+}
+
 func TestInterruptedRunIsNoSuccess(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSample$", "-podenv.sample=yes", "-podenv.series=v1.33", "-podenv.only=unit")
 	out, err := cmd.CombinedOutput()
