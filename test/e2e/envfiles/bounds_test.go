@@ -96,7 +96,12 @@ var _ = describe("a value that is a word of a command", func(f *framework.Framew
 		pods.Create(ctx, f, pod)
 
 		pods.Await(ctx, f, pod.Name, "a start that failed twice", func(pod *v1.Pod) bool {
-			return pods.Status(pod, consumer).RestartCount > 1
+			status := pods.Status(pod, consumer)
+			if status.RestartCount < 2 || status.LastTerminationState.Terminated == nil {
+				return false
+			}
+			gomega.Expect(status.LastTerminationState.Terminated.Message).To(gomega.ContainSubstring(`exec: "$(A)"`))
+			return true
 		})
 		shown := pods.EventsAndStatus(ctx, f, pod.Name)
 		gomega.Expect(shown).To(gomega.ContainSubstring(`exec: \"$(A)\"`)) // in JSON

@@ -76,7 +76,18 @@ var changed = map[string]func(stock string) string{
 	"a StatefulSet whose template mounts a volume that only admission can add": func(stock string) string {
 		return stock + warned(`spec.template.spec.containers[0].volumeMounts[0].name: no pod can have this as it stands: Not found: "added"`)
 	},
+	"an update of a ReplicationController": func(stock string) string {
+		return stock + warned(`spec.template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`)
+	},
+	"a command that is the value of a variable": func(stock string) string {
+		return strings.ReplaceAll(stock, nope, "$(A)")
+	},
+	"a variable that no process can be given": func(string) string {
+		return pods.ConfigError + ` cannot expand variable "B": the result is longer than a process can be given (131072 bytes, with the name of a variable)`
+	},
 }
+
+const nope = "/nope" // no program of the image
 
 // defaults are what a release is asked to do. An outcome is text without what differs from
 // one object to the next.
@@ -105,8 +116,44 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 	},
 	"a command that does not exist, with a shell's script": func(ctx context.Context, f *framework.Framework, node, name string) string {
 		container := pods.Dumps(dumps)
-		container.Command = []string{"/nope", "-c", "echo $(date) $$(A)"}
+		container.Command = []string{nope, "-c", "echo $(date) $$(A)"}
 		return ran(ctx, f, node, pods.Once(name, container))
+	},
+	"the same, where envFrom may bring what the script refers to": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps)
+		container.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: configMap}}}}
+		container.Command = []string{nope, "-c", "echo $(date)"}
+		return ran(ctx, f, node, pods.Once(name, container))
+	},
+	"a command that is the value of a variable": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps, v1.EnvVar{Name: "A", Value: nope})
+		container.Command = []string{"$(A)"}
+		return ran(ctx, f, node, pods.Once(name, container))
+	},
+	"a variable that no process can be given": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps, v1.EnvVar{Name: "A", Value: strings.Repeat("a", 64<<10)}, v1.EnvVar{Name: "B", Value: "$(A)$(A)"})
+		return ran(ctx, f, node, pods.Once(name, container))
+	},
+	"a variable from an env file": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		container := pods.Dumps(dumps, v1.EnvVar{Name: "A", ValueFrom: &v1.EnvVarSource{
+			FileKeyRef: &v1.FileKeySelector{VolumeName: "data", Path: "config.env", Key: "A", Optional: ptr.To(true)},
+		}})
+		pod := pods.Once(name, container)
+		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+		return ran(ctx, f, node, pod)
+	},
+	"an update of a ReplicationController": func(ctx context.Context, f *framework.Framework, _, name string) string {
+		labels := map[string]string{"app": name}
+		template := &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{Containers: []v1.Container{pods.Dumps(dumps)}}}
+		rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ReplicationControllerSpec{Replicas: ptr.To[int32](0), Selector: labels, Template: template}}
+		return warnedOf(f, name, func(client kubernetes.Interface) error {
+			rcs := client.CoreV1().ReplicationControllers(f.Namespace.Name)
+			rc, err := rcs.Create(ctx, rc, metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+			rc.Spec.Template.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
+			_, err = rcs.Update(ctx, rc, metav1.UpdateOptions{})
+			return err
+		})
 	},
 	"a shell's script in args": func(ctx context.Context, f *framework.Framework, node, name string) string {
 		container := pods.Dumps(dumps)
@@ -142,13 +189,21 @@ func statefulSet(ctx context.Context, f *framework.Framework, name string, edit 
 		},
 	}
 	edit(&set.Spec.Template.Spec.Containers[0])
+	return warnedOf(f, name, func(client kubernetes.Interface) error {
+		_, err := client.AppsV1().StatefulSets(f.Namespace.Name).Create(ctx, set, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// warnedOf is the error and the warnings of requests about the object called name.
+func warnedOf(f *framework.Framework, name string, do func(kubernetes.Interface) error) string {
+	ginkgo.GinkgoHelper()
 	var warnings warnings
 	config := rest.CopyConfig(f.ClientConfig())
 	config.WarningHandler = &warnings
 	client, err := kubernetes.NewForConfig(config)
 	framework.ExpectNoError(err)
-	_, err = client.AppsV1().StatefulSets(f.Namespace.Name).Create(ctx, set, metav1.CreateOptions{})
-	return strings.ReplaceAll(fmt.Sprint(err), name, "NAME") + strings.Join(warnings, "")
+	return strings.ReplaceAll(fmt.Sprint(do(client)), name, "NAME") + strings.Join(warnings, "")
 }
 
 type warnings []string
@@ -170,9 +225,13 @@ func ran(ctx context.Context, f *framework.Framework, node string, pod *v1.Pod) 
 		return strings.ReplaceAll(err.Error(), pod.Name, "NAME")
 	}
 	last := pods.Await(ctx, f, pod.Name, "its container to end", func(pod *v1.Pod) bool {
-		return pods.Status(pod, dumps).State.Terminated != nil
+		state := pods.Status(pod, dumps).State
+		return state.Terminated != nil || state.Waiting != nil && state.Waiting.Reason == pods.ConfigError
 	})
 	ended := pods.Status(last, dumps).State.Terminated
+	if ended == nil {
+		return pods.ConfigError + " " + pods.Status(last, dumps).State.Waiting.Message
+	}
 	out := fmt.Sprintf("%s %d %s", ended.Reason, ended.ExitCode, ended.Message)
 	if ended.ExitCode == 0 {
 		out += fmt.Sprint(pods.Env(ctx, f, pod.Name, dumps)) // sorted by name

@@ -15,12 +15,22 @@ import (
 // messageAsWritten returns the message of a container that has ended. That of a
 // container that never ran is the runtime's, and has the word of the command
 // that could not be run. Where a variable was expanded in such a word, the word
-// stands as the pod has it. If the pod does not say what it was expanded to, the
-// message is not shown: the kubelet may have been restarted since and does not
-// know it. The event of the start has the runtime's message.
-func messageAsWritten(pod *v1.Pod, status *kubecontainer.Status) string {
+// stands as the pod has it. The kubelet that tried to start the container knows
+// the words, and old, the container's status in the API, may have the message since.
+// Otherwise the message is not shown if the pod does not say what a word was expanded to.
+func messageAsWritten(pod *v1.Pod, status *kubecontainer.Status, old *v1.ContainerStatus) string {
 	if status.Message == "" || status.StartedAt.Unix() > 0 {
 		return status.Message
+	}
+	if message, ok := kuberuntime.MessageOfStart(status.ID.ID, status.Message); ok {
+		return message
+	}
+	if old != nil {
+		for _, state := range []v1.ContainerState{old.State, old.LastTerminationState} {
+			if state.Terminated != nil && state.Terminated.ContainerID == status.ID.String() {
+				return state.Terminated.Message
+			}
+		}
 	}
 	message := status.Message
 	podutil.VisitContainers(&pod.Spec, podutil.AllContainers, func(c *v1.Container, _ podutil.ContainerType) bool {

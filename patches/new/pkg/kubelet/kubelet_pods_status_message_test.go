@@ -66,8 +66,26 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 			status := &kubecontainer.PodStatus{ContainerStatuses: []*kubecontainer.Status{{
 				Name: "main", State: kubecontainer.ContainerStateExited, Reason: "StartError", ExitCode: 128, Message: message, StartedAt: tc.started,
 			}}}
-			got := messageAsWritten(pod, status.ContainerStatuses[0])
+			got := messageAsWritten(pod, status.ContainerStatuses[0], nil)
 			assert.Equal(t, tc.want, got)
 		})
 	}
+}
+
+// What the kubelet has said of a container stays, also after a restart of the kubelet.
+func TestStatusKeepsTheMessageOfAContainer(t *testing.T) {
+	const shown = `exec: "$(A)": not found`
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{
+		Name: "main", Command: []string{"$(A)"}, EnvFrom: []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{}}},
+	}}}}
+	status := &kubecontainer.Status{ID: kubecontainer.ContainerID{Type: "containerd", ID: "1"}, Name: "main", Message: `exec: "s3cr3t": not found`, StartedAt: time.Unix(0, 0)}
+	ended := func(id string) v1.ContainerState {
+		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: id, Message: shown}}
+	}
+
+	assert.Equal(t, shown, messageAsWritten(pod, status, &v1.ContainerStatus{State: ended("containerd://1")}))
+	assert.Equal(t, shown, messageAsWritten(pod, status, &v1.ContainerStatus{LastTerminationState: ended("containerd://1")}))
+	of2 := messageAsWritten(pod, status, &v1.ContainerStatus{State: ended("containerd://2"), LastTerminationState: ended("containerd://3")})
+	assert.NotEqual(t, shown, of2)
+	assert.NotContains(t, of2, "s3cr3t")
 }

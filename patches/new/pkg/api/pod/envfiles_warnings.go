@@ -63,7 +63,7 @@ func warningsForEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
 
 // warningsForUnreadableEnvFiles warns of what the API accepts and no kubelet can
 // read: a volume of huge pages, which has no files that are written as others
-// are, a node that is not Linux, and a key that no line of an env file defines.
+// are, and a key that no line of an env file defines.
 func warningsForUnreadableEnvFiles(podSpec *api.PodSpec, specPath *field.Path) []string {
 	hugePages := sets.New[string]()
 	for _, volume := range podSpec.Volumes {
@@ -71,7 +71,6 @@ func warningsForUnreadableEnvFiles(podSpec *api.PodSpec, specPath *field.Path) [
 			hugePages.Insert(volume.Name)
 		}
 	}
-	windows := podSpec.OS != nil && podSpec.OS.Name == api.Windows
 	var warnings []string
 	podshelper.VisitContainersWithPath(podSpec, specPath, func(c *api.Container, containerPath *field.Path) bool {
 		for i, env := range c.Env {
@@ -79,9 +78,6 @@ func warningsForUnreadableEnvFiles(podSpec *api.PodSpec, specPath *field.Path) [
 				continue
 			}
 			ref, refPath := env.ValueFrom.FileKeyRef, containerPath.Child("env").Index(i).Child("valueFrom", "fileKeyRef")
-			if windows {
-				warnings = append(warnings, fmt.Sprintf("%s: env files are read on Linux nodes only, and %s is windows", refPath, specPath.Child("os", "name")))
-			}
 			if hugePages.Has(ref.VolumeName) {
 				warnings = append(warnings, fmt.Sprintf("%s: volume %q is in huge pages, which programs cannot write to as to a file; use another medium", refPath.Child("volumeName"), ref.VolumeName))
 			}

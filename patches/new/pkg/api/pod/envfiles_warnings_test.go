@@ -2,7 +2,6 @@ package pod
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,11 +156,8 @@ func TestWarningsForEnvFiles(t *testing.T) {
 			},
 		},
 		{
-			name: "a pod for Windows, though optional",
-			spec: api.PodSpec{OS: &api.PodOS{Name: api.Windows}, Containers: app(optional(from("config"), true))},
-			want: []string{
-				`spec.containers[0].env[0].valueFrom.fileKeyRef: env files are read on Linux nodes only, and spec.os.name is windows`,
-			},
+			name: "a pod for Windows, where from v1.34 on the kubelet reads with the reader of the release",
+			spec: api.PodSpec{OS: &api.PodOS{Name: api.Windows}, InitContainers: []api.Container{mounting("config")}, Containers: app(from("config"))},
 		},
 		{
 			name: "keys that no file defines",
@@ -185,7 +181,7 @@ func TestWarningsForEnvFiles(t *testing.T) {
 
 			var wantInTemplate []string
 			for _, warning := range tc.want {
-				wantInTemplate = append(wantInTemplate, "spec.template."+strings.ReplaceAll(warning, " spec.os", " spec.template.spec.os"))
+				wantInTemplate = append(wantInTemplate, "spec.template."+warning)
 			}
 			got = GetWarningsForPodTemplate(context.TODO(), field.NewPath("spec", "template"), &api.PodTemplateSpec{Spec: tc.spec}, nil)
 			if diff := cmp.Diff(wantInTemplate, got); diff != "" {

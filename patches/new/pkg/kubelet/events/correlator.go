@@ -22,7 +22,7 @@ func CorrelatorOptions() record.CorrelatorOptions {
 }
 
 // spamKey returns the key of the budget that an event draws on: that of client-go's
-// getSpamKey, the source, the object and the type.
+// getSpamKey, the source, the object and, if this release has budgets by type, the type.
 func spamKey(event *v1.Event) string {
 	key := []string{
 		event.Source.Component,
@@ -32,7 +32,9 @@ func spamKey(event *v1.Event) string {
 		event.InvolvedObject.Name,
 		string(event.InvolvedObject.UID),
 		event.InvolvedObject.APIVersion,
-		event.Type,
+	}
+	if budgetsByType {
+		key = append(key, event.Type)
 	}
 	if event.Reason == expansion.UnexpandedReferencesReason {
 		key = append(key, event.Reason, event.InvolvedObject.FieldPath)

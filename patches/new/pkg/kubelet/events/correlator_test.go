@@ -90,6 +90,27 @@ func TestEachContainerHasABudgetForEventsAboutReferences(t *testing.T) {
 	assert.False(t, skipped(1))
 }
 
+// All other events have the budgets of client-go, which differ between releases.
+func TestGateOnOtherEventsHaveTheBudgetsOfClientGo(t *testing.T) {
+	featurestest.SetGate(t, features.VariableExpansionEvents, true)
+	reached := func(options record.CorrelatorOptions) (events []string) {
+		options.Clock = testingclock.NewFakePassiveClock(time.Unix(0, 0))
+		correlator := record.NewEventCorrelatorWithOptions(options)
+		for i := 0; i < 40; i++ {
+			for _, eventType := range []string{v1.EventTypeNormal, v1.EventTypeWarning} {
+				event := &v1.Event{InvolvedObject: v1.ObjectReference{Name: "pod"}, Type: eventType, Reason: fmt.Sprint(i)}
+				result, err := correlator.EventCorrelate(event)
+				require.NoError(t, err)
+				if !result.Skip {
+					events = append(events, eventType+" "+event.Reason)
+				}
+			}
+		}
+		return events
+	}
+	assert.Equal(t, reached(record.CorrelatorOptions{}), reached(CorrelatorOptions()))
+}
+
 func TestGateOffTheBudgetIsThatOfClientGo(t *testing.T) {
 	featurestest.SetGate(t, features.VariableExpansionEvents, false)
 	assert.Equal(t, record.CorrelatorOptions{}, CorrelatorOptions())

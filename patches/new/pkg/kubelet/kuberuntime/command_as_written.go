@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	forked "k8s.io/kubernetes/third_party/forked/golang/expansion"
+	"k8s.io/utils/lru"
 )
 
 // withCommandAsWritten returns an error of the container runtime in which a word
@@ -23,13 +24,51 @@ func withCommandAsWritten(err error, container *v1.Container, config *runtimeapi
 		return nil
 	}
 	s, _ := grpcstatus.FromError(err)
-	message := MessageWithWordsAsWritten(s.Message(),
-		append(append([]string{}, container.Command...), container.Args...),
-		append(append([]string{}, config.GetCommand()...), config.GetArgs()...))
+	message := MessageWithWordsAsWritten(s.Message(), wordsOf(container), expandedWordsOf(config))
 	if message == s.Message() {
 		return err
 	}
 	return grpcstatus.Error(s.Code(), message)
+}
+
+func wordsOf(container *v1.Container) []string {
+	return append(append([]string{}, container.Command...), container.Args...)
+}
+
+func expandedWordsOf(config *runtimeapi.ContainerConfig) []string {
+	return append(append([]string{}, config.GetCommand()...), config.GetArgs()...)
+}
+
+// startErrors are the messages, as written, of the last containers that could not be
+// started, by container ID; "" if no variable was expanded in their words. The runtime
+// returns its own message with each status of such a container, when what the words
+// were expanded to is not known any more.
+var startErrors = lru.New(1000)
+
+// startErrorAsWritten is withCommandAsWritten for the start of a container. It keeps
+// the message for MessageOfStart.
+func startErrorAsWritten(err error, containerID string, container *v1.Container, config *runtimeapi.ContainerConfig) error {
+	err = withCommandAsWritten(err, container, config)
+	if err == nil {
+		return nil
+	}
+	message := ""
+	if len(replacements(wordsOf(container), expandedWordsOf(config))) > 0 {
+		s, _ := grpcstatus.FromError(err)
+		message = s.Message()
+	}
+	startErrors.Add(containerID, message)
+	return err
+}
+
+// MessageOfStart returns what may be shown of message, the runtime's about a container
+// that it could not start, or false if this kubelet has not tried to start it.
+func MessageOfStart(containerID, message string) (string, bool) {
+	written, ok := startErrors.Get(containerID)
+	if ok && written != "" {
+		message = written.(string)
+	}
+	return message, ok
 }
 
 // MessageWithWordsAsWritten returns a message of the container runtime in which
@@ -37,6 +76,16 @@ func withCommandAsWritten(err error, container *v1.Container, config *runtimeapi
 // was expanded to. All else stays as it is, such as the $(date) of a shell's
 // script.
 func MessageWithWordsAsWritten(message string, words, expanded []string) string {
+	written := replacements(words, expanded)
+	if len(written) == 0 {
+		return message
+	}
+	return replaceWords(message, written)
+}
+
+// replacements returns those of words in which a variable was expanded, by what each
+// was expanded to.
+func replacements(words, expanded []string) map[string]string {
 	written := map[string]string{}
 	none := forked.MappingFuncFor()
 	for i := range expanded {
@@ -47,10 +96,7 @@ func MessageWithWordsAsWritten(message string, words, expanded []string) string 
 			written[quoted[1:len(quoted)-1]] = quotedWord[1 : len(quotedWord)-1]
 		}
 	}
-	if len(written) == 0 {
-		return message
-	}
-	return replaceWords(message, written)
+	return written
 }
 
 // replaceWords replaces each key of words in text by its value, the longest key

@@ -90,3 +90,28 @@ func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
 	}
 	assert.NoError(t, withCommandAsWritten(nil, &v1.Container{}, &runtimeapi.ContainerConfig{}))
 }
+
+// The runtime returns its message with each status of a container that never ran.
+func TestMessageOfStart(t *testing.T) {
+	const message = `exec: "s3cr3t": not found`
+	failed := grpcstatus.Error(codes.Unknown, message)
+	container := &v1.Container{Command: []string{"$(A)"}, Args: []string{"$(date)"}}
+	expanded := &runtimeapi.ContainerConfig{Command: []string{"s3cr3t"}, Args: []string{"$(date)"}}
+	assert.Error(t, startErrorAsWritten(failed, "expanded", container, expanded))
+	assert.Error(t, startErrorAsWritten(failed, "nothing expanded", &v1.Container{Args: container.Args}, &runtimeapi.ContainerConfig{Args: expanded.Args}))
+	assert.NoError(t, startErrorAsWritten(nil, "started", container, expanded))
+
+	for _, tc := range []struct {
+		id, want string
+		known    bool
+	}{
+		{id: "expanded", want: `exec: "$(A)": not found`, known: true},
+		{id: "nothing expanded", want: message, known: true},
+		{id: "started", want: message},
+		{id: "of another kubelet", want: message},
+	} {
+		got, known := MessageOfStart(tc.id, message)
+		assert.Equal(t, tc.known, known, tc.id)
+		assert.Equal(t, tc.want, got, tc.id)
+	}
+}
