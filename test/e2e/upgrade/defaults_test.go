@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/test/e2e/framework"
@@ -83,7 +84,7 @@ var changed = map[string]func(stock string) string{
 		return strings.ReplaceAll(stock, nope, "$(A)")
 	},
 	"a variable that no process can be given": func(string) string {
-		return pods.ConfigError + ` cannot expand variable "B": the result is longer than a process can be given (131072 bytes, with the name of a variable)`
+		return pods.ConfigError + ` cannot expand variable "B": the result is longer than a process can be given (131071 bytes, with the name of a variable)`
 	},
 }
 
@@ -148,10 +149,10 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 		rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ReplicationControllerSpec{Replicas: ptr.To[int32](0), Selector: labels, Template: template}}
 		return warnedOf(f, name, func(client kubernetes.Interface) error {
 			rcs := client.CoreV1().ReplicationControllers(f.Namespace.Name)
-			rc, err := rcs.Create(ctx, rc, metav1.CreateOptions{})
+			_, err := rcs.Create(ctx, rc, metav1.CreateOptions{})
 			framework.ExpectNoError(err)
-			rc.Spec.Template.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
-			_, err = rcs.Update(ctx, rc, metav1.UpdateOptions{})
+			const twice = `[{"op": "add", "path": "/spec/template/spec/containers/0/env", "value": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}]`
+			_, err = rcs.Patch(ctx, name, types.JSONPatchType, []byte(twice), metav1.PatchOptions{})
 			return err
 		})
 	},
