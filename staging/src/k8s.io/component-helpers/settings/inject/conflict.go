@@ -108,6 +108,11 @@ func (a *attempt) checkClaims(r *reasonList) {
 		if claim != "" {
 			others = used[claim]
 		}
+		// A pod that is not valid may have the name of one volume many times.
+		if !a.more(len(others)) {
+			r.add(tooMuch)
+			return
+		}
 		for _, other := range others {
 			r.add(fmt.Sprintf("Volumes %s and %s have the same claim", show(volume.Name), show(other)))
 		}
@@ -176,10 +181,10 @@ func (a *attempt) tooLarge() bool {
 	if a.bytes <= smallPod {
 		return false
 	}
-	if a.before == 0 {
-		a.before = a.pod.Size()
+	if a.podSize == 0 {
+		a.podSize = a.pod.Size()
 	}
-	return a.before+a.bytes > maxPod
+	return a.podSize+a.bytes > maxPod
 }
 
 // sizeOf is about how many bytes items have in a stored pod.

@@ -62,7 +62,7 @@ func (a *attempt) checkEnvFileMounts(r *reasonList) {
 		r.add(fmt.Sprintf("Volume %s holds env files, so that container %s may not mount it", show(volume), show(c.Name)))
 	}
 	for _, add := range a.added {
-		c := add.container
+		c := add.Container
 		had, added := filesOf(c.Env), filesOf(add.env)
 		for _, mount := range add.mounts {
 			if had[mount.Name] || added[mount.Name] || !add.init && readByPod[mount.Name] {

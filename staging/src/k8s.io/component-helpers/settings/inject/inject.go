@@ -48,8 +48,8 @@ type Result struct {
 // Into injects the presets that match the labels of pod and are in no conflict, in the
 // order in which they come. It changes pod and copies what it adds to it. The caller has
 // looked at Exempt, and has sorted presets with Compare. Its work for each preset is
-// linear in the sizes of the two. It returns an error if ctx ends, and then the pod is
-// not whole.
+// linear in the sizes of the two, up to maxSteps. It returns an error if ctx ends, and
+// then the pod is not whole.
 func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Result, error) {
 	result := Result{Record: Record{}}
 	maps.Copy(result.Record, o.Before)
@@ -58,24 +58,30 @@ func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Resul
 		if again && before == nil || !again && !p.Selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		attempts := []*attempt{{pod: pod, preset: p, options: &o}}
+		parts := [][]container{newContainers(pod, nil)}
 		if again {
-			attempts = nil
-			for _, name := range newContainers(pod, before) {
-				attempts = append(attempts, &attempt{pod: pod, preset: p, options: &o, only: name})
+			parts = nil
+			for _, c := range newContainers(pod, before) {
+				parts = append(parts, []container{c})
 			}
 		}
+		a := &attempt{ctx: ctx, pod: pod, preset: p, options: &o}
+		a.volumes, a.clashes = merge(pod.Spec.Volumes, p.Volumes, volumeName, sameVolume)
 		applied := again
-		for _, a := range attempts {
+		for _, containers := range parts {
+			reasons := a.reasons(containers)
 			if ctx.Err() != nil {
 				return result, context.Cause(ctx)
 			}
-			if reasons := a.reasons(); len(reasons) > 0 {
-				result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: reasons})
+			if len(reasons) == 0 {
+				a.apply()
+				applied = true
 				continue
 			}
-			a.apply()
-			applied = true
+			result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: reasons})
+			if a.steps > maxSteps {
+				break
+			}
 		}
 		if !applied {
 			result.Record[p.UID] = nil
@@ -84,86 +90,100 @@ func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Resul
 			continue
 		}
 		result.Record[p.UID] = map[string]bool{}
-		for _, name := range newContainers(pod, nil) {
-			result.Record[p.UID][name] = true
+		for _, c := range newContainers(pod, nil) {
+			result.Record[p.UID][c.Name] = true
 		}
 		result.Applied = append(result.Applied, p)
 	}
 	return result, nil
 }
 
-// newContainers are the names of the containers of pod that are not known.
-func newContainers(pod *v1.Pod, known map[string]bool) (names []string) {
-	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if name := containers[i].Name; !known[name] {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
+// container is one of a pod.
+type container struct {
+	*v1.Container
+	init bool
 }
 
-// attempt is the injection of one preset into a pod, or into one container that came
-// after the others had it.
+// newContainers are the containers of pod whose names are not known.
+func newContainers(pod *v1.Pod, known map[string]bool) (found []container) {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; !known[c.Name] {
+			found = append(found, container{c, true})
+		}
+	}
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; !known[c.Name] {
+			found = append(found, container{c, false})
+		}
+	}
+	return found
+}
+
+// attempt is the injection of one preset into the containers of a pod, or into one after
+// the other of those that came later.
 type attempt struct {
+	ctx     context.Context
 	pod     *v1.Pod
 	preset  *Preset
 	options *Options
-	only    string // the name of the one container; "" for all
 
-	volumes       []v1.Volume
-	lookUps       int // of checkSources
-	added         []addition
-	before, bytes int // the size of pod, once it matters, and of volumes and added
+	steps   int // see more
+	volumes []v1.Volume
+	clashes []string // the volumes that the pod has otherwise
+	added   []addition
+	podSize int // in bytes, once it matters
+	bytes   int // of volumes and added
 }
 
 // addition is what a container lacks of the preset.
 type addition struct {
-	container *v1.Container
-	init      bool
-	env       []v1.EnvVar
-	envFrom   []v1.EnvFromSource
-	mounts    []v1.VolumeMount
+	container
+	env     []v1.EnvVar
+	envFrom []v1.EnvFromSource
+	mounts  []v1.VolumeMount
 }
 
-// eachContainer calls f for each container that is injected into.
-func (a *attempt) eachContainer(f func(c *v1.Container, init bool)) {
-	for i := range a.pod.Spec.InitContainers {
-		if c := &a.pod.Spec.InitContainers[i]; a.only == "" || a.only == c.Name {
-			f(c, true)
-		}
-	}
-	for i := range a.pod.Spec.Containers {
-		if c := &a.pod.Spec.Containers[i]; a.only == "" || a.only == c.Name {
-			f(c, false)
-		}
-	}
+// maxSteps is how many steps an attempt may take: a step is a look at a variable, a mount or a
+// key of a ConfigMap or Secret, for one container. That is far more than what a pod that can be
+// stored has of them, and takes about a second.
+const maxSteps = 1 << 22
+
+const tooMuch = "There is too much to compare"
+
+// more counts steps. It returns false if they are too many, or the request has ended.
+func (a *attempt) more(steps int) bool {
+	a.steps += steps
+	return a.steps <= maxSteps && a.ctx.Err() == nil
 }
 
-// reasons works out what the pod lacks of the preset, and what keeps the preset from
-// being applied.
-func (a *attempt) reasons() []string {
+// reasons works out what containers lack of the preset, and what keeps the preset from being
+// applied. They are worth nothing if the request has ended.
+func (a *attempt) reasons(containers []container) []string {
 	var r reasonList
 	if a.preset.Broken != "" {
 		r.add(a.preset.Broken)
 		return r.sentences()
 	}
-	var volumes []string
-	a.volumes, volumes = merge(a.pod.Spec.Volumes, a.preset.Volumes, volumeName, sameVolume)
-	a.bytes = sizeOf(a.volumes)
-	a.eachContainer(func(c *v1.Container, init bool) {
+	a.added, a.bytes = nil, sizeOf(a.volumes)
+	a.more(itemsOf(a.pod) + len(a.volumes))
+	itemsOfPreset := 1 + len(a.preset.Env) + len(a.preset.EnvFrom) + len(a.preset.VolumeMounts)
+	for _, c := range containers {
 		// A large preset is not gone through for each of many containers.
-		if !a.tooLarge() {
-			a.compareContainer(c, init, &r)
+		if a.tooLarge() || !a.more(itemsOfPreset) {
+			break
 		}
-	})
+		a.compareContainer(c, &r)
+	}
 	if a.tooLarge() {
 		r.add("The pod would be too large")
 		return r.sentences()
 	}
+	if !a.more(0) {
+		r.add(tooMuch)
+		return r.sentences()
+	}
 	a.checkAnnotations(&r)
-	r.addEach("Duplicate volume ", volumes)
+	r.addEach("Duplicate volume ", a.clashes)
 	a.checkClaims(&r)
 	a.checkTokens(&r)
 	a.checkEnvFileMounts(&r)
@@ -171,13 +191,22 @@ func (a *attempt) reasons() []string {
 	return r.sentences()
 }
 
+// itemsOf is how many items of a pod are looked at, however few of its containers are new.
+func itemsOf(pod *v1.Pod) int {
+	items := len(pod.Annotations) + len(pod.Spec.Volumes)
+	for _, c := range newContainers(pod, nil) {
+		items += 1 + len(c.Env) + len(c.EnvFrom) + len(c.VolumeMounts)
+	}
+	return items
+}
+
 // compareContainer finds what c lacks of the preset, and what it has otherwise.
-func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
-	add := addition{container: c, init: init}
+func (a *attempt) compareContainer(c container, r *reasonList) {
+	add := addition{container: c}
 	var clashes []string
 	env := a.preset.Env
-	if init {
-		env = withoutFilesOf(c, env)
+	if c.init {
+		env = withoutFilesOf(c.Container, env)
 	}
 	add.env, clashes = merge(c.Env, env, envName, sameEnv)
 	r.addEach("Duplicate env ", clashes)
@@ -191,9 +220,9 @@ func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
 	add.mounts, clashes = merge(c.VolumeMounts, a.preset.VolumeMounts, mountPath, sameMount)
 	r.addEach("Duplicate mountPath ", clashes)
 
-	a.checkDevices(c, add.mounts, r)
-	a.checkPrivileges(c, add.mounts, r)
-	a.checkSources(c, add, r)
+	a.checkDevices(c.Container, add.mounts, r)
+	a.checkPrivileges(c.Container, add.mounts, r)
+	a.checkSources(c.Container, add, r)
 	a.added = append(a.added, add)
 	a.bytes += sizeOf(add.env) + sizeOf(add.envFrom) + sizeOf(add.mounts)
 }
@@ -201,12 +230,16 @@ func (a *attempt) compareContainer(c *v1.Container, init bool, r *reasonList) {
 // apply adds to the pod what it lacks.
 func (a *attempt) apply() {
 	for _, add := range a.added {
-		c := add.container
+		c := add.Container
 		c.Env = appendCopies(c.Env, add.env, (*v1.EnvVar).DeepCopyInto)
 		c.EnvFrom = appendCopies(c.EnvFrom, add.envFrom, (*v1.EnvFromSource).DeepCopyInto)
 		c.VolumeMounts = appendCopies(c.VolumeMounts, add.mounts, (*v1.VolumeMount).DeepCopyInto)
 	}
 	a.pod.Spec.Volumes = appendCopies(a.pod.Spec.Volumes, a.volumes, (*v1.Volume).DeepCopyInto)
+	a.volumes = nil
+	if a.podSize > 0 {
+		a.podSize += a.bytes
+	}
 	if a.pod.Annotations == nil {
 		a.pod.Annotations = map[string]string{}
 	}

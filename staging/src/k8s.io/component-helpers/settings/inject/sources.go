@@ -7,10 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// maxLookUps is how many names are looked for in sources, for one preset and one pod. That is
-// more than the variables that a process can be given, and takes less than a second.
-const maxLookUps = 1 << 22
-
 // checkSources finds variables that both an env and an envFrom would set, or two envFroms, of
 // which the container has one and the preset adds the other. What the preset brings itself is
 // not in conflict with an env of its own, also where the container has that already: env wins.
@@ -18,22 +14,16 @@ func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
 	if a.options.Keys == nil {
 		return
 	}
-	defer func() {
-		if a.lookUps > maxLookUps {
-			r.add("There are too many variables to compare")
-		}
-	}()
-	check := func(index *sourceIndex, name string) {
-		if a.lookUps > maxLookUps {
-			return
-		}
-		a.lookUps += index.each(name, func(source *v1.EnvFromSource) {
+	check := func(index *sourceIndex, name string) (more bool) {
+		return a.more(index.each(name, func(source *v1.EnvFromSource) {
 			r.add(fmt.Sprintf("Duplicate env %s, which envFrom %s sets too", show(name), sourceOf(source)))
-		})
+		}))
 	}
 	had := a.options.index(c.EnvFrom)
 	for i := range add.env {
-		check(had, add.env[i].Name)
+		if !check(had, add.env[i].Name) {
+			return
+		}
 	}
 	if len(add.envFrom) == 0 {
 		return
@@ -46,8 +36,8 @@ func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
 	}
 	for i := range c.Env {
 		name := c.Env[i].Name
-		if !own[name] {
-			check(adds, name)
+		if !own[name] && !check(adds, name) {
+			return
 		}
 		decided[name] = true
 	}
@@ -57,11 +47,11 @@ func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
 	for i := range add.envFrom {
 		source := &add.envFrom[i]
 		for _, key := range a.options.keysOf(source).sorted {
+			if !a.more(1) {
+				return
+			}
 			if name := source.Prefix + key; !decided[name] {
 				check(had, name)
-			}
-			if a.lookUps > maxLookUps {
-				return
 			}
 		}
 	}
