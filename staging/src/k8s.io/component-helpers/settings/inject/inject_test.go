@@ -99,6 +99,12 @@ func TestConflicts(t *testing.T) {
 		p.Volumes = []v1.Volume{ephemeral}
 		p.VolumeMounts = []v1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
 	}
+	fillers := func() (env []v1.EnvVar) { // more than are searched one by one
+		for i := 0; i < 17; i++ {
+			env = append(env, v1.EnvVar{Name: fmt.Sprint("N", i)})
+		}
+		return env
+	}
 	keys := func(s *v1.EnvFromSource) []string {
 		switch {
 		case s.SecretRef != nil:
@@ -144,6 +150,14 @@ func TestConflicts(t *testing.T) {
 			name:    "a variable that the preset defines twice, and the pod once",
 			preset:  func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}} },
 			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", Value: "1"}} },
+			message: "Conflict on pod preset. Duplicate env A.",
+		},
+		{
+			name: "a variable that the preset defines twice, and the pod once, among many",
+			preset: func(p *Preset) {
+				p.Env = append(fillers(), v1.EnvVar{Name: "A", Value: "1"}, v1.EnvVar{Name: "A", Value: "2"})
+			},
+			pod:     func(pod *v1.Pod) { pod.Spec.Containers[0].Env = append(fillers(), v1.EnvVar{Name: "A", Value: "2"}) },
 			message: "Conflict on pod preset. Duplicate env A.",
 		},
 		{
@@ -713,16 +727,17 @@ func TestNewContainerInConflict(t *testing.T) {
 	pod := website(nil)
 	record := into(pod, []*Preset{p}, Options{}).Record
 	proxy := v1.Container{Name: "proxy", Env: []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}}
-	pod.Spec.Containers = append(pod.Spec.Containers, proxy, v1.Container{Name: "logs"})
+	// The one in conflict is the last, so that it has the last word on the annotation.
+	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "logs"}, proxy)
 	second := into(pod, []*Preset{p}, Options{Before: record})
 	if len(second.Conflicts) != 1 || second.Conflicts[0].Message() != "Conflict on pod preset. Duplicate env DB_PORT." {
 		t.Errorf("conflicts: %v, want one about DB_PORT", second.Conflicts)
 	}
-	if !reflect.DeepEqual(pod.Spec.Containers[1], proxy) {
-		t.Errorf("the proxy is %v, want nothing of the preset", pod.Spec.Containers[1])
+	if !reflect.DeepEqual(pod.Spec.Containers[2], proxy) {
+		t.Errorf("the proxy is %v, want nothing of the preset", pod.Spec.Containers[2])
 	}
-	for _, i := range []int{0, 2} {
-		if got := pod.Spec.Containers[i]; len(got.Env) != 1 || len(got.VolumeMounts) != 1 {
+	for _, got := range pod.Spec.Containers[:2] {
+		if len(got.Env) != 1 || len(got.VolumeMounts) != 1 {
 			t.Errorf("container %s lacks the preset: %v", got.Name, got)
 		}
 	}
