@@ -13,6 +13,8 @@ import (
 	conversion "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/utils/ptr"
+
+	"podenv.dev/staging/src/k8s.io/component-helpers/settings/inject"
 )
 
 // broken says why no pod gets a preset: it breaks the rules of the API, or it was stored
@@ -33,9 +35,14 @@ func broken(p *PodPreset) string {
 	// Some mounts need a privileged container; that is looked at for each pod.
 	c.SecurityContext = &api.SecurityContext{Privileged: ptr.To(true)}
 	errs = append(errs, validation.ValidateVolumeMounts(c.VolumeMounts, nil, volumes, c, spec.Child("volumeMounts"), opts)...)
-	mounted := sets.New[string]()
-	for _, mount := range c.VolumeMounts {
+	mounted, paths := sets.New[string](), map[string]string{}
+	for i, mount := range c.VolumeMounts {
 		mounted.Insert(mount.Name)
+		clean := inject.CleanPath(mount.MountPath)
+		if other, ok := paths[clean]; ok && other != mount.MountPath {
+			errs = append(errs, field.Duplicate(spec.Child("volumeMounts").Index(i).Child("mountPath"), mount.MountPath))
+		}
+		paths[clean] = mount.MountPath
 	}
 	for i, volume := range template.Spec.Volumes {
 		if !mounted.Has(volume.Name) {

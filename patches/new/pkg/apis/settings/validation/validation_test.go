@@ -63,6 +63,9 @@ func TestValidatePodPreset(t *testing.T) {
 		{"a source without a name", func(p *settings.PodPreset) { p.Spec.EnvFrom[0].ConfigMapRef.Name = "" }, []string{"spec.envFrom[0].configMapRef.name"}},
 		{"two volumes of one name", func(p *settings.PodPreset) { p.Spec.Volumes = append(p.Spec.Volumes, p.Spec.Volumes[0]) }, []string{"spec.volumes[1].name"}},
 		{"two mounts of one path", func(p *settings.PodPreset) { p.Spec.VolumeMounts = append(p.Spec.VolumeMounts, p.Spec.VolumeMounts[0]) }, []string{"spec.volumeMounts[1].mountPath"}},
+		{"two mounts of one path, written otherwise", func(p *settings.PodPreset) {
+			p.Spec.VolumeMounts = append(p.Spec.VolumeMounts, api.VolumeMount{Name: "cache", MountPath: "/cache/"})
+		}, []string{"spec.volumeMounts[1].mountPath"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -775,6 +775,15 @@ func TestReasonOfAnInvalidPresetIsBounded(t *testing.T) {
 	}
 }
 
+// TestPathTwiceInAStoredPresetIsAConflict has a preset of before the validation refused it.
+func TestPathTwiceInAStoredPresetIsAConflict(t *testing.T) {
+	object := database()
+	object.Spec.VolumeMounts = append(object.Spec.VolumeMounts, v1.VolumeMount{Name: "cache-volume", MountPath: "/cache/"})
+	if got := prepare(object).Broken; !strings.HasSuffix(got, ": spec.volumeMounts[1].mountPath") {
+		t.Errorf("the reason is %q, want one with the second mount", got)
+	}
+}
+
 // TestTheInformersObjectStaysAsItIs is why a preset is copied: others read the object too.
 func TestTheInformersObjectStaysAsItIs(t *testing.T) {
 	featurestest.SetGate(t, features.EnvFiles, false)

@@ -9,12 +9,12 @@ import (
 )
 
 func envName(e *v1.EnvVar) string        { return e.Name }
-func mountPath(m *v1.VolumeMount) string { return cleanPath(m.MountPath) }
+func mountPath(m *v1.VolumeMount) string { return CleanPath(m.MountPath) }
 func volumeName(v *v1.Volume) string     { return v.Name }
 
-// cleanPath returns a path in a container as the kubelet mounts it: /cache/ is /cache, and
+// CleanPath returns a path in a container as the kubelet mounts it: /cache/ is /cache, and
 // so is cache. A path on Windows stays as it is.
-func cleanPath(p string) string {
+func CleanPath(p string) string {
 	if strings.ContainsAny(p, `:\`) {
 		return p
 	}
