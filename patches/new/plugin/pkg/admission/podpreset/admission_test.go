@@ -757,6 +757,10 @@ func TestGateOffKeepsAStoredFileKeyRef(t *testing.T) {
 	if errs := podpresetstrategy.Strategy.ValidateUpdate(context.Background(), changed, old); len(errs) > 0 {
 		t.Errorf("a label cannot be changed: %v", errs)
 	}
+	changed.Spec.Env[0].Name = "B"
+	if errs := podpresetstrategy.Strategy.ValidateUpdate(context.Background(), changed, old); len(errs) == 0 {
+		t.Error("the spec can be changed")
+	}
 	podpresetstrategy.Strategy.PrepareForCreate(context.Background(), changed)
 	if changed.Spec.Env[0].ValueFrom.FileKeyRef != nil {
 		t.Error("a new preset has the field")
