@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -79,18 +80,19 @@ var _ = describe("kubectl podenv preset and expand --presets agree with the admi
 		gomega.Expect(strings.Join(conflicts, "\n")).To(gomega.Equal(warned))
 		gomega.Expect(said[0].Injected).To(gomega.HaveLen(appliedTo(created)))
 
-		var expanded []struct {
-			Containers []struct {
-				Name string
-				Env  []struct{ Name, Value string }
-			}
+		type expandedContainer struct {
+			Name string
+			Env  []struct{ Name, Value string }
 		}
+		var expanded []struct{ Containers []expandedContainer }
 		podenv(ctx, f, pod, &expanded, "expand", "--presets")
 		gomega.Expect(expanded).To(gomega.HaveLen(1))
 		pods.RunToEnd(ctx, f, pod)
-		for _, container := range expanded[0].Containers {
+		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			at := slices.IndexFunc(expanded[0].Containers, func(e expandedContainer) bool { return e.Name == container.Name })
+			gomega.Expect(at).NotTo(gomega.Equal(-1), "kubectl podenv expand prints container %s", container.Name)
 			want, seen := map[string]string{}, pods.Env(ctx, f, pod.Name, container.Name)
-			for _, env := range container.Env {
+			for _, env := range expanded[0].Containers[at].Env {
 				want[env.Name] = env.Value
 			}
 			for _, name := range []string{"PATH", "HOME", "HOSTNAME"} { // of the runtime and the image
