@@ -18,7 +18,7 @@ help: ## list the targets and the verbs of podenv
 	@echo; echo "  SERIES=$(SERIES) chooses the Kubernetes minor, NAME=$(NAME) the cluster."; echo
 	@$(PODENV) --help
 
-up: ## from a release tag, or the published node image IMAGE, to a running cluster, with an example of each feature run on it
+up: ## from a release tag, or the published node image IMAGE, to a running cluster, with examples of env files and of a PodPreset
 	@$(PODENV) up --name $(NAME) $(if $(IMAGE),--image '$(IMAGE)')
 
 down: ## delete the cluster and everything of it

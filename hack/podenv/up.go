@@ -23,11 +23,11 @@ func newUp(a *app) *cobra.Command {
 	var again bool
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "From a release tag to a running cluster, with the features' examples run on it",
+		Short: "From a release tag to a running cluster, with examples of env files and of a PodPreset",
 		Long: `up installs what is missing, assembles and builds the patched release, builds a
 kind node image, creates a cluster with the gates on, waits until it serves, and
-runs an example of each feature as a pod, such as KEP-3721's two user stories. A second
-run with nothing changed only checks the cluster.
+runs examples as pods: KEP-3721's two user stories, and a PodPreset. A second run with
+nothing changed only checks the cluster.
 
 up recreates a cluster that was made from something else, or that does not serve, if it
 has only Kubernetes' own pods and objects. Otherwise up says what differs, and only
