@@ -91,10 +91,10 @@ func newImage(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
 		Short: "Build the kind node image, assembling and compiling what it needs",
-		Long: `image goes from the release to a node image that plain kind create cluster takes,
-without a container registry. The image's name is printed.`,
+		Long: `image goes from the release to a node image for plain kind, without a container
+registry, and prints its name. docs/kind.yaml turns the gates on.`,
 		Example: `  podenv image
-  kind create cluster --image "$(podenv image)"`,
+  go tool kind create cluster --image "$(podenv image)" --config docs/kind.yaml`,
 		Args: noArgs,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			if refresh {
