@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/shlex"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"podenv.dev/hack/proof"
 )
 
 // readmeLimit is what a newcomer reads before the first command, in bytes.
@@ -127,16 +129,26 @@ func read(t testing.TB, path string) string {
 	return string(text)
 }
 
-// TestTheTableOfChecksIsComplete compares docs/testing.md with the checks of hack/proof.
+// TestTheTableOfChecksIsComplete compares docs/testing.md with the checks of hack/proof: their groups,
+// and what makes them run.
 func TestTheTableOfChecksIsComplete(t *testing.T) {
 	root := filepath.Join("..", "..")
 	var want, got []string
-	for _, m := range regexp.MustCompile(`l\.check\("([^"]+)", "([^"]+)"`).FindAllStringSubmatch(read(t, filepath.Join(root, "hack", "proof", "checks_test.go")), -1) {
-		want = append(want, m[1]+", group "+m[2])
+	checks := read(t, filepath.Join(root, "hack", "proof", "checks_test.go"))
+	withFull := regexp.MustCompile(`(?ms)^\tif \*full \{\n.*?^\t\}\n`).FindAllString(checks, -1)
+	for _, m := range regexp.MustCompile(`l\.check\("([^"]+)", "([^"]+)"`).FindAllStringSubmatch(checks, -1) {
+		row := m[1] + " | " + m[2]
+		if !slices.Contains(proof.Groups, m[2]) {
+			row += ", by name"
+		}
+		if strings.Contains(strings.Join(withFull, ""), m[0]) {
+			row += ", with `--full`"
+		}
+		want = append(want, row)
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\| ([^|]+) \\| (\\w+)(?:, with `--full`)? \\|").FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "testing.md")), -1) {
-		if m[1] != "check" {
-			got = append(got, m[1]+", group "+m[2])
+	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+ \| [^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "testing.md")), -1) {
+		if m[1] != "check | group" {
+			got = append(got, m[1])
 		}
 	}
 	slices.Sort(want)

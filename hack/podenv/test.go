@@ -42,11 +42,11 @@ time.
 Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
 the cluster up and down between builds and gates, with the kubelets of the series and
 of the minor before. Only by name: atlas, which takes a cluster by kubeadm through all
-minors and back.
+newer minors and back.
 
-With --full, upgrade uses all kubelets that the version skew policy allows. --full also
-runs the specs that are labelled Slow and the suite of Tekton, compares the generators
-that a change reaches with all of them, and presses Ctrl-C in each step of podenv up.`,
+With --full, upgrade uses all kubelets that the version skew policy allows, and runs the
+specs that are labelled Slow. --full adds to its group each check that docs/testing.md
+marks so, such as the upgrade by kubeadm, several control planes and the suite of Tekton.`,
 		Example: `  podenv test
   podenv test --only lint,unit
   podenv test --only e2e --keep     # leave the cluster for a look
