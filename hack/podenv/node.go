@@ -20,9 +20,9 @@ func newNode(a *app) *cobra.Command {
 		Use:   "node",
 		Short: "Operate the cluster's nodes: drain, swap a build, set a gate, restart, undo",
 		Long: `node operates one node at a time: the steps of an upgrade, a downgrade and version skew.
-An operation returns when the component itself says, in its metrics, that it serves as
-requested. If the component does not come up, or on Ctrl-C, podenv restores the node. A
-change that is already in place is not made again.
+An operation returns when the component is healthy and has the requested version and gates
+by its own metrics; for etcd, when the node's API server is ready. If it does not come up, or
+on Ctrl-C, podenv restores the node. A change that is already in place is not made again.
 
 Components: ` + strings.Join(node.Components, ", ") + `
 
