@@ -26,6 +26,9 @@ var (
 	// docCommand is a command of ours, in a block of code or in backticks.
 	docCommand = regexp.MustCompile("(?m)(?:^|`|\\(|- run: |\\$ )(?:_output/bin/)?(podenv|make) ([a-zA-Z][^`)\"\n]*)")
 	docLink    = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	// barePodenv is a command in a block of code that does not run: podenv is not in PATH.
+	docBlock   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	barePodenv = regexp.MustCompile(`(?m)(?:^ *|\$\()podenv .*`)
 	// afterCd is a block of code that leaves the repository before it calls podenv by its path there.
 	afterCd = regexp.MustCompile("(?m)^cd [^`]*\n_output/bin/")
 	// afterCdHere is the same in the examples of --help, where podenv is in PATH.
@@ -63,6 +66,11 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 		if m := afterCd.FindString(text); m != "" {
 			t.Errorf("%s: _output/bin is not in that folder: %s", filepath.Base(page), m)
 		}
+		for _, block := range docBlock.FindAllString(text, -1) {
+			if m := barePodenv.FindString(block); m != "" {
+				t.Errorf("%s: write _output/bin/podenv in what is to be copied: %s", filepath.Base(page), m)
+			}
+		}
 		for _, m := range docCommand.FindAllStringSubmatch(text, -1) {
 			commands++
 			words, err := shlex.Split(m[2]) // a comment ends the words
@@ -85,6 +93,15 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 	}
 	if n := len(read(t, filepath.Join(root, "README.md"))); n > readmeLimit {
 		t.Errorf("README.md has %d bytes, more than %d: move details to docs/", n, readmeLimit)
+	}
+}
+
+// TestTheDocsNameThePinnedKind: docs/ci.md is for who has no checkout, and so no go.mod.
+func TestTheDocsNameThePinnedKind(t *testing.T) {
+	root := filepath.Join("..", "..")
+	pinned := regexp.MustCompile(`sigs\.k8s\.io/kind (v\S+)`).FindStringSubmatch(read(t, filepath.Join(root, "go.mod")))
+	if named := "kind " + pinned[1] + ","; !strings.Contains(read(t, filepath.Join(root, "docs", "ci.md")), named) {
+		t.Errorf("docs/ci.md does not name %q", named)
 	}
 }
 
