@@ -28,8 +28,8 @@ type place struct {
 	remedy         string
 }
 
-// places returns the directories, with what was measured for one series and its stock
-// release, rounded up. _output and trees: two trees of 0.3 GiB, two builds of 1.2 GiB with their
+// places returns the directories, with estimates for one series and its stock release, and room
+// for some work. _output and trees: two trees of 0.3 GiB, two builds of 1.2 GiB with their
 // images, 0.5 GiB of packages. Go cache: 6 GiB for Kubernetes and the suites. Docker's
 // data: a node image of 1 GiB and the one before it, and 1 GiB in two nodes.
 func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
