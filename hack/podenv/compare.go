@@ -34,8 +34,8 @@ one after the other, with every gate on that the release has. It runs the same s
 both, and prints the specs that fail on the release and pass with the patches. A spec on
 the release has twice as long as the slowest spec took with the patches.
 
-With --with it brings up one cluster instead, NAME, of the release with these patches of
-upstream's code on top, and lists what fails there. --focus and --suite choose the specs.
+With --with it applies these patches to the release, in place of those of the series. It
+brings up one cluster of that, NAME, and lists the specs that fail there.
 
 The table is Markdown. tsv and json have every spec, with its state on both clusters.
 Reports are in _output/junit. The clusters, NAME-patched and NAME-stock, are deleted when

@@ -94,7 +94,7 @@ and off: what differs is what the gate guards. It stores them, lets two API serv
 that disagree about the gate write to some, turns the gate off and on in the API server
 and the kubelets, and says which fields were hidden, refused or lost, which containers
 restarted, and what pods cost. The specs run again, also with kubelets of older minors.
-At last the previous minor's kubelets and API server come and go.
+At last the previous minor's kubelets and API server run for a while in place of them.
 
 The page has the order of the questionnaire in the template of KEPs. A question that
 the walk cannot answer says so. The page, the JSON and the JUnit file of the specs go to

@@ -22,8 +22,8 @@ func newSeries(a *app) *cobra.Command {
 		Long: `series prints, for each series, the release that it is based on, its patches and their
 lines, the lines that these add and remove in existing files (the cost of a rebase),
 the new files that they add, and the feature gates of featuregates/ with stage and
-default. podenv starts the built binaries for a moment, without a cluster, and asks
-whether they know the gates so. A series that is not built says so.
+default. podenv starts the built binaries for a moment, without a cluster, and checks
+that they have the gates at that stage and default. A series that is not built says so.
 
 With --trees it prints instead, for each series with an assembled tree, git's hash
 of the tree's files after the last patch, and with generated code: two series of

@@ -135,8 +135,8 @@ Beside each patch is a .md file: the body of its pull request in the form of the
 template of Kubernetes, made from the message of the patch. 0000-cover-letter.md
 has the order of the patches and which of them each needs.
 
-With --with it writes these patches of upstream's code instead of the series, and which
-others one needs is what its message says.
+With --with it writes these patches instead of the series. The message of each says
+which of the others it needs.
 
 With --verify it then runs the release's own checks, hack/verify-*.sh, on the result of
 git am: an hour or more, the first time. docs/patches.md lists them.`,
