@@ -7,8 +7,8 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// Probe is a pod that uses a feature, and what becomes of it on every pair of an API server and a
-// kubelet.
+// Probe is a pod that uses a feature, and the result that is expected of it with each pair of an
+// API server and a kubelet.
 type Probe struct {
 	// Objects are files of test/manifests with what the pod needs.
 	Objects []string

@@ -15,8 +15,8 @@ import (
 // walkName is the name of the cluster of gateWalk.
 var walkName = repo.UniqueName("podenv-walk")
 
-// gateWalk walks a gate of this branch, of whose objects it is known what becomes of them: with the gate off
-// new ones are refused, and no stored one loses a field, whoever writes to it.
+// gateWalk walks a gate of this branch, for which the right answers are known: with the gate off new
+// objects are refused, and no stored one loses a field, whoever writes to it.
 func gateWalk(c *check) error {
 	const cleanUp = 3 * time.Minute // the walk deletes its cluster also after Ctrl-C
 	out, err := c.command(*podenv, "gate", "walk", "EnvFiles", "--series", steps.Series.Name, "--name", walkName, "--output", "json").Interruptible(cleanUp).Output()
