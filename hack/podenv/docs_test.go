@@ -25,7 +25,10 @@ const readmeLimit = 10 << 10
 var (
 	// docCommand is a command of ours, in a block of code or in backticks.
 	docCommand = regexp.MustCompile("(?m)(?:^|`|\\(|- run: |\\$ )(?:_output/bin/)?(podenv|make) ([a-zA-Z][^`)\"\n]*)")
-	docLink    = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	docLink    = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^):]*))?\)`)
+	// docHeading is a heading, and notInAnchor what its anchor leaves out.
+	docHeading  = regexp.MustCompile(`(?m)^#+ (.*)`)
+	notInAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
 	// barePodenv is a command in a block of code that does not run: podenv is not in PATH.
 	docBlock   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	barePodenv = regexp.MustCompile(`(?m)(?:^ *|\$\()podenv .*`)
@@ -38,7 +41,7 @@ var (
 )
 
 // TestTheDocsNameWhatExists holds README.md and docs/ to the command line, the Makefile
-// and each other: every command parses, and every link leads to a file.
+// and each other: every command parses, and every link leads to a file and a heading.
 func TestTheDocsNameWhatExists(t *testing.T) {
 	root := filepath.Join("..", "..")
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -59,8 +62,14 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 	for _, page := range pages {
 		text := read(t, page)
 		for _, m := range docLink.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+			linked := page
+			if m[1] != "" {
+				linked = filepath.Join(filepath.Dir(page), m[1])
+			}
+			if _, err := os.Stat(linked); err != nil {
 				t.Errorf("%s: %v", filepath.Base(page), err)
+			} else if m[2] != "" && !slices.Contains(anchors(t, linked), m[2]) {
+				t.Errorf("%s: %s has no heading #%s", filepath.Base(page), filepath.Base(linked), m[2])
 			}
 		}
 		if m := afterCd.FindString(text); m != "" {
@@ -94,6 +103,15 @@ func TestTheDocsNameWhatExists(t *testing.T) {
 	if n := len(read(t, filepath.Join(root, "README.md"))); n > readmeLimit {
 		t.Errorf("README.md has %d bytes, more than %d: move details to docs/", n, readmeLimit)
 	}
+}
+
+// anchors are those of the headings of a page, as GitHub forms them.
+func anchors(t testing.TB, page string) (all []string) {
+	t.Helper()
+	for _, m := range docHeading.FindAllStringSubmatch(read(t, page), -1) {
+		all = append(all, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
 }
 
 // TestTheDocsNameThePinnedKind: docs/ci.md is for who has no checkout, and so no go.mod.
