@@ -160,6 +160,9 @@ func CheckPatches(l layout.Layout) error {
 			if p.Fate == "" {
 				found = append(found, fmt.Errorf("%s/%s has no fate: end its message with a line \"Carry: until ...\", \"Upstream: not yet sent\" or \"Drop: when ...\"", Folder(s.Name), p.File))
 			}
+			if kind := p.Trailer("Kind"); (kind == "bug" || s.IsTekton()) && (kind == "" || p.Trailer("Release-Note") == "") {
+				found = append(found, fmt.Errorf("%s/%s has no line \"Kind: ...\", or no \"Release-Note: ...\": a fix, and each patch of Tekton, has both", Folder(s.Name), p.File))
+			}
 			if p.Lines > MaxPatchLines {
 				found = append(found, fmt.Errorf("%s/%s adds %d lines without tests, more than %d: split it, which can be by its new files alone", Folder(s.Name), p.File, p.Lines, MaxPatchLines))
 			}

@@ -48,20 +48,24 @@ func TestPatchesAreDescribedByTheirMessageAndFiles(t *testing.T) {
 
 func TestPatchesThatMayNotStayAsTheyAreAreFound(t *testing.T) {
 	l := repository(t, map[string]string{
-		"patches/v1.33/go.mod":       pin133,
-		"patches/new/large.go":       strings.Repeat("//\n", MaxPatchLines+1),
-		"patches/new/large_test.go":  strings.Repeat("//\n", MaxPatchLines+1),
-		"patches/v1.33/0001-a.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] a\n\nDrop when: it is there.\n\nNew-File: large_test.go\n\n",
-		"patches/v1.33/0002-b.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] b\n\nDrop: when it is there.\n\nNew-File: large.go\n\n",
-		"patches/v1.33/0003-c.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] c\n\n\ndiff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1 @@\n-old\n+new\n",
-		"patches/v1.33/0004-d.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] d\n\nDrop: when it is there.\n\ndiff --git a/d.go b/d.go\n--- a/d.go\n+++ b/d.go\n@@ -1,2 +1,2 @@\n-Version(\"1.31\")\n-Version(\"1.30\")\n+Version(\"1.33\")\n+Version(\"1.32\")\n",
+		"patches/v1.33/go.mod":              pin133,
+		"patches/new/large.go":              strings.Repeat("//\n", MaxPatchLines+1),
+		"patches/new/large_test.go":         strings.Repeat("//\n", MaxPatchLines+1),
+		"patches/v1.33/0001-a.patch":        "From: Ada <ada@example.com>\nSubject: [PATCH] a\n\nDrop when: it is there.\n\nNew-File: large_test.go\n\n",
+		"patches/v1.33/0002-b.patch":        "From: Ada <ada@example.com>\nSubject: [PATCH] b\n\nDrop: when it is there.\n\nNew-File: large.go\n\n",
+		"patches/v1.33/0003-c.patch":        "From: Ada <ada@example.com>\nSubject: [PATCH] c\n\n\ndiff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1 @@\n-old\n+new\n",
+		"patches/v1.33/0004-d.patch":        "From: Ada <ada@example.com>\nSubject: [PATCH] d\n\nDrop: when it is there.\n\ndiff --git a/d.go b/d.go\n--- a/d.go\n+++ b/d.go\n@@ -1,2 +1,2 @@\n-Version(\"1.31\")\n-Version(\"1.30\")\n+Version(\"1.33\")\n+Version(\"1.32\")\n",
+		"patches/v1.33/0005-e.patch":        "From: Ada <ada@example.com>\nSubject: [PATCH] e\n\nKind: bug\nDrop: when it is there.\n\ndiff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1 @@\n-old\n+new\n",
+		"patches/tekton/v1.10/go.mod":       pinTekton,
+		"patches/tekton/v1.10/0001-f.patch": "From: Ada <ada@example.com>\nSubject: [PATCH] f\n\nRelease-Note: NONE\nDrop: when it is there.\n\ndiff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1 @@\n-old\n+new\n",
 	})
 	err := CheckPatches(l)
 	if err == nil {
 		t.Fatal("nothing is found")
 	}
 	got := strings.Split(err.Error(), "\n")
-	want := []string{"patches/v1.33/0001-a.patch has no fate", "patches/v1.33/0002-b.patch adds 801 lines without tests", "patches/v1.33/0003-c.patch has no fate", `patches/v1.33/0004-d.patch names the minor "1.32" in d.go`}
+	want := []string{"patches/v1.33/0001-a.patch has no fate", "patches/v1.33/0002-b.patch adds 801 lines without tests", "patches/v1.33/0003-c.patch has no fate", `patches/v1.33/0004-d.patch names the minor "1.32" in d.go`,
+		`patches/v1.33/0005-e.patch has no line "Kind: ..."`, `patches/tekton/v1.10/0001-f.patch has no line "Kind: ..."`}
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("found %q", got)
 	}
