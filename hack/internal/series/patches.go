@@ -24,6 +24,22 @@ var fate = regexp.MustCompile(`^(Carry: until|Drop: when) \S|^Upstream: not yet 
 // trailer matches the first line of a trailer. Other lines continue it.
 var trailer = regexp.MustCompile(`^[A-Z][A-Za-z0-9-]*: `)
 
+// own matches the trailers that are podenv's, not upstream's. What pull requests need of them is in their bodies.
+var own = regexp.MustCompile(`^(Carry|Drop|Upstream|Kind|Release-Note|Fixes-Spec|Needs|New-File): `)
+
+// WithoutTrailers returns the patch without podenv's own trailers in its message.
+func WithoutTrailers(patch []byte) []byte {
+	end, drop := messageEnd(patch), false
+	start := bytes.LastIndex(bytes.TrimRight(patch[:end], "\n"), []byte("\n\n")) + 1
+	kept := slices.Clone(patch[:start])
+	for line := range bytes.Lines(patch[start:end]) {
+		if drop = own.Match(line) || drop && !trailer.Match(line); !drop {
+			kept = append(kept, line...)
+		}
+	}
+	return slices.Concat(bytes.TrimRight(kept, "\n"), []byte("\n\n"), patch[end:])
+}
+
 // Patch describes a patch.
 type Patch struct {
 	Series string `json:"series"`

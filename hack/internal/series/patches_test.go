@@ -46,6 +46,20 @@ func TestPatchesAreDescribedByTheirMessageAndFiles(t *testing.T) {
 	}
 }
 
+func TestTrailersOfPodenvAreLeftOut(t *testing.T) {
+	const head, diff = "From: Ada <ada@example.com>\nSubject: [PATCH] a\n b\n\n", "diff --git a/b b/b\n+Kind: of\n"
+	for message, want := range map[string]string{
+		"": "", "Why.\n\n": "Why.\n\n",
+		"Why.\n\nKind: in the body.\n\nKind: bug\nDrop: when\nit is there.\n\n":          "Why.\n\nKind: in the body.\n\n",
+		"Kind: bug\nKEP-1: https://a\nRelease-Note: It\nworks.\nSigned-off-by: Ada\n\n":  "KEP-1: https://a\nSigned-off-by: Ada\n\n",
+		"Carry: until\nUpstream: not yet sent\nFixes-Spec: a\nNeeds: b\nNew-File: c\n\n": "",
+	} {
+		if got := string(WithoutTrailers([]byte(head + message + diff))); got != head+want+diff {
+			t.Errorf("of %q:\n%s", message, got)
+		}
+	}
+}
+
 func TestPatchesThatMayNotStayAsTheyAreAreFound(t *testing.T) {
 	l := repository(t, map[string]string{
 		"patches/v1.33/go.mod":              pin133,

@@ -71,7 +71,7 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		if err != nil {
 			return nil, err
 		}
-		files[name] = patch
+		files[name] = series.WithoutTrailers(patch)
 		paths = append(paths, filepath.Join(outDir, name))
 		if i == len(patches) {
 			break // generated code

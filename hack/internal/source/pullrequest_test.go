@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,35 @@ func TestExportWritesThePullRequestOfEachPatch(t *testing.T) {
 	}
 	if page := w.read("export/0000-cover-letter.md"); !strings.Contains(page, "# 2 patches for Kubernetes v1.33.13\n") || !strings.Contains(page, "| 0002 | api: add a field | 1 | 0 |  | Upstream: not yet sent. |\n") {
 		t.Errorf("the cover page is\n%s", page)
+	}
+}
+
+// withTrailers is newWorldWithPatches with trailers in the message of the second patch.
+func withTrailers(t *testing.T) *world {
+	t.Helper()
+	w := newWorldWithPatches(t)
+	w.editPatch("0002-api-add-a-field.patch", "api: add a field\n\n", "api: add a field\n\nWhy it is.\n\n"+
+		"KEP-3721: https://kep.k8s.io/3721\nKEP-4369: https://kep.k8s.io/4369\nDesign: https://example.com/design\nDocument: a book\nKind: api-change\n"+
+		"Release-Note: Pods have\na field.\nFixes-Spec: a spec\nNeeds: nothing.\nUpstream: not yet sent. Drop it when\nit is there.\nReported-by: Ada\n\n")
+	return w
+}
+
+func TestExportedCommitsHaveNoTrailersOfPodenv(t *testing.T) {
+	w := withTrailers(t)
+	files, err := w.assembly(Options{}).exportTree(t.Context(), filepath.Join(w.layout.Root, "export"), false)
+	w.ok(err)
+	patch := w.read("export/0002-api-add-a-field.patch")
+	want := "\n\nWhy it is.\n\nKEP-3721: https://kep.k8s.io/3721\nKEP-4369: https://kep.k8s.io/4369\nDesign: https://example.com/design\nDocument: a book\nReported-by: Ada\n\ndiff --git "
+	if !strings.Contains(patch, want) {
+		t.Errorf("the message does not end in %q:\n%s", want, patch)
+	}
+	// git am takes them, and gives the tree.
+	dir := filepath.Join(t.TempDir(), "kubernetes")
+	w.git("clone", "--quiet", w.dir(), dir)
+	w.inTree(dir, "checkout", "--quiet", w.git("rev-list", "--max-parents=0", "HEAD"))
+	w.inTree(dir, append([]string{"am", "--quiet"}, files...)...)
+	if got, want := w.inTree(dir, "rev-parse", "HEAD^{tree}"), w.inTree(w.dir(), "rev-parse", "HEAD^{tree}"); !slices.Equal(got, want) {
+		t.Errorf("git am gives the tree %s, not %s", got, want)
 	}
 }
 
