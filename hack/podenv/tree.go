@@ -132,8 +132,8 @@ code that it causes, as upstream expects it. This runs the generators once for e
 patch that changes their inputs: minutes, the first time.
 
 Beside each patch is a .md file: the body of its pull request in the form of the
-template of Kubernetes, made from the message of the patch. 0000-cover-letter.md
-has the order of the patches and which of them each needs.
+template of its project, made from the message of the patch. 0000-cover-letter.md
+has the order of the patches, their fates and which of them each needs.
 
 With --with it writes these patches instead of the series. The message of each says
 which of the others it needs.

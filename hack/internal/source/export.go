@@ -1,8 +1,9 @@
 package source
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	_ "embed" // the bodies of pull requests
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/layout"
@@ -78,9 +80,11 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		}
 		var first []string
 		for _, n := range needs[i] {
-			first = append(first, patches[n].File)
+			first = append(first, patches[n].Title)
 		}
-		files[strings.TrimSuffix(name, ".patch")+".md"] = []byte(pullRequest(patches[i], first))
+		if files[strings.TrimSuffix(name, ".patch")+".md"], err = pullRequest(a.series.Project(), patches[i], first); err != nil {
+			return nil, err
+		}
 	}
 	tmp := filepath.Join(filepath.Dir(outDir), ".new-"+filepath.Base(outDir))
 	defer os.RemoveAll(tmp)
@@ -160,50 +164,24 @@ var exported = regexp.MustCompile(`^\d{4}-.*\.(patch|md)$`)
 // coverPage is the file of an export that lists its patches in order.
 const coverPage = "0000-cover-letter.md"
 
-// pullRequest is the body of a pull request for p, in the form of Kubernetes' template. needs are
-// the files of the patches that it needs.
-func pullRequest(p series.Patch, needs []string) string {
-	kind := strings.Replace(cmp.Or(p.Trailer("Kind"), "feature"), "api-change", "feature\n/kind api-change", 1)
-	related := "N/A"
-	var links []string
-	for _, t := range p.Trailers {
-		name, value, _ := strings.Cut(t, ": ")
-		switch {
-		case strings.HasPrefix(name, "KEP-"):
-			links = append(links, "- [KEP]: "+value)
-			related = "KEP: https://github.com/kubernetes/enhancements/issues/" + name[len("KEP-"):]
-		case name != "Kind" && name != "Release-Note" && name != "Fixes-Spec" && name != "Needs":
-			links = append(links, "- [Other doc]: "+value)
-		}
-	}
-	notes := "It needs no other patch of the series.\n"
-	if len(needs) > 0 {
-		notes = "It needs these patches of the series first:\n\n- " + strings.Join(needs, "\n- ") + "\n"
-	}
-	return fmt.Sprintf(`#### What type of PR is this?
+//go:embed pullrequest.md.tmpl
+var bodies string
 
-/kind %s
+var pullRequests = template.Must(template.New("").Parse(bodies))
 
-#### What this PR does / why we need it:
+// link matches a trailer with the address of a document: its name, the number if that is a KEP, and the address.
+var link = regexp.MustCompile(`(?m)^(KEP-(\d+)|\S+): (https://\S+)`)
 
-%s
-
-#### Which issue(s) this PR is related to:
-
-%s
-
-#### Special notes for your reviewer:
-
-%s
-It adds %d lines, and %d of tests. %s
-
-#### Does this PR introduce a user-facing change?
-
-`+"```release-note\n%s\n```"+`
-
-#### Additional documentation e.g., KEPs (Kubernetes Enhancement Proposals), usage docs, etc.:
-
-`+"```docs\n%s\n```\n", kind, p.Body, related, notes, p.Lines, p.TestLines, p.Fate, cmp.Or(p.Trailer("Release-Note"), "NONE"), strings.Join(links, "\n"))
+// pullRequest is the body of a pull request for p, in the form of the project's template. needs
+// are the titles of the patches that it needs.
+func pullRequest(project string, p series.Patch, needs []string) ([]byte, error) {
+	var b bytes.Buffer
+	err := pullRequests.ExecuteTemplate(&b, project, struct {
+		series.Patch
+		Needs []string
+		Links [][]string
+	}{p, needs, link.FindAllStringSubmatch(strings.Join(p.Trailers, "\n"), -1)})
+	return b.Bytes(), err
 }
 
 // cover is the page that lists the patches in order, with what each needs.

@@ -12,38 +12,115 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-func TestExportWritesThePullRequestOfEachPatch(t *testing.T) {
-	w := newWorldWithPatches(t)
-	w.editPatch("0002-api-add-a-field.patch", "api: add a field\n\n", "api: add a field\n\nWhy it is.\n\n"+
-		"KEP-3721: https://kep.k8s.io/3721\nDesign: https://example.com/design\nKind: api-change\nRelease-Note: Pods have\na field.\nUpstream: not yet sent.\n\n")
-	out := filepath.Join(w.layout.Root, "export")
-	_, err := w.assembly(Options{}).exportTree(context.Background(), out, false)
-	w.ok(err)
-	body := w.read("export/0002-api-add-a-field.md")
-	for _, want := range []string{
-		"/kind feature\n/kind api-change\n", "\n\nWhy it is.\n\n", "KEP: https://github.com/kubernetes/enhancements/issues/3721\n", "It needs no other patch",
-		"It adds 1 lines, and 0 of tests. Upstream: not yet sent.\n", "```release-note\nPods have a field.\n```", "```docs\n- [KEP]: https://kep.k8s.io/3721\n- [Other doc]: https://example.com/design\n```",
-	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("%q is not in\n%s", want, body)
-		}
-	}
-	if body := w.read("export/0001-kubelet-change-step-10.md"); !strings.Contains(body, "For a test.") || !strings.Contains(body, "```release-note\nNONE\n```") || !strings.Contains(body, "\n\nN/A\n") {
-		t.Errorf("without trailers the body is\n%s", body)
-	}
-	if page := w.read("export/0000-cover-letter.md"); !strings.Contains(page, "# 2 patches for Kubernetes v1.33.13\n") || !strings.Contains(page, "| 0002 | api: add a field | 1 | 0 |  | Upstream: not yet sent. |\n") {
-		t.Errorf("the cover page is\n%s", page)
-	}
-}
+const kubernetesBody = `#### What type of PR is this?
 
-// withTrailers is newWorldWithPatches with trailers in the message of the second patch.
+/kind feature
+/kind api-change
+
+#### What this PR does / why we need it:
+
+Why it is.
+
+#### Which issue(s) this PR is related to:
+
+KEP: https://github.com/kubernetes/enhancements/issues/3721
+KEP: https://github.com/kubernetes/enhancements/issues/4369
+
+#### Special notes for your reviewer:
+
+Lines added: 1, and 0 of tests. Generated code is not counted.
+
+#### Does this PR introduce a user-facing change?
+
+~~~release-note
+Pods have a field.
+~~~
+
+#### Additional documentation e.g., KEPs (Kubernetes Enhancement Proposals), usage docs, etc.:
+
+~~~docs
+- [KEP]: https://kep.k8s.io/3721
+- [KEP]: https://kep.k8s.io/4369
+- [Other doc]: https://example.com/design
+~~~
+`
+
+const tektonBody = `# Changes
+
+Why it is.
+
+These changes come first:
+
+- pod: a
+
+Documents:
+
+- TEP-0101: https://example.com/0101
+- KEP-3721: https://kep.k8s.io/3721
+
+/kind bug
+
+# Submitter Checklist
+
+- [ ] Has documentation, if users see the change
+- [x] Has tests
+- [ ] pre-commit passed
+- [ ] Follows the standards of commit messages and contributors
+- [x] Has a kind label
+- [x] The release note says what users see
+- [x] It contains "action required" if users have to act
+
+# Release Notes
+
+~~~release-note
+Runs start.
+~~~
+`
+
+// withTrailers is newWorldWithPatches with trailers in the message of the second patch, and a third
+// that changes the file of the first.
 func withTrailers(t *testing.T) *world {
 	t.Helper()
 	w := newWorldWithPatches(t)
+	w.edit("pkg/kubelet/kubelet.go", "return 20 }", "return 2020 }")
+	w.commit("kubelet: change step 20")
+	w.mustWritePatches()
 	w.editPatch("0002-api-add-a-field.patch", "api: add a field\n\n", "api: add a field\n\nWhy it is.\n\n"+
 		"KEP-3721: https://kep.k8s.io/3721\nKEP-4369: https://kep.k8s.io/4369\nDesign: https://example.com/design\nDocument: a book\nKind: api-change\n"+
 		"Release-Note: Pods have\na field.\nFixes-Spec: a spec\nNeeds: nothing.\nUpstream: not yet sent. Drop it when\nit is there.\nReported-by: Ada\n\n")
 	return w
+}
+
+func TestExportWritesThePullRequestOfEachPatch(t *testing.T) {
+	w := withTrailers(t)
+	out := filepath.Join(w.layout.Root, "export")
+	_, err := w.assembly(Options{}).exportTree(context.Background(), out, false)
+	w.ok(err)
+	if diff := cmp.Diff(strings.ReplaceAll(kubernetesBody, "~~~", "```"), w.read("export/0002-api-add-a-field.md")); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	if body := w.read("export/0001-kubelet-change-step-10.md"); !strings.Contains(body, "For a test.") || !strings.Contains(body, "```release-note\nNONE\n```") || !strings.Contains(body, "\n\nN/A\n\n") || !strings.Contains(body, "\n\n/kind feature\n\n") || !strings.HasSuffix(body, "```docs\n```\n") {
+		t.Errorf("without trailers the body is\n%s", body)
+	}
+	if body := w.read("export/0003-kubelet-change-step-20.md"); !strings.Contains(body, "\n\nThese changes come first:\n\n- kubelet: change step 10\n\nLines") {
+		t.Errorf("of a patch that needs the first one the body is\n%s", body)
+	}
+	if page := w.read("export/0000-cover-letter.md"); !strings.Contains(page, "# 3 patches for Kubernetes v1.33.13\n") || !strings.Contains(page, "| 0002 | api: add a field | 1 | 0 |  | Upstream: not yet sent. Drop it when it is there. |\n") {
+		t.Errorf("the cover page is\n%s", page)
+	}
+}
+
+func TestAPullRequestOfTektonHasItsTemplate(t *testing.T) {
+	body, err := pullRequest("Tekton Pipelines", series.Patch{
+		Body: "Why it is.", TestLines: 1, Fate: "Upstream: not yet sent.",
+		Trailers: []string{"TEP-0101: https://example.com/0101", "KEP-3721: https://kep.k8s.io/3721", "Kind: bug", "Release-Note: Runs start."},
+	}, []string{"pod: a"})
+	if diff := cmp.Diff(strings.ReplaceAll(tektonBody, "~~~", "```"), string(body)); err != nil || diff != "" {
+		t.Errorf("%v, body (-want +got):\n%s", err, diff)
+	}
+	if body, err := pullRequest("Tekton Pipelines", series.Patch{Body: "Why."}, nil); err != nil || !strings.HasPrefix(string(body), "# Changes\n\nWhy.\n\n/kind feature\n\n#") || !strings.Contains(string(body), "- [ ] Has tests\n") {
+		t.Errorf("%v, without trailers the body is\n%s", err, body)
+	}
 }
 
 func TestExportedCommitsHaveNoTrailersOfPodenv(t *testing.T) {
