@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ var leftOut = map[string]string{
 	"imports": needsVendor, "vendor": needsVendor, "vendor-licenses": needsVendor, "no-vendor-cycles": needsVendor,
 }
 
+// movedToTools are scripts whose programs are in hack/tools from v1.37 on: there they are not run.
+var movedToTools = []string{"generated-stable-metrics", "golangci-lint-config", "prometheus-imports"}
+
 // TestVerifyScripts runs the release's own hack/verify-*.sh on the exported series, as upstream
 // does before it merges a change: for podenv export --verify, and after the series for make
 // verify-series.
@@ -85,13 +89,13 @@ func verifyScripts(c *check, t *source.Tree) error {
 	if err != nil {
 		return err
 	}
-	documented, _ := documentedScripts(c, repo.Root)
+	documented := documentedScripts(c, repo.Root)
 	for _, name := range names {
 		c.part("verify-"+name+".sh", func() error {
 			if why := leftOut[name]; why != "" {
 				return skipped(why)
 			}
-			if !slices.Contains(documented, name) {
+			if documented[name] == "" {
 				return errors.New("docs/patches.md does not list it: if it passes, add it to the table there, otherwise also to leftOut, and why")
 			}
 			c.step.Now("verify-%s.sh", name)
@@ -207,6 +211,11 @@ func (w *checkout) goIn(dir string, args ...string) error {
 // verifyScript runs a script of the checkout, whose series changes files. Scripts that take hours for
 // all of Kubernetes, or that fail on the release's own files, check what changed.
 func (w *checkout) verifyScript(name string, changed []string) error {
+	if slices.Contains(movedToTools, name) {
+		if _, err := os.Stat(filepath.Join(w.dir, "test/instrumentation")); err != nil {
+			return skipped(needsSource)
+		}
+	}
 	var args []string
 	switch name {
 	case "typecheck":
@@ -218,10 +227,6 @@ func (w *checkout) verifyScript(name string, changed []string) error {
 		}
 	case "golangci-lint":
 		return w.golangciLint(changed)
-	case "generated-stable-metrics", "golangci-lint-config", "prometheus-imports":
-		if _, err := os.Stat(filepath.Join(w.dir, "test/instrumentation")); err != nil {
-			return skipped(needsSource)
-		}
 	}
 	caches, err := w.command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {
@@ -314,21 +319,30 @@ func (w *checkout) buildLinters(bin, program string, plugins map[string]string) 
 	return nil
 }
 
-// TestTheDocsListEachVerifyScript compares docs/patches.md with leftOut.
+// TestTheDocsListEachVerifyScript compares docs/patches.md with leftOut and movedToTools.
 func TestTheDocsListEachVerifyScript(t *testing.T) {
-	passing, notRun := documentedScripts(t, "../..")
-	if !maps.Equal(notRun, leftOut) {
-		t.Errorf("docs/patches.md lists %q as not run, the check %q", notRun, leftOut)
+	want := map[string]string{}
+	for name, why := range leftOut {
+		want[name] = "not run: " + why
 	}
-	for _, name := range passing {
-		if why := leftOut[name]; why != "" {
-			t.Errorf("docs/patches.md says that verify-%s.sh passes, but it is not run: %s", name, why)
+	for _, name := range movedToTools {
+		want[name] = "pass on v1.33, not run on v1.37: " + needsSource
+	}
+	documented := documentedScripts(t, "../..")
+	for name := range want {
+		if documented[name] == "" {
+			t.Errorf("docs/patches.md does not list verify-%s.sh", name)
+		}
+	}
+	for name, result := range documented {
+		if want := cmp.Or(want[name], "pass"); result != want {
+			t.Errorf("docs/patches.md says of verify-%s.sh: %s\nbut: %s", name, result, want)
 		}
 	}
 }
 
-// documentedScripts returns the scripts that docs/patches.md lists as passing, and as not run.
-func documentedScripts(t testing.TB, root string) (passing []string, notRun map[string]string) {
+// documentedScripts returns what docs/patches.md says of each script.
+func documentedScripts(t testing.TB, root string) map[string]string {
 	t.Helper()
 	docs, err := os.ReadFile(filepath.Join(root, "docs/patches.md"))
 	if err != nil {
@@ -339,16 +353,11 @@ func documentedScripts(t testing.TB, root string) (passing []string, notRun map[
 		t.Fatal("docs/patches.md has no section about the release's own checks")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	notRun = map[string]string{}
+	results := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z0-9`, -]+`) \\| ([^|]+) \\|$").FindAllStringSubmatch(section, -1) {
-		names := strings.Split(strings.Trim(row[1], "`"), "`, `")
-		if row[2] == "pass" {
-			passing = append(passing, names...)
-			continue
-		}
-		for _, name := range names {
-			notRun[name] = strings.TrimPrefix(row[2], "not run: ")
+		for _, name := range strings.Split(strings.Trim(row[1], "`"), "`, `") {
+			results[name] = row[2]
 		}
 	}
-	return passing, notRun
+	return results
 }
