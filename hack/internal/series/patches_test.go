@@ -90,3 +90,22 @@ func TestPatchesOfThisRepositoryHaveAFateAndASizeForReview(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestPatchesToReportPrivatelySaySoTwice(t *testing.T) {
+	all, err := LoadAll(layout.MustFind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		patches, err := s.Describe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range patches {
+			// Only the first line is in an export.
+			if strings.HasPrefix(p.Body, "Report privately first, ") != strings.Contains(p.Fate, "Private report first.") {
+				t.Errorf("%s/%s: its fate is %q, its message begins with %.40q", s.Name, p.File, p.Fate, p.Body)
+			}
+		}
+	}
+}
