@@ -116,20 +116,15 @@ func (c *check) verifyTests(t *source.Tree, row *verified) error {
 }
 
 // verifyFixes runs the tests about environments on the release of s with each fix of upstream's code
-// alone. A fix that needs others gets all before it.
+// and what that needs.
 func (c *check) verifyFixes(s series.Series) error {
 	fixes, err := filepath.Glob(filepath.Join(repo.Root, series.FixesFolder(s.Name), "*.patch"))
 	if err != nil {
 		return err
 	}
-	for i, fix := range fixes {
-		message, err := os.ReadFile(fix)
-		if err != nil {
+	for _, fix := range fixes {
+		if s.Fixes, err = series.FindFixes([]string{fix}); err != nil {
 			return err
-		}
-		s.Fixes = []string{fix}
-		if strings.Contains(string(message), "\nNeeds: ") {
-			s.Fixes = fixes[:i+1]
 		}
 		t, err := source.Assemble(c.ctx, repo, s, source.Options{Stock: true}, nil)
 		if err != nil {

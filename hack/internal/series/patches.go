@@ -201,7 +201,8 @@ func FixesFolder(minor string) string { return "patches/upstream/" + minor }
 // MaxFixLines is how many lines a fix may add and remove, tests included.
 const MaxFixLines = 150
 
-// FindFixes lists the patches that paths name: files, or folders of them.
+// FindFixes lists the patches that paths name, files or folders of them, each once. All before it in
+// its folder come with a patch whose message has Needs.
 func FindFixes(paths []string) (fixes []string, err error) {
 	for _, path := range paths {
 		if path, err = filepath.Abs(path); err != nil {
@@ -212,11 +213,20 @@ func FindFixes(paths []string) (fixes []string, err error) {
 			return nil, err
 		} else if stat.IsDir() {
 			found = Series{Dir: path}.Patches()
+		} else if message, err := os.ReadFile(path); err != nil {
+			return nil, err
+		} else if bytes.Contains(message, []byte("\nNeeds: ")) {
+			folder := Series{Dir: filepath.Dir(path)}.Patches()
+			found = folder[:slices.Index(folder, path)+1]
 		}
 		if len(found) == 0 {
 			return nil, fmt.Errorf("%s has no *.patch files", path)
 		}
-		fixes = append(fixes, found...)
+		for _, fix := range found {
+			if !slices.Contains(fixes, fix) {
+				fixes = append(fixes, fix)
+			}
+		}
 	}
 	return fixes, nil
 }
