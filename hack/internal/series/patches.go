@@ -25,7 +25,7 @@ var fate = regexp.MustCompile(`^(Carry: until|Drop: when) \S|^Upstream: not yet 
 var trailer = regexp.MustCompile(`^[A-Z][A-Za-z0-9-]*: `)
 
 // own matches the trailers that are podenv's, not upstream's. What pull requests need of them is in their bodies.
-var own = regexp.MustCompile(`^(Carry|Drop|Upstream|Kind|Release-Note|Fixes-Spec|Needs|New-File): `)
+var own = regexp.MustCompile(`^(Carry|Drop|Upstream|Kind|Release-Note|Fixes-Spec|Needs|Weakness|New-File): `)
 
 // WithoutTrailers returns the patch without podenv's own trailers in its message.
 func WithoutTrailers(patch []byte) []byte {

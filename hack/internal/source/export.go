@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed" // the bodies of pull requests
 	"errors"
@@ -26,7 +27,7 @@ import (
 // tag gives the content of the tree. Beside each patch it writes the body of a pull request, and
 // for all of them coverPage. It returns the paths of the patch files.
 //
-// If s has Fixes it writes those, on the release alone.
+// If s has Fixes it writes those as they are stored: each applies to the release alone.
 //
 // With fold each patch has the generated code that it causes, which is else a patch of its own.
 //
@@ -63,13 +64,16 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 	}
 	needs := dependencies(patches)
 	if a.options.Stock {
-		needs = needsOfFixes(patches)
+		needs = make([][]int, len(patches)) // their messages say it
 	}
 	files := map[string][]byte{coverPage: []byte(cover(a.series, patches, needs))}
 	var paths []string
 	for i, commit := range commits {
 		a.step.Now("writing patch %d of %d", i+1, len(commits))
 		name, patch, err := from.formatPatch(ctx, commit, i+1, nil)
+		if err == nil && a.options.Stock {
+			patch, err = os.ReadFile(a.series.Fixes[i])
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -176,6 +180,9 @@ var link = regexp.MustCompile(`(?m)^(KEP-(\d+)|\S+): (https://\S+)`)
 // are the titles of the patches that it needs.
 func pullRequest(project string, p series.Patch, needs []string) ([]byte, error) {
 	var b bytes.Buffer
+	if first := p.Trailer("Needs"); first != "" {
+		needs = append(needs, first)
+	}
 	err := pullRequests.ExecuteTemplate(&b, project, struct {
 		series.Patch
 		Needs []string
@@ -187,7 +194,7 @@ func pullRequest(project string, p series.Patch, needs []string) ([]byte, error)
 // cover is the page that lists the patches in order, with what each needs.
 func cover(s series.Series, patches []series.Patch, needs [][]int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %d patches for %s %s\n\n`git am *.patch` at the tag applies them in this order. The .md file beside each is the body of its pull request.\n"+
+	fmt.Fprintf(&b, "# %d patches for %s %s\n\n`git am --3way *.patch` at the tag applies them in this order. The .md file beside each is the body of its pull request.\n"+
 		"A patch needs another one that changes the same file, or declares what it uses; what that one needs is left out.\n\n"+
 		"| patch | title | lines | of tests | needs | fate |\n|---|---|---|---|---|---|\n", len(patches), s.Project(), s.Release)
 	for i, p := range patches {
@@ -195,7 +202,7 @@ func cover(s series.Series, patches []series.Patch, needs [][]int) string {
 		for _, n := range needs[i] {
 			numbers = append(numbers, patches[n].File[:4])
 		}
-		fmt.Fprintf(&b, "| %.4s | %s | %d | %d | %s | %s |\n", p.File, p.Title, p.Lines, p.TestLines, strings.Join(numbers, ", "), p.Fate)
+		fmt.Fprintf(&b, "| %.4s | %s | %d | %d | %s | %s |\n", p.File, p.Title, p.Lines, p.TestLines, cmp.Or(p.Trailer("Needs"), strings.Join(numbers, ", ")), p.Fate)
 	}
 	return b.String()
 }
@@ -232,21 +239,6 @@ func uses(file, code string) (names []string) {
 		names = append(names, m[1]+"."+m[2], "."+m[2]+m[3])
 	}
 	return names
-}
-
-// needsOfFixes lists, for each fix, the indexes of those that it needs: none, as it is made on the
-// release, or all before it, if its message has Needs.
-func needsOfFixes(patches []series.Patch) [][]int {
-	needs := make([][]int, len(patches))
-	for i, p := range patches {
-		if p.Trailer("Needs") == "" {
-			continue
-		}
-		for before := range i {
-			needs[i] = append(needs[i], before)
-		}
-	}
-	return needs
 }
 
 // dependencies lists, for each patch, the indexes of earlier ones that it needs directly: those

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/series"
 )
 
 // fix writes a patch of the release, made in the stock tree, and leaves the tree as it was.
@@ -52,6 +54,12 @@ func TestAStockTreeHasTheFixesThatAreAskedFor(t *testing.T) {
 	out := filepath.Join(w.layout.Root, "export")
 	files, err := w.assembly(stock).exportTree(w.Context(), out, false)
 	w.ok(err)
+	for i, name := range []string{"one.patch", "two.patch"} {
+		stored, exported := w.read(name), w.read("export/"+filepath.Base(files[i]))
+		if exported != string(series.WithoutTrailers([]byte(stored))) {
+			t.Errorf("%s is exported as\n%s", name, exported)
+		}
+	}
 	if body := w.read("export/0002-two.patch.md"); len(files) != 2 || strings.Contains(body, "come first") {
 		t.Errorf("%d files are exported; the body of the second is\n%s", len(files), body)
 	}

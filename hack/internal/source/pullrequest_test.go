@@ -28,6 +28,10 @@ KEP: https://github.com/kubernetes/enhancements/issues/4369
 
 #### Special notes for your reviewer:
 
+These changes come first:
+
+- nothing.
+
 Lines added: 1, and 0 of tests. Generated code is not counted.
 
 #### Does this PR introduce a user-facing change?
@@ -105,7 +109,7 @@ func TestExportWritesThePullRequestOfEachPatch(t *testing.T) {
 	if body := w.read("export/0003-kubelet-change-step-20.md"); !strings.Contains(body, "\n\nThese changes come first:\n\n- kubelet: change step 10\n\nLines") {
 		t.Errorf("of a patch that needs the first one the body is\n%s", body)
 	}
-	if page := w.read("export/0000-cover-letter.md"); !strings.Contains(page, "# 3 patches for Kubernetes v1.33.13\n") || !strings.Contains(page, "| 0002 | api: add a field | 1 | 0 |  | Upstream: not yet sent. Drop it when it is there. |\n") {
+	if page := w.read("export/0000-cover-letter.md"); !strings.Contains(page, "# 3 patches for Kubernetes v1.33.13\n") || !strings.Contains(page, "| 0002 | api: add a field | 1 | 0 | nothing. | Upstream: not yet sent. Drop it when it is there. |\n") {
 		t.Errorf("the cover page is\n%s", page)
 	}
 }
@@ -159,9 +163,16 @@ func TestDependenciesAreFilesAndNames(t *testing.T) {
 	}
 }
 
-func TestAFixNeedsAllBeforeItIfItSaysSo(t *testing.T) {
-	patches := []series.Patch{{}, {}, {Trailers: []string{"Needs: 0001 to 0002"}}, {}}
-	if diff := cmp.Diff([][]int{nil, nil, {0, 1}, nil}, needsOfFixes(patches)); diff != "" {
-		t.Errorf("needs (-want +got):\n%s", diff)
+func TestWhatAFixNeedsIsWhatItsMessageSays(t *testing.T) {
+	p := series.Patch{File: "0003-c.patch", Trailers: []string{"Needs: 0001 to 0002", "Weakness: CWE-770"}}
+	body, err := pullRequest("Kubernetes", p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(body); !strings.Contains(got, "These changes come first:\n\n- 0001 to 0002\n") || strings.Contains(got, "CWE-770") {
+		t.Errorf("the body is\n%s", got)
+	}
+	if page := cover(series.Series{}, []series.Patch{p}, make([][]int, 1)); !strings.Contains(page, "| 0 | 0001 to 0002 |") {
+		t.Errorf("the cover page is\n%s", page)
 	}
 }
