@@ -2,8 +2,10 @@ package series
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -41,7 +43,7 @@ func TestFixesAreFilesAndFoldersOfThem(t *testing.T) {
 
 // Each fix is one that a maintainer can take alone: it is small, applies to the release without the
 // others, brings a test, and names specs of the suite. One that says Needs applies after those before
-// it.
+// it. One that fixes a weakness says that it is to be reported privately, and compare.md has the class.
 func TestEachFixOfThisRepositoryCanBeSent(t *testing.T) {
 	l := layout.MustFind()
 	folders, err := filepath.Glob(filepath.Join(l.Root, FixesFolder("v*")))
@@ -49,6 +51,10 @@ func TestEachFixOfThisRepositoryCanBeSent(t *testing.T) {
 		t.Fatalf("no fixes: %v", err)
 	}
 	texts := literals(t, filepath.Join(l.Root, "test/e2e/envfiles"))
+	page, err := os.ReadFile(filepath.Join(l.Root, "docs/compare.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, folder := range folders {
 		s, err := Load(l, filepath.Base(folder))
 		if err != nil {
@@ -67,6 +73,16 @@ func TestEachFixOfThisRepositoryCanBeSent(t *testing.T) {
 				}
 				if p.TestLines == 0 || p.Fate == "" || p.Trailer("Release-Note") == "" {
 					t.Errorf("%d lines of tests, fate %q, release note %q", p.TestLines, p.Fate, p.Trailer("Release-Note"))
+				}
+				private := strings.Contains(p.Fate, "Private report first") && strings.HasPrefix(p.Body, "Report privately first")
+				if class := p.Trailer("Weakness"); private != (class != "") {
+					t.Errorf("weakness %q, fate %q: a fix of a weakness, and no other, is to be reported privately first", class, p.Fate)
+				} else if private {
+					for _, id := range strings.Split(class, ", ") {
+						if !strings.Contains(string(page), "("+id+")") {
+							t.Errorf("docs/compare.md does not describe %s", id)
+						}
+					}
 				}
 				with, err := FindFixes([]string{path})
 				if err != nil {
@@ -174,11 +190,21 @@ func applies(t *testing.T, released string, patches []string) (changed int) {
 				changed += int(fragment.LinesAdded + fragment.LinesDeleted)
 			}
 			copyFile(t, filepath.Join(released, f.OldName), filepath.Join(dir, f.OldName), f.IsNew)
+			// git am --3way finds the release's file by its id in the patch.
+			if released, _ := os.ReadFile(filepath.Join(dir, f.OldName)); len(patches) == 1 && !f.IsNew {
+				if id := fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(released), released))); id != f.OldOIDPrefix {
+					t.Errorf("%s is %s in the release and %s in the patch", f.OldName, id, f.OldOIDPrefix)
+				}
+			}
 		}
 	}
 	git("add", "--all")
 	git("commit", "--quiet", "--message=release")
-	git(append([]string{"am", "--quiet", "--3way"}, patches...)...)
+	merge := "--3way"
+	if len(patches) == 1 {
+		merge = "--no-3way"
+	}
+	git(append([]string{"am", "--quiet", merge}, patches...)...)
 	return changed
 }
 
