@@ -2,18 +2,26 @@ package proof
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // touchedSpecs matches the names of the specs of the conformance suite for what the branch touches, and
 // those of env files: the release's own from v1.34 on, before that what the patches add to its test/e2e.
 const touchedSpecs = `(\[sig-node\] (ConfigMap|Containers|Downward API|Ephemeral Containers|InitContainer|Pods|PodTemplates|Secrets|Variable Expansion) ` +
 	`|\[sig-storage\] (ConfigMap|Secrets) |\[sig-apps\] StatefulSet ).*\[Conformance\]|\[FeatureGate:EnvFiles\]`
+
+// envFilesLabel is the label of the specs of env files, as it stands in their names.
+const envFilesLabel = "[FeatureGate:EnvFiles]"
 
 // releaseSpecs runs these specs of the release, unchanged, on the test cluster.
 func releaseSpecs(c *check) error {
@@ -35,17 +43,53 @@ func releaseSpecs(c *check) error {
 		Focus: touchedSpecs, Runs: []string{conformance.Parallel}, Procs: 4, Timeout: 20 * time.Minute, Again: true,
 	}, nil)
 	for _, row := range rows {
-		c.part(row.Spec, func() error {
-			switch row.State {
-			case conformance.Failed:
-				return errors.New(row.Why)
-			case conformance.LeftOut:
-				return skipped(row.Why)
-			}
-			return nil
-		})
+		c.part(row.Spec, func() error { return resultOfSpec(row) })
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return envFilesPassed(rows)
+}
+
+// resultOfSpec is the error of a spec that has not passed. None may leave itself out: the cluster has what
+// each needs.
+func resultOfSpec(row conformance.Row) error {
+	switch row.State {
+	case conformance.Passed:
+		return nil
+	case conformance.LeftOut:
+		return fmt.Errorf("must run, and was left out: %s", row.Why)
+	}
+	return errors.New(row.Why)
+}
+
+// envFilesPassed returns an error if no spec of env files passed. Every series has some, with a label that
+// a new release could rename.
+func envFilesPassed(rows []conformance.Row) error {
+	if !slices.ContainsFunc(rows, func(row conformance.Row) bool {
+		return row.State == conformance.Passed && strings.Contains(row.Spec, envFilesLabel)
+	}) {
+		return fmt.Errorf("no spec with the label %s passed: has the release renamed it?", envFilesLabel)
+	}
+	return nil
+}
+
+func TestEverySpecOfTheReleaseMustRun(t *testing.T) {
+	pod := conformance.Row{Spec: "[sig-node] Pods should [Conformance]", State: conformance.Passed}
+	file := conformance.Row{Spec: "[sig-node] FileKeyRef [FeatureGate:EnvFiles] [Beta] should", State: conformance.Passed}
+	leftOut, failed := file, file
+	leftOut.State, leftOut.Why = conformance.LeftOut, "not on this cluster"
+	failed.State, failed.Why = conformance.Failed, "timed out"
+	for want, row := range map[string]conformance.Row{"": file, "left out: not on this cluster": leftOut, "timed out": failed} {
+		testutil.CheckError(t, resultOfSpec(row), want)
+	}
+	const none = "no spec with the label [FeatureGate:EnvFiles] passed"
+	testutil.CheckError(t, envFilesPassed([]conformance.Row{pod, file}), "")
+	testutil.CheckError(t, envFilesPassed([]conformance.Row{pod}), none)
+	testutil.CheckError(t, envFilesPassed([]conformance.Row{pod, leftOut, failed}), none)
+	if !regexp.MustCompile(touchedSpecs).MatchString(file.Spec) {
+		t.Errorf("the focus does not select %s", file.Spec)
+	}
 }
 
 // hasUpstreamEnvFiles reports whether the release of minor has env files without the patches.

@@ -3,13 +3,15 @@ package proof
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"testing"
 
 	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // acceptedUpstream validates the pods of test/corpus with the first upstream release that has the
@@ -66,8 +68,8 @@ const integrationTest = "test/integration/pods/environment_test.go"
 // integrationTests runs it in the tree, on API servers that it starts, with the etcd of the node image.
 func integrationTests(c *check) error {
 	t := built.value.Tree
-	if _, err := os.Stat(filepath.Join(t.Dir, integrationTest)); errors.Is(err, fs.ErrNotExist) {
-		return skipped(t.Series.Name + " has none")
+	if err := requireIntegrationTest(t); err != nil {
+		return err
 	}
 	etcd, err := etcdProgram()
 	if err != nil {
@@ -84,4 +86,34 @@ func integrationTests(c *check) error {
 	}
 	env := append([]string{"TEST_SRCDIR=" + dir, "TEST_WORKSPACE=src", "PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}, treeEnv...)
 	return c.countGoTest(t.Dir, env, "-run=^TestEnvironmentGates$", "./"+filepath.Dir(integrationTest))
+}
+
+// requireIntegrationTest returns an error if t lacks the test. It is skipped on minors where the API of env
+// files is upstream's: no gate of the patches decides there on what is stored.
+func requireIntegrationTest(t *source.Tree) error {
+	if upstream, err := hasUpstreamEnvFiles(t.Series.Name); err != nil {
+		return err
+	} else if upstream {
+		return skipped(t.Series.Name + " has none")
+	}
+	_, err := os.Stat(filepath.Join(t.Dir, integrationTest))
+	return err
+}
+
+func TestIntegrationTestIsRequired(t *testing.T) {
+	tree := &source.Tree{Dir: t.TempDir()}
+	for minor, want := range map[string]string{"v1.29": "no such file", "v1.33": "no such file", "v1.34": "v1.34 has none"} {
+		tree.Series = series.Series{Name: minor}
+		err := requireIntegrationTest(tree)
+		testutil.CheckError(t, err, want)
+		if errors.As(err, new(skipped)) != (minor == "v1.34") {
+			t.Errorf("%s: %v", minor, err)
+		}
+	}
+	file := filepath.Join(tree.Dir, integrationTest)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	tree.Series = series.Series{Name: "v1.33"}
+	testutil.CheckError(t, requireIntegrationTest(tree), "")
 }
