@@ -48,6 +48,11 @@ func TestSample(t *testing.T) {
 	})
 	l.check("fails", "lint", nothing, func(*check) error { return errors.New("as a whole") })
 	l.check("fills the disk", "lint", nothing, func(*check) error { return syscall.ENOSPC })
+	l.check("has a skipped test", "lint", nothing, func(c *check) error {
+		dir := c.TempDir()
+		writeModule(c.T, dir, "package a\nimport \"testing\"\nfunc TestA(t *testing.T) {}\nfunc TestB(t *testing.T) { t.Skip(\"without a flag\") }\n")
+		return c.countGoTest(dir, moduleEnv, "./...")
+	})
 	l.check("makes the fixture", "lint", broken.need, func(*check) error { return nil })
 	l.check("needs the fixture, too", "lint", broken.need, func(*check) error { return nil })
 	l.check("is interrupted", "lint", nothing, interruption)
@@ -65,7 +70,9 @@ func TestChecks(t *testing.T) {
 		"--- PASS: TestSample/passes ", "--- PASS: TestSample/passes/a_part", "--- SKIP: TestSample/passes/a_skipped_part", "why not",
 		"--- SKIP: TestSample/is_skipped", "not on this series",
 		"--- FAIL: TestSample/has_a_failed_part/bad_part", "--- FAIL: TestSample/has_a_failed_part ",
-		"--- FAIL: TestSample/fails", "--- FAIL: TestSample/fills_the_disk", "podenv clean", "--- FAIL: TestSample/makes_the_fixture", "no fixture",
+		"--- FAIL: TestSample/fails", "--- FAIL: TestSample/fills_the_disk", "podenv clean",
+		"--- PASS: TestSample/has_a_skipped_test/example.test.TestA", "--- FAIL: TestSample/has_a_skipped_test/example.test.TestB", "must run, and was skipped: a_test.go:4: without a flag",
+		"--- FAIL: TestSample/makes_the_fixture", "no fixture",
 		"--- SKIP: TestSample/needs_the_fixture,_too", "needs the fixture, which failed",
 		"--- SKIP: TestSample/is_interrupted", "--- SKIP: TestSample/comes_after",
 	} {

@@ -1,13 +1,18 @@
 package proof
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 )
@@ -20,7 +25,6 @@ func first(name string) bool { _, err := os.Stat(name); os.WriteFile(name, nil, 
 // treeOf returns a tree of a release with the file a_test.go, to which a patch adds b_test.go.
 func treeOf(t *testing.T, release, added string) *source.Tree {
 	t.Helper()
-	setSteps(t)
 	repo := gitrepo.Repo{Dir: t.TempDir()}
 	commit := func(file, text string) {
 		if err := os.WriteFile(filepath.Join(repo.Dir, file), []byte(text), 0o644); err != nil {
@@ -40,20 +44,28 @@ func treeOf(t *testing.T, release, added string) *source.Tree {
 	return &source.Tree{Dir: repo.Dir, Series: series.Series{Name: "v1.33"}}
 }
 
-// setSteps sets the steps for checks that a test runs itself.
-func setSteps(t *testing.T) {
-	before := steps
-	steps = &pipeline.Pipeline{}
+// setSteps sets the steps for checks that a test runs itself, and returns what they show.
+func setSteps(t *testing.T) *strings.Builder {
+	before, shown := steps, &strings.Builder{}
+	steps = &pipeline.Pipeline{Reporter: progress.To(shown, true, t.TempDir())}
 	t.Cleanup(func() { steps = before })
+	return shown
 }
 
 func TestSecondRunOfUpstreamTests(t *testing.T) {
+	var many, manyNames []string
+	for i := range maxFlakes {
+		manyNames = append(manyNames, fmt.Sprintf("TestBad%02d", i))
+		many = append(many, "func "+manyNames[i]+`(t *testing.T) { t.Error("always") }`)
+	}
 	for name, test := range map[string]struct {
 		release, added string
 		failing        []string
+		shown          string
 	}{
 		"a test of the release that passes the second time has passed": {
 			release: `func TestFlakes(t *testing.T) { if first("flaked") { t.Error("now and then") } }`,
+			shown:   "1 failed tests of the release passed when they ran again: k8s.io/kubernetes TestFlakes\n",
 		},
 		"a test of ours that would pass the second time has failed": {
 			release: `func TestGood(t *testing.T) {}`,
@@ -64,6 +76,7 @@ func TestSecondRunOfUpstreamTests(t *testing.T) {
 			release: `func TestPanics(t *testing.T) { if first("panicked") { panic("now and then") } }
 func TestHidden(t *testing.T) { t.Error("always") }`,
 			failing: []string{"TestHidden"},
+			shown:   "1 failed tests of the release passed when they ran again: k8s.io/kubernetes TestPanics\n",
 		},
 		"a test that never runs has failed": {
 			release: `func TestExits(t *testing.T) { os.Exit(1) }
@@ -75,8 +88,19 @@ func TestHidden(t *testing.T) {}`,
 func TestHidden(t *testing.T) {}`,
 			failing: []string{"TestA"},
 		},
+		"with more failures than may be flakes, none runs again, and a test that has not run has failed": {
+			release: strings.Join(many, "\n") + `
+func TestPanics(t *testing.T) { panic("always") }
+func TestHidden(t *testing.T) {}`,
+			failing: append(manyNames, "TestHidden", "TestPanics"),
+		},
+		"subtests are no failures of their own": {
+			release: `func TestFlakes(t *testing.T) { flakes := first("flaked"); for range [30]int{} { t.Run("", func(t *testing.T) { if flakes { t.Error("now and then") } }) } }`,
+			shown:   "1 failed tests of the release passed when they ran again: k8s.io/kubernetes TestFlakes\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			shown := setSteps(t)
 			tree := treeOf(t, test.release, test.added)
 			c := &check{T: t, ctx: t.Context()}
 			cases, err := c.upstreamTestsOf(tree, tree.Dir, []string{"k8s.io/kubernetes"})
@@ -93,7 +117,58 @@ func TestHidden(t *testing.T) {}`,
 			if !slices.Equal(failing, test.failing) {
 				t.Errorf("failing: %q, want %q", failing, test.failing)
 			}
+			if strings.TrimSpace(shown.String()) != strings.TrimSpace(test.shown) {
+				t.Errorf("shown: %q, want %q", shown, test.shown)
+			}
 		})
+	}
+}
+
+func TestOwnTestsAreThoseWithALineInTheDiff(t *testing.T) {
+	release := `
+func TestSame(t *testing.T) {
+	t.Log()
+}
+// a comment
+func TestBehindAComment(t *testing.T) {
+}
+func TestChanged(t *testing.T) {
+	t.Log("old")
+}
+func helper() {
+}
+
+func TestShorter(t *testing.T) {
+	t.Log("one")
+	t.Log("two")
+}
+func ExampleChanged() {
+	_ = "old"
+	// Output:
+}
+func TestLast(t *testing.T) {
+}
+`
+	tree := treeOf(t, release, "func FuzzAdded(f *testing.F) {}\nfunc notATest() {}")
+	file := filepath.Join(tree.Dir, "a_test.go")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := strings.NewReplacer(`"old"`, `"new"`, "\tt.Log(\"two\")\n", "", "// a comment\n", "", "func helper() {\n", "func helper() {\n\t_ = 1\n").Replace(string(before))
+	if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	own, err := ownTests(t.Context(), tree, tree.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[[2]string]bool{}
+	for _, name := range []string{"TestChanged", "TestShorter", "ExampleChanged", "FuzzAdded"} {
+		want[[2]string{"k8s.io/kubernetes", name}] = true
+	}
+	if diff := cmp.Diff(want, own); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -25,12 +25,21 @@ func goTestOf(t *testing.T, source string) ([]junit.Case, error) {
 // goTestIn is goTestOf in the empty folder dir.
 func goTestIn(ctx context.Context, t *testing.T, dir, source string) ([]junit.Case, error) {
 	t.Helper()
+	writeModule(t, dir, source)
+	return goTest(ctx, io.Discard, dir, moduleEnv, "./...")
+}
+
+// moduleEnv is the environment of go commands in a module of writeModule.
+var moduleEnv = []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
+
+// writeModule writes a module of one file of tests to dir.
+func writeModule(t *testing.T, dir, source string) {
+	t.Helper()
 	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.21\n", "a_test.go": source} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return goTest(ctx, io.Discard, dir, []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, "./...")
 }
 
 func TestGoTestCountsPassedFailedAndSkipped(t *testing.T) {
@@ -64,6 +73,7 @@ func TestGoTestFailsWhereNothingWasProven(t *testing.T) {
 		noTest bool
 	}{
 		"no tests":         {"package a\n", true},
+		"all are skipped":  {"package a\nimport \"testing\"\nfunc TestX(t *testing.T) { t.Skip(\"without -etcd\") }\n", true},
 		"does not compile": {"package a\nimport \"testing\"\nfunc TestX(t *testing.T) { undefined() }\n", false},
 		"a panic at start": {"package a\nfunc init() { panic(1) }\n", false},
 	} {

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"path"
@@ -27,8 +30,8 @@ import (
 // builds, so that all share the build cache.
 var treeEnv = []string{"GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "CGO_ENABLED=0"}
 
-// errNoTest is the error of packages that compile but have no test.
-var errNoTest = errors.New("no test ran: go test found none")
+// errNoTest is the error of packages that compile but have no test, or skip all.
+var errNoTest = errors.New("no test ran: go test found none, or all were skipped")
 
 // testCleanUp is how long tests may take after Ctrl-C to delete their clusters. podenv gives the
 // proofs more time.
@@ -54,8 +57,8 @@ func goTest(ctx context.Context, log io.Writer, dir string, env []string, args .
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, err
-	case counts.Total() == 0 && runErr == nil:
-		return nil, errNoTest
+	case counts.Passed+counts.Failed == 0 && runErr == nil:
+		return cases, errNoTest
 	case runErr != nil && counts.Failed == 0:
 		return cases, runErr
 	}
@@ -159,13 +162,13 @@ func (c *check) rerun(dir string, tests map[string][]string) ([]junit.Case, erro
 	return results, nil
 }
 
-// maxFlakes is the largest number of failed tests that are run again as possible flakes.
+// maxFlakes is the largest number of failed tests, without subtests, that are run again as possible flakes.
 const maxFlakes = 20
 
 // upstreamTestsOf runs the tests of packages in dir, which has the tree t or some of its commits. A
 // failed test of the release that passes when it runs again has passed, because some are known to
-// flake: it is printed. A test of ours has no second run. Integration tests are only compiled,
-// because they need an etcd in PATH.
+// flake: it is printed. A test of ours has no second run. A test that has not run has failed.
+// Integration tests are only compiled, because they need an etcd in PATH.
 func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) ([]junit.Case, error) {
 	isIntegration := func(pkg string) bool { return strings.HasPrefix(pkg, "k8s.io/kubernetes/test/integration/") }
 	integration := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return !isIntegration(pkg) })
@@ -182,28 +185,35 @@ func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) (
 		args = append(args, "-count=1")
 	}
 	cases, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, append(args, packages...)...)
-	if n := junit.Count(cases).Failed; err != nil || n == 0 || n > maxFlakes {
+	failing := failingTests(cases) // none where packages do not compile or start
+	if err != nil || len(failing) == 0 {
 		return cases, err
-	}
-	return c.secondRun(t, dir, cases)
-}
-
-// secondRun runs failed tests of the release again, and the tests that did not run because another
-// one of their package panicked. A test that has not run then has failed.
-func (c *check) secondRun(t *source.Tree, dir string, cases []junit.Case) ([]junit.Case, error) {
-	own, err := ownTests(c.ctx, t, dir)
-	if err != nil {
-		return nil, err
-	}
-	failing := failingTests(cases)
-	if len(failing) == 0 { // packages that do not compile or start
-		return cases, nil
 	}
 	declared, err := testsIn(c.ctx, dir, treeEnv, `^(Test|Fuzz|Example)\w*$`, slices.Sorted(maps.Keys(failing))...)
 	if err != nil {
 		return nil, err
 	}
-	again := without(failing, own)
+	if len(slices.Concat(slices.Collect(maps.Values(failing))...)) <= maxFlakes {
+		if cases, err = c.secondRun(t, dir, cases, declared); err != nil {
+			return nil, err
+		}
+	}
+	for pkg, names := range notRun(declared, cases) {
+		for _, name := range names {
+			cases = append(cases, junit.Case{ClassName: pkg, Name: name, Failure: &junit.Message{Text: "did not run: another test ended its package"}})
+		}
+	}
+	return cases, nil
+}
+
+// secondRun runs failed tests of the release again, and the declared tests that did not run because
+// another one of their package panicked.
+func (c *check) secondRun(t *source.Tree, dir string, cases []junit.Case, declared map[string][]string) ([]junit.Case, error) {
+	own, err := ownTests(c.ctx, t, dir)
+	if err != nil {
+		return nil, err
+	}
+	again := without(failingTests(cases), own)
 	for pkg, names := range notRun(declared, cases) {
 		again[pkg] = append(again[pkg], names...)
 	}
@@ -215,15 +225,11 @@ func (c *check) secondRun(t *source.Tree, dir string, cases []junit.Case) ([]jun
 	if len(flaked) > 0 {
 		steps.Reporter.Print(fmt.Sprintf("        %d failed tests of the release passed when they ran again: %s", len(flaked), strings.Join(flaked, ", ")))
 	}
-	for pkg, names := range notRun(declared, cases) {
-		for _, name := range names {
-			cases = append(cases, junit.Case{ClassName: pkg, Name: name, Failure: &junit.Message{Text: "did not run: another test ended its package"}})
-		}
-	}
 	return cases, nil
 }
 
-// ownTests are the top-level tests in dir that the release of t does not have.
+// ownTests are the top-level tests in dir that the commits of t add or change: those with a line in the
+// diff to the release.
 func ownTests(ctx context.Context, t *source.Tree, dir string) (map[[2]string]bool, error) {
 	release, _, err := t.Release(ctx)
 	if err != nil {
@@ -234,17 +240,51 @@ func ownTests(ctx context.Context, t *source.Tree, dir string) (map[[2]string]bo
 		return nil, err
 	}
 	own, pkg := map[[2]string]bool{}, ""
+	var tests map[string][2]int
 	for line := range strings.Lines(diff) {
 		if file, ok := strings.CutPrefix(strings.TrimSpace(line), "+++ b/"); ok {
 			pkg = t.Series.ImportPath(path.Dir(file))
-		} else if name := addedTest.FindStringSubmatch(line); name != nil {
-			own[[2]string{pkg, name[1]}] = true
+			if tests, err = linesOfTests(filepath.Join(dir, file)); err != nil {
+				return nil, err
+			}
+		} else if hunk := hunkHeader.FindStringSubmatch(line); hunk != nil {
+			from, count := 0, 1
+			fmt.Sscan(hunk[1], &from)  //nolint:errcheck // it is digits
+			fmt.Sscan(hunk[2], &count) //nolint:errcheck // it is digits, or 1 is meant
+			if count == 0 {            // lines are gone from behind this one
+				from++
+			}
+			to := from + count - 1
+			for name, lines := range tests {
+				if from <= lines[1] && to >= lines[0] {
+					own[[2]string{pkg, name}] = true
+				}
+			}
 		}
 	}
 	return own, nil
 }
 
-var addedTest = regexp.MustCompile(`^\+func ((?:Test|Fuzz|Example)\w*)\(`)
+// hunkHeader matches the line of a diff before the lines of a hunk, and where these are in the new file.
+var hunkHeader = regexp.MustCompile(`^@@ -\S+ \+(\d+)(?:,(\d+))? @@`)
+
+// linesOfTests returns the first and the last line of each top-level test in a file.
+func linesOfTests(file string) (map[string][2]int, error) {
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	tests := map[string][2]int{}
+	for _, declared := range parsed.Decls {
+		if f, ok := declared.(*ast.FuncDecl); ok && f.Recv == nil && testName.MatchString(f.Name.Name) {
+			tests[f.Name.Name] = [2]int{positions.Position(f.Pos()).Line, positions.Position(f.End()).Line}
+		}
+	}
+	return tests, nil
+}
+
+var testName = regexp.MustCompile(`^(Test|Fuzz|Example)`)
 
 // without returns tests, by package, except for those in own.
 func without(tests map[string][]string, own map[[2]string]bool) map[string][]string {
@@ -304,12 +344,22 @@ func isSuite(pkg string) bool {
 	return strings.Contains(pkg, "/test/e2e/") && !strings.Contains(pkg, "/test/e2e/internal/")
 }
 
-// countGoTest runs go test and adds its tests as parts of the check. It takes no result from Go's
-// cache, which does not know about files outside of the module.
+// countGoTest runs go test and adds its tests as parts of the check, none of which may be skipped. It
+// takes no result from Go's cache, which does not know about files outside of the module.
 func (c *check) countGoTest(dir string, env []string, args ...string) error {
 	cases, err := goTest(c.ctx, c.step.Log(), dir, env, append([]string{"-count=1"}, args...)...)
+	refuseSkips(cases)
 	c.count(cases)
 	return err
+}
+
+// refuseSkips turns tests that were skipped into failures.
+func refuseSkips(cases []junit.Case) {
+	for i, test := range cases {
+		if test.Skipped != nil {
+			cases[i].Skipped, cases[i].Failure = nil, &junit.Message{Message: "must run, and was skipped: " + test.Skipped.Message}
+		}
+	}
 }
 
 func TestIsSuite(t *testing.T) {
