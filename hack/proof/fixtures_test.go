@@ -16,9 +16,12 @@ import (
 // testCluster is the cluster of the proofs: they do not use the one of a developer.
 var testCluster = layout.MustFind().UniqueName("podenv-test")
 
+// fileSystems are the packages with which tests of pkg/kubelet/envfile make file systems.
+var fileSystems = []string{"xfsprogs", "btrfs-progs"}
+
 // host is this host, with missing packages installed and checked by podenv doctor.
 var host = &fixture[struct{}]{name: "setup", make: func(ctx context.Context) (none struct{}, err error) {
-	if err := steps.Packages(ctx, "shellcheck", "xfsprogs", "btrfs-progs"); err != nil {
+	if err := steps.Packages(ctx, append(fileSystems, "shellcheck")...); err != nil {
 		return none, err
 	}
 	if _, err := steps.Engine(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -27,6 +28,7 @@ import (
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/series/report"
 	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/testutil"
 )
 
 // TestSeries applies, generates, compiles and tests every series, or that of -test.run, and prints a
@@ -70,7 +72,7 @@ func TestSeries(t *testing.T) {
 
 // verify records in row how far the series got, and returns the error that stopped it.
 func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
-	if err := p.Packages(c.ctx); err != nil {
+	if err := p.Packages(c.ctx, fileSystems...); err != nil {
 		return err
 	}
 	t, err := p.Tree(c.ctx, source.Options{})
@@ -182,6 +184,12 @@ func (c *check) once(t *source.Tree, what string, result any, prove func() error
 	return renameio.WriteFile(passed, data, 0o644)
 }
 
+// proofsOfSeries are the files of this package that decide on a pass.
+var proofsOfSeries = []string{
+	"hack/proof/check_test.go", "hack/proof/fixtures_test.go", "hack/proof/gotest_test.go", "hack/proof/series_test.go",
+	"hack/proof/source_test.go", "hack/proof/tekton_test.go", "hack/proof/upstream_test.go",
+}
+
 // passInputs are what a pass depends on beside its tree: the host, and the code that chooses and runs
 // tests and generators, with all that it imports.
 var passInputs = func(ctx context.Context) ([]string, error) {
@@ -195,7 +203,7 @@ var passInputs = func(ctx context.Context) ([]string, error) {
 	}
 	inputs := []string{runtime.Version(), unix.ByteSliceToString(kernel.Release[:]), fmt.Sprint(os.Getuid()), git}
 	const files = `{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{else}}{{.Module}}{{end}}{{end}}`
-	deps, err := run.Command(ctx, "go", "list", "-deps", "-f="+files, "./hack/internal/codegen", "./hack/internal/source").Dir(repo.Root).Output()
+	deps, err := run.Command(ctx, "go", "list", "-deps", "-f="+files, "./hack/internal/codegen", "./hack/internal/source", "./hack/internal/junit", "gotest.tools/gotestsum/testjson").Dir(repo.Root).Output()
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +215,7 @@ var passInputs = func(ctx context.Context) ([]string, error) {
 			inputs = append(inputs, line) // a module and its version
 		}
 	}
-	for _, pattern := range []string{"hack/internal/codegen/*_test.go", "hack/proof/gotest_test.go", "hack/proof/series_test.go", "hack/proof/source_test.go", "hack/proof/upstream_test.go"} {
+	for _, pattern := range append([]string{"hack/internal/codegen/*_test.go"}, proofsOfSeries...) {
 		files, err := filepath.Glob(filepath.Join(repo.Root, pattern))
 		if err != nil {
 			return nil, err
@@ -271,14 +279,44 @@ func TestPassInputsChangeWithTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums, err := digest.Files(filepath.Join(repo.Root, "hack/proof/gotest_test.go"), filepath.Join(repo.Root, "hack/internal/gitrepo/gitrepo.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range append(sums, fmt.Sprint(os.Getuid()), runtime.Version()) {
-		if !slices.Contains(inputs, want) {
-			t.Errorf("a pass does not depend on %q", want)
+	output := func(name string, args ...string) string {
+		t.Helper()
+		out, err := run.Command(t.Context(), name, args...).Dir(repo.Root).Output()
+		if err != nil {
+			t.Fatal(err)
 		}
+		return out
+	}
+	module := func(path string) string { return output("go", "list", "-m", "-f={{.Path}} {{.Version}}", path) }
+	wants := map[string]string{
+		"Go": runtime.Version(), "git": output("git", "--version"), "the kernel": output("uname", "-r"), "the user": output("id", "-u"),
+		"what reads go test": module("gotest.tools/gotestsum"), "what generators import": module("golang.org/x/mod"),
+	}
+	files := []string{
+		"check_test.go", "fixtures_test.go", "gotest_test.go", "series_test.go", "source_test.go", "tekton_test.go", "upstream_test.go",
+		"../internal/codegen/codegen.go", "../internal/codegen/tree_test.go", "../internal/source/tree.go", "../internal/series/series.go",
+		"../internal/gitrepo/gitrepo.go", "../internal/junit/junit.go",
+	}
+	for _, file := range files {
+		if wants[file], err = digest.File(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range wants {
+		if !slices.Contains(inputs, want) {
+			t.Errorf("a pass does not depend on %s: %q", name, want)
+		}
+	}
+}
+
+// TestSeriesHaveEveryFileSystem runs a proof where no package is installed, nor can be.
+func TestSeriesHaveEveryFileSystem(t *testing.T) {
+	dir, bin := fuzzRepository(t), t.TempDir()
+	testutil.WriteFile(t, filepath.Join(bin, "dpkg-query"), "#!/bin/sh\n")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSeries$/^series_v1.33$", "-podenv.series=v1.33", "-podenv.only=series", "-podenv.plain")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+bin)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "missing packages: xfsprogs btrfs-progs ") {
+		t.Errorf("error %v:\n%s", err, out)
 	}
 }
 
