@@ -126,3 +126,49 @@ func TestGoTestWaitsForTestsThatCleanUp(t *testing.T) {
 		t.Errorf("go test has ended, and its test has not cleaned up: %v", err)
 	}
 }
+
+func TestUnitTestsThatRootSkipsHaveFailed(t *testing.T) {
+	const (
+		noTool = "the file system cannot be made: no mkfs.xfs"
+		tree   = "PODENV_TREE names no assembled tree"
+	)
+	// Go's cache does not see the file, as it is not in the module.
+	dir := t.TempDir()
+	tool, module := filepath.Join(dir, "mkfs"), filepath.Join(dir, "module")
+	if err := os.Mkdir(module, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeModule(t, module, `package a
+import ("os"; "testing")
+func TestGood(t *testing.T) {}
+func TestXFS(t *testing.T) { if _, err := os.Stat("`+tool+`"); err != nil { t.Skip("`+noTool+`") } }
+func TestTree(t *testing.T) { t.Skip("`+tree+`") }
+`)
+	c := &check{T: t, ctx: t.Context()}
+	expect := func(root bool, want junit.Counts) {
+		t.Helper()
+		cases, err := c.unitCases(module, moduleEnv, root, "./...")
+		if got := junit.Count(cases); err != nil || got != want {
+			t.Errorf("root %t: %v, %v; want %v", root, got, err, want)
+		}
+	}
+	expect(false, junit.Counts{Passed: 1, Skipped: 2})
+	expect(true, junit.Counts{Passed: 1, Failed: 1, Skipped: 1})
+	if err := os.WriteFile(tool, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect(true, junit.Counts{Passed: 2, Skipped: 1})
+
+	for reason, want := range map[string]bool{
+		tree: true, noTool: false,
+		"without -podenv.series: podenv test runs the proofs":                                      true,
+		"the file system cannot be mounted: exit status 32: unknown filesystem type 'btrfs'":       true,
+		"the file system cannot be mounted: exit status 32: mount failed: Operation not permitted": false,
+		"an overlay cannot be mounted: operation not permitted":                                    false,
+		"taking on other credentials needs root":                                                   false,
+	} {
+		if got := unitSkips.MatchString(reason); got != want {
+			t.Errorf("%s: may be skipped: %t, want %t", reason, got, want)
+		}
+	}
+}
