@@ -25,6 +25,7 @@ import (
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
+	"podenv.dev/hack/internal/testutil"
 )
 
 var (
@@ -152,7 +153,7 @@ func addedTargets(ctx context.Context, t *source.Tree) ([]fuzzTarget, error) {
 			return nil, err
 		}
 		if fuzzDeclaration.Match(text) {
-			packages = append(packages, series.ImportPath(path.Dir(file)))
+			packages = append(packages, t.Series.ImportPath(path.Dir(file)))
 		}
 	}
 	if len(packages) == 0 {
@@ -370,6 +371,19 @@ func TestFuzzRunsTargetsAndNamesAFailingInput(t *testing.T) {
 		err = targets[1].explain(targets[1].fuzz(t.Context(), 1000, nil))
 		if err == nil || !strings.Contains(err.Error(), "not zero") || !strings.Contains(err.Error(), "GOWORK=off go test '-run=^FuzzBad/") {
 			t.Errorf("unguided %t: the failing target ended with %v", unguided, err)
+		}
+	}
+}
+
+func TestTargetsThatPatchesAdd(t *testing.T) {
+	for name, module := range map[string]string{"v1.33": "k8s.io/kubernetes", "tekton-v1.10": "github.com/tektoncd/pipeline"} {
+		tree := treeOf(t, "func FuzzOfTheRelease(f *testing.F) {}", "")
+		tree.Series = series.Series{Name: name}
+		testutil.WriteFile(t, filepath.Join(tree.Dir, "go.mod"), "module "+module+"\n\ngo 1.21\n")
+		testutil.WriteFile(t, filepath.Join(tree.Dir, "pkg", "pod", "env_test.go"), "package pod\nimport \"testing\"\nfunc FuzzEnv(f *testing.F) {}\n")
+		targets, err := addedTargets(t.Context(), tree)
+		if err != nil || len(targets) != 1 || targets[0].String() != module+"/pkg/pod.FuzzEnv" {
+			t.Errorf("%s: %v, %v", name, targets, err)
 		}
 	}
 }
