@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/htmlreport"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/remedy"
@@ -131,6 +132,13 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 		return err
 	}
 	o.Kubeconfig = c.Kubeconfig()
+	client, err := suite.Connect(ctx, o.Kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	if _, err := cluster.OfMinor(client, s.Name); err != nil {
+		return err
+	}
 	o.RequireGates = featuregates.OfSuite(o.Suite)
 	o.Cluster, o.Minor = c.Name(), s.Name
 	if o.Podenv, err = os.Executable(); err != nil {

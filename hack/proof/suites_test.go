@@ -119,6 +119,14 @@ func gatesOff(c *check) error {
 			Options: options.Options{JUnit: filepath.Join(repo.Output(), "e2e", name+"-gate-off.xml")}, Suite: name, Focus: gateOffSpecs,
 		}))
 	}
+	c.part("podenv e2e with another series is refused", func() error {
+		other := append(steps.Series.Older(repo, 1), steps.Series.Newer(repo)...)[0]
+		err := c.command(*podenv, "--plain", "e2e", "--series", other, "--name", testCluster).Run()
+		if want := "the cluster runs " + steps.Series.Name; err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("want %q, got error %v", want, err)
+		}
+		return nil
+	})
 	return err
 }
 

@@ -105,6 +105,18 @@ func (s *serving) nodesReady(ctx context.Context) error {
 	return nil
 }
 
+// OfMinor returns the version of an API server, or an error if that is of another minor.
+func OfMinor(client kubernetes.Interface, minor string) (string, error) {
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("asking for the version of the API server: %w", err)
+	}
+	if !strings.HasPrefix(version.GitVersion, minor+".") {
+		return "", fmt.Errorf("the cluster runs %s: name its minor with --series or SERIES, so that the specs are those of the same one", version.GitVersion)
+	}
+	return version.GitVersion, nil
+}
+
 // NodeReady returns the node's condition Ready, or a condition with only a message.
 func NodeReady(n *corev1.Node) corev1.NodeCondition {
 	for _, condition := range n.Status.Conditions {

@@ -145,12 +145,9 @@ func (o Options) arguments(name, reports string, passed []string) []string {
 // Check returns the version of the cluster, or an error if conformance cannot be shown on it: if its minor
 // is another, or the user may not create namespaces, or pods cannot run on two nodes.
 func Check(ctx context.Context, client kubernetes.Interface, minor string) (string, error) {
-	version, err := client.Discovery().ServerVersion()
+	version, err := cluster.OfMinor(client, minor)
 	if err != nil {
-		return "", fmt.Errorf("asking for the version of the API server: %w", err)
-	}
-	if !strings.HasPrefix(version.GitVersion, minor+".") {
-		return "", fmt.Errorf("the cluster runs %s: name its minor with --series, so that the specs are those of the same one", version.GitVersion)
+		return "", err
 	}
 	review := &authv1.SelfSubjectAccessReview{}
 	review.Spec.ResourceAttributes = &authv1.ResourceAttributes{Verb: "create", Resource: "namespaces"}
@@ -183,7 +180,7 @@ func Check(ctx context.Context, client kubernetes.Interface, minor string) (stri
 	if fit := len(nodes.Items) - len(unfit); fit < 2 {
 		return "", fmt.Errorf("pods can run on %d of the cluster's nodes, and the specs need 2: add nodes or remove taints; %s", fit, strings.Join(unfit, "; "))
 	}
-	return version.GitVersion, nil
+	return version, nil
 }
 
 // newNamespaces returns a function that deletes the namespaces that specs have made since then, which they
