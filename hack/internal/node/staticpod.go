@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +30,15 @@ type staticPod struct {
 	oldManifest, newManifest string
 	uid                      string // of the pod
 
-	before struct { // the process that the change is to end
-		seen   time.Time
-		pid    string // "" for none
-		starts int    // how often the kubelet has started the container
-	}
-	tags []string // that the image had on the node, of this change and the one before
+	before process  // that the change is to end
+	tags   []string // that the image had on the node, of this change and the one before
+}
+
+// process is that of the component at one time.
+type process struct {
+	seen   time.Time
+	pid    string // "" for none
+	starts int    // how often the kubelet has started the container
 }
 
 func (p *staticPod) manifest() string { return manifests + p.name + ".yaml" }
@@ -124,7 +125,7 @@ func (p *staticPod) logs(uid string) string {
 // operations add: under an explicit UID, a kubelet would not notice when somebody edits the
 // command.
 func (p *staticPod) apply(ctx context.Context) error {
-	p.remember(ctx)
+	p.before = p.process(ctx)
 	if !p.original {
 		return p.writeManifest(ctx, p.newManifest)
 	}
@@ -141,14 +142,13 @@ func (p *staticPod) apply(ctx context.Context) error {
 }
 
 func (p *staticPod) revert(ctx context.Context) error {
-	p.remember(ctx)
+	p.before = p.process(ctx)
 	return p.writeManifest(ctx, p.oldManifest)
 }
 
-// remember sets before.
-func (p *staticPod) remember(ctx context.Context) {
-	p.before.pid, _ = p.pid(ctx) // if none runs, any process is new
-	p.before.seen, p.before.starts = time.Now(), p.startCount(ctx)
+func (p *staticPod) process(ctx context.Context) process {
+	pid, _ := p.pid(ctx) // if none runs, any process is new
+	return process{seen: time.Now(), pid: pid, starts: p.startCount(ctx)}
 }
 
 // writeManifest replaces the manifest atomically.
@@ -231,69 +231,4 @@ func (p *staticPod) checkHealthy(ctx context.Context) (err error) {
 		return fmt.Errorf("%s is not healthy: %w", p.name, err)
 	}
 	return nil
-}
-
-// tagTime matches the time at the end of a tag that renewImage has made.
-var tagTime = regexp.MustCompile(`-at[0-9]+$`)
-
-// renewImage gives the image in the manifest a new tag. The kubelet takes a container for a
-// new one only if its name or its image's changes: it would not notice another command, and
-// it would delay a container that it has run before, or that somebody else has killed, by a
-// back-off of up to five minutes.
-func (p *staticPod) renewImage(ctx context.Context, manifest string) (string, error) {
-	if p.uid == "" {
-		return manifest, nil
-	}
-	image, err := podImage(manifest, p.name)
-	if err != nil {
-		return "", err
-	}
-	// The tag without a time stays on the node. An original's tag with a time may be gone,
-	// because a later operation has replaced it.
-	lasting := tagTime.ReplaceAllString(image, "")
-	name := fmt.Sprintf("%s-at%d", lasting, time.Now().UnixMilli())
-	if err := p.tag(ctx, lasting, name); err != nil {
-		return "", err
-	}
-	if lasting != image {
-		p.tags = append(p.tags, image)
-	}
-	p.tags = append(p.tags, name)
-	return editPod(manifest, p.name, podEdit{uid: p.uid, image: name})
-}
-
-// tagOriginal makes sure that the image in the original manifest is on the node. After a
-// reverted change, its tag has a time, and a later operation has removed that tag.
-func (p *staticPod) tagOriginal(ctx context.Context) error {
-	image, err := podImage(p.newManifest, p.name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", copyPath(p.manifest(), originalSuffix), err)
-	}
-	if lasting := tagTime.ReplaceAllString(image, ""); lasting != image {
-		return p.tag(ctx, lasting, image)
-	}
-	return nil
-}
-
-func (p *staticPod) tag(ctx context.Context, image, name string) error {
-	_, err := p.exec(ctx, "ctr", "--namespace=k8s.io", "images", "tag", "--force", image, name)
-	return err
-}
-
-// cleanUp removes the image tags that the manifest no longer uses.
-func (p *staticPod) cleanUp(ctx context.Context) error {
-	current, err := p.exec(ctx, "cat", p.manifest())
-	if err != nil {
-		return err
-	}
-	image, err := podImage(current, p.name)
-	if err != nil {
-		return err
-	}
-	tags := slices.DeleteFunc(p.tags, func(tag string) bool { return tag == image })
-	if len(tags) == 0 {
-		return nil
-	}
-	_, err = p.exec(ctx, append([]string{"ctr", "--namespace=k8s.io", "images", "rm"}, tags...)...)
-	return err
 }
