@@ -117,8 +117,8 @@ func (c *check) verifyTests(t *source.Tree, row *verified) error {
 	})
 }
 
-// verifyFixes runs the tests about environments on the release of s with each fix of upstream's code
-// and what that needs.
+// verifyFixes runs the tests about environments, and those that the fix adds or changes, on the release
+// of s with each fix of upstream's code and what that needs. It vets the kubelet for Windows with all.
 func (c *check) verifyFixes(s series.Series) error {
 	fixes, err := filepath.Glob(filepath.Join(repo.Root, series.FixesFolder(s.Name), "*.patch"))
 	if err != nil {
@@ -138,7 +138,15 @@ func (c *check) verifyFixes(s series.Series) error {
 			if err != nil {
 				return err
 			}
-			cases, err := goTest(c.ctx, c.step.Log(), t.Dir, treeEnv, append([]string{"-count=1", "-run=Env"}, t.Packages(files)...)...)
+			own, err := ownTests(c.ctx, t, t.Dir)
+			if err != nil {
+				return err
+			}
+			names := "Env"
+			for test := range own {
+				names += "|^" + test[1] + "$"
+			}
+			cases, err := goTest(c.ctx, c.step.Log(), t.Dir, treeEnv, append([]string{"-count=1", "-run=" + names}, t.Packages(files)...)...)
 			c.count(cases)
 			return err
 		})
@@ -146,7 +154,15 @@ func (c *check) verifyFixes(s series.Series) error {
 			return fmt.Errorf("%s: %w", fix, err)
 		}
 	}
-	return nil
+	if s.Fixes = fixes; len(fixes) == 0 {
+		return nil
+	}
+	t, err := source.Assemble(c.ctx, repo, s, source.Options{Stock: true}, nil)
+	if err != nil {
+		return err
+	}
+	var none struct{}
+	return c.once(t, "all fixes on windows", &none, func() error { return kubeletForWindows(c, t) })
 }
 
 // passLasts is how long once counts on a pass.
