@@ -133,10 +133,10 @@ func (a *app) ownCluster(ctx context.Context, o *suite.Options) error {
 	}
 	o.Kubeconfig = c.Kubeconfig()
 	client, err := suite.Connect(ctx, o.Kubeconfig, "")
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = cluster.OfMinor(client, s.Name)
 	}
-	if _, err := cluster.OfMinor(client, s.Name); err != nil {
+	if err != nil {
 		return err
 	}
 	o.RequireGates = featuregates.OfSuite(o.Suite)

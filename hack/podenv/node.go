@@ -122,6 +122,7 @@ func newNodeUncordon(a *app) *cobra.Command {
 func newNodeSwap(a *app) *cobra.Command {
 	var build string
 	var gates []string
+	var changes map[string]*bool
 	cmd := &cobra.Command{
 		Use:   "swap NODE COMPONENT --build BUILD",
 		Short: "Make a node run another build of a component",
@@ -133,20 +134,16 @@ swap makes it. --build is one of:
   PATH           an executable`,
 		Example: `  podenv node swap podenv-worker kubelet --build stock:v1.32
   podenv node swap podenv-control-plane kube-apiserver --build patched:v1.33 --gates EnvFiles=true`,
-		Args: takesComponent(node.Components...),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args: cobra.MatchAll(takesComponent(node.Components...), func(*cobra.Command, []string) (err error) {
 			if build == "" {
 				return &usageError{fmt.Errorf("--build is missing: give stock:MINOR, patched:MINOR or the path of an executable")}
 			}
-			changes, err := node.ParseGateChanges(gates)
-			if err != nil {
+			if changes, err = node.ParseGateChanges(gates); err != nil {
 				return &usageError{err}
 			}
-			ctx := cmd.Context()
-			c, err := a.cluster(ctx)
-			if err != nil {
-				return err
-			}
+			return nil
+		}),
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			// Fail before minutes of compiling.
 			if err := node.CheckRuns(ctx, c, args[0], args[1]); err != nil {
 				return err
@@ -159,13 +156,8 @@ swap makes it. --build is one of:
 			if err != nil {
 				return err
 			}
-			changed, err := node.Swap(ctx, c, args[0], b, changes, p.Reporter)
-			if err != nil {
-				return err
-			}
-			a.printChanged(changed)
-			return nil
-		},
+			return a.printed(node.Swap(ctx, c, args[0], b, changes, p.Reporter))
+		}),
 	}
 	cmd.Flags().StringVar(&build, "build", "", "stock:MINOR, patched:MINOR or the path of an executable")
 	cmd.Flags().StringSliceVar(&gates, "gates", nil, "gates to change with the same restart, as podenv node gate takes them")
@@ -191,12 +183,7 @@ applies. Other gates stay as they are.`,
 			return checkWords(unknownComponent, node.Components, args[1])
 		},
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
-			changed, err := node.SetGates(ctx, c, args[0], args[1], changes, a.reporter())
-			if err != nil {
-				return err
-			}
-			a.printChanged(changed)
-			return nil
+			return a.printed(node.SetGates(ctx, c, args[0], args[1], changes, a.reporter()))
 		}),
 	}
 }
@@ -227,7 +214,7 @@ nodes. Evicted pods do not come back.`,
 		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, args []string) error {
 			undone, changed, err := node.Undo(ctx, c, args[0], a.reporter())
 			for _, c := range undone {
-				a.printChanged(c)
+				a.printed(c, nil) //nolint:errcheck // it is nil
 			}
 			if err == nil && !changed {
 				fmt.Fprintf(a.out, "%s is as it was made: there is nothing to undo\n", args[0])
@@ -237,11 +224,16 @@ nodes. Evicted pods do not come back.`,
 	}
 }
 
-func (a *app) printChanged(c node.Changed) {
+// printed prints what an operation has changed, unless it has failed, and returns its error.
+func (a *app) printed(c node.Changed, err error) error {
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(a.out, "%s %s %s\n", c.Node, c.Component, c.Version)
 	if len(c.LeftOut) > 0 {
 		fmt.Fprintf(a.out, "  without the gates that it does not know: %s\n", strings.Join(c.LeftOut, ", "))
 	}
+	return nil
 }
 
 // takesComponent accepts a node and one of components.

@@ -37,13 +37,8 @@ The newest series of Tekton is used, or the one that --series names.`,
   podenv tekton --examples          # run the examples again
   podenv tekton --delete            # with all its TaskRuns and PipelineRuns`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
+		RunE: a.onCluster(func(ctx context.Context, c *cluster.Cluster, _ []string) error {
 			p, err := a.tektonPipeline()
-			if err != nil {
-				return err
-			}
-			c, err := a.cluster(ctx)
 			if err != nil {
 				return err
 			}
@@ -88,7 +83,7 @@ The newest series of Tekton is used, or the one that --series names.`,
 				return err
 			}
 			return a.runTektonExamples(ctx, client, p)
-		},
+		}),
 	}
 	a.nameFlag(cmd)
 	a.stockFlag(cmd)

@@ -4,10 +4,9 @@
 // -podenv.series. `podenv test` runs them, and gotestsum counts the tests and writes the JUnit
 // report.
 //
-// check_test.go adds what package testing lacks for that: a lane is a row of checks that share
-// fixtures, such as a cluster, which the first of them makes; a check prints its progress, takes
-// the results of other programs' tests as its own, and lists at the end what failed. It is in a
-// test file because it extends testing.T, which no other package is to link.
+// check_test.go adds what package testing lacks: a lane is a row of checks that share fixtures, such
+// as a cluster, which the first of them makes; a check prints its progress, takes the results of
+// other programs' tests as its own, and lists what failed. It extends testing.T, so it is a test file.
 //
 // The package is below hack because only packages there can import hack/internal.
 package proof

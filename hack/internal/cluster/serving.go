@@ -240,8 +240,7 @@ func (s *serving) controllers(ctx context.Context) error {
 
 // serviceAccount checks for the default account: without it no pod is admitted.
 func (s *serving) serviceAccount(ctx context.Context) error {
-	_, err := s.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
-	if err != nil {
+	if _, err := s.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
 		return fmt.Errorf("the default service account: %w", err)
 	}
 	return nil

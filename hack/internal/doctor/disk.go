@@ -28,10 +28,9 @@ type place struct {
 	remedy         string
 }
 
-// places returns the directories, with estimates for one series and its stock release, and room
-// for some work. _output and trees: two trees of 0.3 GiB, two builds of 1.2 GiB with their
-// images, 0.5 GiB of packages. Go cache: 6 GiB for Kubernetes and the suites. Docker's
-// data: a node image of 1 GiB and the one before it, and 1 GiB in two nodes.
+// places returns the directories, with estimates for one series and its stock release, and room for some
+// work. _output and trees: two trees of 0.3 GiB, two builds of 1.2 GiB with their images, 0.5 GiB of packages.
+// Go cache: 6 GiB for Kubernetes and the suites. Docker's data: two node images of 1 GiB, and 1 GiB in two nodes.
 func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
 	all := []place{
 		{"_output", l.Output(), 6 * gib, 3 * gib, "free some space: `podenv clean --dry-run` shows what may go"},

@@ -222,11 +222,7 @@ func FindFixes(paths []string) (fixes []string, err error) {
 		if len(found) == 0 {
 			return nil, fmt.Errorf("%s has no *.patch files", path)
 		}
-		for _, fix := range found {
-			if !slices.Contains(fixes, fix) {
-				fixes = append(fixes, fix)
-			}
-		}
+		fixes = append(fixes, slices.DeleteFunc(found, func(fix string) bool { return slices.Contains(fixes, fix) })...)
 	}
 	return fixes, nil
 }

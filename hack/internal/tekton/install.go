@@ -203,9 +203,9 @@ func (i *Installation) checkServing(ctx context.Context) error {
 		}}},
 	}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
-		return fmt.Errorf("its webhook does not admit a TaskRun: %w", err)
+		err = fmt.Errorf("its webhook does not admit a TaskRun: %w", err)
 	}
-	return nil
+	return err
 }
 
 // diagnose returns what the pods of Tekton are waiting for, and the end of the webhook's log.

@@ -35,14 +35,13 @@ func broken(p *PodPreset) string {
 	// Some mounts need a privileged container; that is looked at for each pod.
 	c.SecurityContext = &api.SecurityContext{Privileged: ptr.To(true)}
 	errs = append(errs, validation.ValidateVolumeMounts(c.VolumeMounts, nil, volumes, c, spec.Child("volumeMounts"), opts)...)
-	mounted, paths := sets.New[string](), map[string]string{}
-	for i, mount := range c.VolumeMounts {
+	mounted, paths := sets.New[string](), []string{}
+	for _, mount := range c.VolumeMounts {
 		mounted.Insert(mount.Name)
-		clean := inject.CleanPath(mount.MountPath)
-		if other, ok := paths[clean]; ok && other != mount.MountPath {
-			errs = append(errs, field.Duplicate(spec.Child("volumeMounts").Index(i).Child("mountPath"), mount.MountPath))
-		}
-		paths[clean] = mount.MountPath
+		paths = append(paths, mount.MountPath)
+	}
+	for _, i := range inject.PathsAgain(paths) {
+		errs = append(errs, field.Duplicate(spec.Child("volumeMounts").Index(i).Child("mountPath"), paths[i]))
 	}
 	for i, volume := range template.Spec.Volumes {
 		if !mounted.Has(volume.Name) {

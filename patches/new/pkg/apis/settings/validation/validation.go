@@ -68,15 +68,14 @@ func validateVolumes(spec *settings.PodPresetSpec, fldPath *field.Path, opts cor
 	container := &api.Container{SecurityContext: &api.SecurityContext{Privileged: &privileged}}
 	allErrs = append(allErrs, validateMounts(spec.VolumeMounts, volumes, container, fldPath.Child("volumeMounts"), opts)...)
 
-	mounted, paths := sets.New[string](), map[string]string{}
-	for i, mount := range spec.VolumeMounts {
+	mounted, paths := sets.New[string](), []string{}
+	for _, mount := range spec.VolumeMounts {
 		mounted.Insert(mount.Name)
-		// Core compares paths as text. The kubelet mounts /cache and /cache/ at one path.
-		clean := inject.CleanPath(mount.MountPath)
-		if other, ok := paths[clean]; ok && other != mount.MountPath {
-			allErrs = append(allErrs, field.Duplicate(fldPath.Child("volumeMounts").Index(i).Child("mountPath"), mount.MountPath))
-		}
-		paths[clean] = mount.MountPath
+		paths = append(paths, mount.MountPath)
+	}
+	// Core compares paths as text. The kubelet mounts /cache and /cache/ at one path.
+	for _, i := range inject.PathsAgain(paths) {
+		allErrs = append(allErrs, field.Duplicate(fldPath.Child("volumeMounts").Index(i).Child("mountPath"), paths[i]))
 	}
 	for i := range spec.Volumes {
 		if name := spec.Volumes[i].Name; name != "" && !mounted.Has(name) {

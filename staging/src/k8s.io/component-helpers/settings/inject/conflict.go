@@ -56,7 +56,7 @@ func (r *reasonList) sentences() []string {
 func (a *attempt) checkDevices(c *v1.Container, mounts []v1.VolumeMount, r *reasonList) {
 	paths, volumes := map[string]bool{}, map[string]bool{}
 	for _, device := range c.VolumeDevices {
-		paths[CleanPath(device.DevicePath)], volumes[device.Name] = true, true
+		paths[cleanPath(device.DevicePath)], volumes[device.Name] = true, true
 	}
 	for _, mount := range mounts {
 		if paths[mountPath(&mount)] {

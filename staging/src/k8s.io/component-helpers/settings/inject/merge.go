@@ -9,16 +9,30 @@ import (
 )
 
 func envName(e *v1.EnvVar) string        { return e.Name }
-func mountPath(m *v1.VolumeMount) string { return CleanPath(m.MountPath) }
+func mountPath(m *v1.VolumeMount) string { return cleanPath(m.MountPath) }
 func volumeName(v *v1.Volume) string     { return v.Name }
 
-// CleanPath returns a path in a container as the kubelet mounts it: /cache/ is /cache, and
+// cleanPath returns a path in a container as the kubelet mounts it: /cache/ is /cache, and
 // so is cache. A path on Windows stays as it is.
-func CleanPath(p string) string {
+func cleanPath(p string) string {
 	if strings.ContainsAny(p, `:\`) {
 		return p
 	}
 	return path.Clean("/" + p)
+}
+
+// PathsAgain returns the places in paths of those that are a path before them, written otherwise.
+func PathsAgain(paths []string) (at []int) {
+	first := map[string]string{}
+	for i, p := range paths {
+		clean := cleanPath(p)
+		if other, ok := first[clean]; !ok {
+			first[clean] = p
+		} else if other != p {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 func sameEnv(a, b *v1.EnvVar) bool            { return equality.Semantic.DeepEqual(a, b) }
