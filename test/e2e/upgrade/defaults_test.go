@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 )
@@ -35,8 +37,10 @@ var _ = framework.SIGDescribe("node")("Gates at their defaults", framework.WithF
 		f.It("a patched release does what the stock release does", func(ctx context.Context) {
 			states, err := featuregates.In(nodes.Options.Minor)
 			framework.ExpectNoError(err)
-			server, node := controlPlane(ctx, f), worker(ctx, f)
+			components.RequireGate(ctx, relaxed)
 			makeSpecialConfigMap(ctx, f)
+			makeSpecialTemplates(ctx, f)
+			server, node := controlPlane(ctx, f), worker(ctx, f)
 			got := map[string]map[string]string{}
 			for _, build := range []string{stock, patched} {
 				for component, on := range map[string]nodes.Node{apiServer: server, kubelet: node} {
@@ -62,7 +66,7 @@ var _ = framework.SIGDescribe("node")("Gates at their defaults", framework.WithF
 			for name := range defaults {
 				want := got[stock][name]
 				if change, ok := changed[name]; ok {
-					want = change(want)
+					want = change(want, got[stock])
 				}
 				if got[patched][name] != want {
 					differences = append(differences, fmt.Sprintf("%s: want\n%s\ngot\n%s", name, want, got[patched][name]))
@@ -72,20 +76,36 @@ var _ = framework.SIGDescribe("node")("Gates at their defaults", framework.WithF
 		})
 	})
 
-// changed is what the fixes that have no gate make of what a stock release does.
-var changed = map[string]func(stock string) string{
-	"a StatefulSet whose template mounts a volume that only admission can add": func(stock string) string {
+// changed is what the fixes that have no gate make of what a stock release does: of one
+// outcome, and all of them.
+var changed = map[string]func(stock string, all map[string]string) string{
+	"a StatefulSet whose template mounts a volume that only admission can add": func(stock string, _ map[string]string) string {
 		return stock + warned(`spec.template.spec.containers[0].volumeMounts[0].name: no pod can have this as it stands: Not found: "added"`)
 	},
-	"an update of a ReplicationController": func(stock string) string {
+	"an update of a ReplicationController": func(stock string, _ map[string]string) string {
 		return stock + warned(`spec.template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`)
 	},
-	"a command that is the value of a variable": func(stock string) string {
+	"a command that is the value of a variable": func(stock string, _ map[string]string) string {
 		return strings.ReplaceAll(stock, nope, "$(A)")
 	},
-	"a variable that no process can be given": func(string) string {
+	"a variable that no process can be given": func(string, map[string]string) string {
 		return pods.ConfigError + ` cannot expand variable "B": the result is longer than a process can be given (131071 bytes, with the name of a variable)`
 	},
+	"a subPathExpr that expands to an absolute path": func(string, map[string]string) string {
+		return pods.ConfigError + " subPathExpr `$(A)` must not expand to an absolute path"
+	},
+	"a static pod with a special name": func(stock string, all map[string]string) string {
+		if throughAPI := all["a pod with a special name"]; strings.HasPrefix(throughAPI, "Completed") {
+			return throughAPI
+		}
+		return stock
+	},
+	"a static pod with a name that no variable can have": func(_ string, all map[string]string) string {
+		_, rule, _ := strings.Cut(all["a pod with a name that no variable can have"], `"a=b": `)
+		return `invalid pod: [spec.containers[0].env[0].name: Invalid value: \"a=b\": ` + rule + `]"`
+	},
+	"an update of what has a special name":      func(string, map[string]string) string { return "<nil>" },
+	"another special name for the one there is": func(string, map[string]string) string { return "<nil>" },
 }
 
 const nope = "/nope" // no program of the image
@@ -161,6 +181,60 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 		container.Args = []string{"$$(A) $(date)"}
 		return ran(ctx, f, node, pods.Once(name, container))
 	},
+	"a subPathExpr": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ran(ctx, f, node, withSubPathExpr(name, "here"))
+	},
+	"a subPathExpr that expands to an absolute path": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ran(ctx, f, node, withSubPathExpr(name, "/elsewhere"))
+	},
+	"a static pod": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ranStatically(ctx, f, node, pods.Once(name, pods.Dumps(dumps, v1.EnvVar{Name: "A", Value: "a"}, v1.EnvVar{Name: "B", Value: "$(A) $$(A) $(UNKNOWN)"})))
+	},
+	"a static pod with a special name": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ranStatically(ctx, f, node, pods.Once(name, pods.Dumps(dumps, v1.EnvVar{Name: special, Value: "1"})))
+	},
+	"a static pod with a name that no variable can have": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ranStatically(ctx, f, node, pods.Once(name, pods.Dumps(dumps, v1.EnvVar{Name: "a=b", Value: "1"})))
+	},
+	"an update of what has a special name": func(ctx context.Context, f *framework.Framework, _, name string) string {
+		return updated(ctx, f, name, `[{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]`)
+	},
+	"another special name for the one there is": func(ctx context.Context, f *framework.Framework, _, name string) string {
+		return updated(ctx, f, name, `[{"op": "replace", "path": "/template/spec/containers/0/env/0/name", "value": "other:name"}]`)
+	},
+	"an update to a name that no variable can have": func(ctx context.Context, f *framework.Framework, _, name string) string {
+		return updated(ctx, f, name, `[{"op": "replace", "path": "/template/spec/containers/0/env/0/name", "value": "a=b"}]`)
+	},
+}
+
+func withSubPathExpr(name, a string) *v1.Pod {
+	container := pods.Dumps(dumps, v1.EnvVar{Name: "A", Value: a})
+	container.VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data", SubPathExpr: "$(A)"}}
+	pod := pods.Once(name, container)
+	pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("data")}
+	return pod
+}
+
+// makeSpecialTemplates stores what only an API server whose relaxed gate is on accepts, for each build.
+func makeSpecialTemplates(ctx context.Context, f *framework.Framework) {
+	ginkgo.GinkgoHelper()
+	for _, build := range []string{stock, patched} {
+		template := &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: build}}
+		template.Template.Spec = pods.Once(build, pods.Dumps(dumps, v1.EnvVar{Name: special, Value: "1"})).Spec
+		template.Template.Spec.RestartPolicy = v1.RestartPolicyAlways
+		_, err := f.ClientSet.CoreV1().PodTemplates(f.Namespace.Name).Create(ctx, template, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
+	}
+}
+
+// updated is what an API server says of a patch of the template that was stored for its build.
+func updated(ctx context.Context, f *framework.Framework, name, patch string) string {
+	ginkgo.GinkgoHelper()
+	build, _, _ := strings.Cut(name, "-")
+	return strings.ReplaceAll(warnedOf(f, name, func(client kubernetes.Interface) error {
+		_, err := client.CoreV1().PodTemplates(f.Namespace.Name).Patch(ctx, build, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}), `"`+build+`"`, "NAME")
 }
 
 const (
@@ -221,21 +295,50 @@ func warned(text string) string { return "\nwarning: " + text }
 // waits for good.
 func ran(ctx context.Context, f *framework.Framework, node string, pod *v1.Pod) string {
 	ginkgo.GinkgoHelper()
-	pod.Spec.NodeName = node
+	pod.Spec.NodeName, pod.Spec.Hostname = node, "host"
 	if _, err := pods.TryCreate(ctx, f, pod); err != nil {
 		return strings.ReplaceAll(err.Error(), pod.Name, "NAME")
 	}
-	last := pods.Await(ctx, f, pod.Name, "its container to end", func(pod *v1.Pod) bool {
+	return ended(ctx, f, pod.Name)
+}
+
+// ranStatically is what a kubelet makes of a static pod.
+func ranStatically(ctx context.Context, f *framework.Framework, node string, pod *v1.Pod) string {
+	ginkgo.GinkgoHelper()
+	pod.APIVersion, pod.Kind, pod.Namespace, pod.Spec.Hostname = "v1", "Pod", f.Namespace.Name, "host"
+	manifest, err := json.Marshal(pod)
+	framework.ExpectNoError(err)
+	file := "/etc/kubernetes/manifests/" + pod.Namespace + "-" + pod.Name + ".json" // the log may have older ones
+	on := nodes.Node(node)
+	ginkgo.DeferCleanup(func(ctx context.Context) { on.Run(ctx, "rm -f "+file) })
+	// The kubelet ignores a file whose name begins with a dot, and logs why it leaves out another one.
+	on.Run(ctx, fmt.Sprintf("mkdir -p /etc/kubernetes/manifests\ncat > /etc/kubernetes/manifests/.new <<'END'\n%s\nEND\nmv /etc/kubernetes/manifests/.new %s", manifest, file))
+	mirror, refusal := pod.Name+"-"+node, ""
+	gomega.Eventually(ctx, func(ctx context.Context) bool {
+		_, err := f.ClientSet.CoreV1().Pods(pod.Namespace).Get(ctx, mirror, metav1.GetOptions{})
+		refusal = strings.TrimSpace(on.Run(ctx, "journalctl -u kubelet --no-pager -o cat | grep -F "+file+" | grep -oE 'invalid pod: .*' | head -n 1"))
+		return err == nil || refusal != ""
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.BeTrue(), "a static pod, or why there is none")
+	if refusal != "" {
+		return refusal
+	}
+	return ended(ctx, f, mirror)
+}
+
+// ended is how the container of a pod has ended, and with what variables, or what it waits for.
+func ended(ctx context.Context, f *framework.Framework, name string) string {
+	ginkgo.GinkgoHelper()
+	last := pods.Await(ctx, f, name, "its container to end", func(pod *v1.Pod) bool {
 		state := pods.Status(pod, dumps).State
 		return state.Terminated != nil || state.Waiting != nil && state.Waiting.Reason == pods.ConfigError
 	})
-	ended := pods.Status(last, dumps).State.Terminated
-	if ended == nil {
-		return pods.ConfigError + " " + pods.Status(last, dumps).State.Waiting.Message
+	state := pods.Status(last, dumps).State
+	if state.Terminated == nil {
+		return pods.ConfigError + " " + state.Waiting.Message
 	}
-	out := fmt.Sprintf("%s %d %s", ended.Reason, ended.ExitCode, ended.Message)
-	if ended.ExitCode == 0 {
-		out += fmt.Sprint(pods.Env(ctx, f, pod.Name, dumps)) // sorted by name
+	out := fmt.Sprintf("%s %d %s", state.Terminated.Reason, state.Terminated.ExitCode, state.Terminated.Message)
+	if state.Terminated.ExitCode == 0 {
+		out += fmt.Sprint(pods.Env(ctx, f, name, dumps)) // sorted by name
 	}
-	return strings.ReplaceAll(out, pod.Name, "NAME")
+	return strings.ReplaceAll(out, name, "NAME")
 }
