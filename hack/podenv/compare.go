@@ -35,13 +35,15 @@ both, and prints the specs that fail on the release and pass with the patches. A
 the release has twice as long as the slowest spec took with the patches.
 
 With --with it applies these patches to the release, in place of those of the series. It
-brings up one cluster of that, NAME, and lists the specs that fail there.
+brings up one cluster of that, NAME, and lists the specs that fail there, and those that
+need one of the patches, with all patches of their folders that each spec needs.
 
 The table is Markdown. tsv and json have every spec, with its state on both clusters.
 Reports are in _output/junit. The clusters, NAME-patched and NAME-stock, are deleted when
 their suites have run, also after Ctrl-C, unless --keep is given.
 
-Exit status: 0, or 1 if a spec fails with the patches of the series.`,
+Exit status: 0, or 1 if a spec fails with the patches of the series, or with all of --with
+that it needs.`,
 		Example: `  podenv compare --series v1.37
   podenv compare --series v1.34 --suite envfiles --focus FIFO
   podenv compare --series v1.37 --suite envfiles --with patches/upstream/v1.37
@@ -61,15 +63,16 @@ Exit status: 0, or 1 if a spec fails with the patches of the series.`,
 			if p.Series.Fixes, err = series.FindFixes(with); err != nil {
 				return &usageError{fmt.Errorf("--with: %w", err)}
 			}
+			needs, given, err := fixes(p.Series)
+			if err != nil {
+				return &usageError{fmt.Errorf("--with: %w", err)}
+			}
 			rows, err := a.compare(ctx, p, o, suites)
 			if err != nil {
 				return err
 			}
-			write := compare.WriteMarkdown(p.Series.Release)
-			if len(with) > 0 {
-				write = compare.WriteFailed(p.Series.Release, len(p.Series.Fixes))
-			}
-			if err := writeRows(a, rows, write, compare.WriteTSV); err != nil {
+			compare.Name(rows, needs, given)
+			if err := writeRows(a, rows, compare.WriteMarkdown(p.Series.Release, len(p.Series.Fixes)), compare.WriteTSV); err != nil {
 				return err
 			}
 			if failed := compare.FailedPatched(rows); len(failed) > 0 {
@@ -117,6 +120,29 @@ func (a *app) compare(ctx context.Context, p *pipeline.Pipeline, o suite.Options
 		rows = append(rows, compare.Rows(name, stock[name], patched[name])...)
 	}
 	return rows, nil
+}
+
+// fixes are the specs that each fix of the folders of the series' fixes names, and which of these
+// fixes the series has.
+func fixes(s series.Series) (specs map[string][]string, given []string, err error) {
+	number := func(path string) string { n, _, _ := strings.Cut(filepath.Base(path), "-"); return n }
+	var folders []string
+	for _, fix := range s.Fixes {
+		folders, given = append(folders, filepath.Dir(fix)), append(given, number(fix))
+	}
+	if s.Fixes, err = series.FindFixes(folders); err != nil || folders == nil {
+		return nil, nil, err
+	}
+	patches, err := s.Describe()
+	specs = map[string][]string{}
+	for _, p := range patches {
+		for _, trailer := range p.Trailers {
+			if spec, ok := strings.CutPrefix(trailer, "Fixes-Spec: "); ok {
+				specs[number(p.File)] = append(specs[number(p.File)], spec)
+			}
+		}
+	}
+	return specs, given, err
 }
 
 // runSuites runs suites on a cluster of their own, and returns the results by suite.

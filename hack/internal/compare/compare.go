@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type Row struct {
 	Patched State  `json:"patched"`
 	// Why is the start of the message with which the spec failed or was skipped without patches.
 	Why string `json:"why,omitempty"`
+	// Fixes are the fixes that the spec needs, Missing those of them that the release does not have.
+	Fixes   []string `json:"fixes,omitempty"`
+	Missing []string `json:"missing,omitempty"`
 }
 
 // tags are the labels that the framework adds to the name of a spec.
@@ -86,51 +90,59 @@ func Limit(patched []junit.Case) time.Duration {
 	return (2 * slowest).Round(time.Second)
 }
 
-// FailedPatched returns the specs that failed with the patches.
+// Name says for each row which fixes its spec needs, from the ends of the names of such specs by
+// fix, and which of them are not among given.
+func Name(rows []Row, specs map[string][]string, given []string) {
+	for i, r := range rows {
+		for _, fix := range slices.Sorted(maps.Keys(specs)) {
+			if !slices.ContainsFunc(specs[fix], func(spec string) bool { return strings.HasSuffix(r.Spec, " "+spec) }) {
+				continue
+			}
+			rows[i].Fixes = append(rows[i].Fixes, fix)
+			if !slices.Contains(given, fix) {
+				rows[i].Missing = append(rows[i].Missing, fix)
+			}
+		}
+	}
+}
+
+// FailedPatched returns the specs that failed with the patches, or with all fixes that they need.
 func FailedPatched(rows []Row) (specs []string) {
 	for _, r := range rows {
-		if r.Patched == Failed {
+		if r.Patched == Failed || r.Stock == Failed && len(r.Fixes) > 0 && len(r.Missing) == 0 {
 			specs = append(specs, r.Suite+": "+r.Spec)
 		}
 	}
 	return specs
 }
 
-// WriteMarkdown returns a function that writes the specs that fail on release and pass with
-// the patches, and counts the others.
-func WriteMarkdown(release string) func(io.Writer, []Row) error {
+// WriteMarkdown returns a function that counts the specs and writes a table: without fixes of those that
+// fail on release and pass with the patches, with fixes of those that fail or need one of them.
+func WriteMarkdown(release string, fixes int) func(io.Writer, []Row) error {
 	return func(w io.Writer, rows []Row) error {
 		counts := map[State]int{}
 		var table strings.Builder
 		for _, r := range rows {
-			if r.Patched != Passed {
+			if fixes == 0 && r.Patched != Passed {
 				continue
 			}
 			counts[r.Stock]++
-			if r.Stock == Failed {
-				fmt.Fprintf(&table, "| %s | %s |\n", r.Suite, strings.ReplaceAll(r.Spec, "|", `\|`))
+			spec := strings.ReplaceAll(r.Spec, "|", `\|`)
+			if fixes > 0 && (r.Stock == Failed || len(r.Missing) < len(r.Fixes)) {
+				fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.Suite, spec, r.Stock, strings.Join(r.Fixes, " "), strings.Join(r.Missing, " "))
+			} else if r.Stock == Failed {
+				fmt.Fprintf(&table, "| %s | %s |\n", r.Suite, spec)
 			}
 		}
 		total := counts[Passed] + counts[Failed] + counts[Skipped] + counts[NotRun]
-		_, err := fmt.Fprintf(w, "With the patches %d specs pass on %s. Without them %d of these pass, %d fail, %d are skipped because\n"+
-			"the release lacks what they need, and %d did not run. Those that fail:\n\n| suite | spec |\n|---|---|\n%s",
-			total, release, counts[Passed], counts[Failed], counts[Skipped], counts[NotRun], table.String())
-		return err
-	}
-}
-
-// WriteFailed returns a function that writes the specs that fail on release, which has a number of
-// fixes, and counts the others.
-func WriteFailed(release string, fixes int) func(io.Writer, []Row) error {
-	return func(w io.Writer, rows []Row) error {
-		counts := map[State]int{}
-		var list strings.Builder
-		for _, r := range rows {
-			if counts[r.Stock]++; r.Stock == Failed {
-				fmt.Fprintf(&list, "- %s: %s\n", r.Suite, r.Spec)
-			}
+		text := fmt.Sprintf("With the patches %d specs pass on %s. Without them %d of these pass, %d fail, %d are skipped because\n"+
+			"the release lacks what they need, and %d did not run. Those that fail:\n\n| suite | spec |\n|---|---|\n",
+			total, release, counts[Passed], counts[Failed], counts[Skipped], counts[NotRun])
+		if fixes > 0 {
+			text = fmt.Sprintf("On %s with %d fixes %d specs pass, %d fail and %d are skipped.\n\n| suite | spec | result | needs | of it missing |\n|---|---|---|---|---|\n",
+				release, fixes, counts[Passed], counts[Failed], counts[Skipped])
 		}
-		_, err := fmt.Fprintf(w, "On %s with %d fixes %d specs pass, %d fail and %d are skipped.\n%s", release, fixes, counts[Passed], counts[Failed], counts[Skipped], list.String())
+		_, err := io.WriteString(w, text+table.String())
 		return err
 	}
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -33,14 +34,14 @@ var (
 
 func TestRowsJoinTheResultsByName(t *testing.T) {
 	want := []Row{
-		{"envfiles", `EnvFiles an event about ["$(A)"] or a|b`, Skipped, Passed, "skipped - no gate"},
-		{"envfiles", "EnvFiles attacks: a FIFO", Failed, Passed, "A spec timeout occurred"},
-		{"envfiles", "EnvFiles last", Failed, Failed, "panic"},
-		{"envfiles", "EnvFiles not reached", NotRun, Passed, ""},
-		{"envfiles", "EnvFiles story", Passed, Passed, ""},
+		{Suite: "envfiles", Spec: `EnvFiles an event about ["$(A)"] or a|b`, Stock: Skipped, Patched: Passed, Why: "skipped - no gate"},
+		{Suite: "envfiles", Spec: "EnvFiles attacks: a FIFO", Stock: Failed, Patched: Passed, Why: "A spec timeout occurred"},
+		{Suite: "envfiles", Spec: "EnvFiles last", Stock: Failed, Patched: Failed, Why: "panic"},
+		{Suite: "envfiles", Spec: "EnvFiles not reached", Stock: NotRun, Patched: Passed},
+		{Suite: "envfiles", Spec: "EnvFiles story", Stock: Passed, Patched: Passed},
 	}
 	rows := Rows("envfiles", stock, patched)
-	if !slices.Equal(rows, want) {
+	if !reflect.DeepEqual(rows, want) {
 		t.Errorf("got\n%q\nwant\n%q", rows, want)
 	}
 	if failed := FailedPatched(rows); !slices.Equal(failed, []string{"envfiles: EnvFiles last"}) {
@@ -49,9 +50,9 @@ func TestRowsJoinTheResultsByName(t *testing.T) {
 }
 
 func TestOnlySpecsThatFailWithoutThePatchesAndPassWithThemAreInTheTable(t *testing.T) {
-	rows := append(Rows("envfiles", stock, patched), Row{"relaxed", "a|b", Failed, Passed, ""})
+	rows := append(Rows("envfiles", stock, patched), Row{Suite: "relaxed", Spec: "a|b", Stock: Failed, Patched: Passed})
 	var out strings.Builder
-	if err := WriteMarkdown("v1.34.10")(&out, rows); err != nil {
+	if err := WriteMarkdown("v1.34.10", 0)(&out, rows); err != nil {
 		t.Fatal(err)
 	}
 	want := `With the patches 5 specs pass on v1.34.10. Without them 1 of these pass, 2 fail, 1 are skipped because
@@ -87,13 +88,28 @@ func TestLimitFollowsTheSlowestSpecThatPassed(t *testing.T) {
 	}
 }
 
-func TestWithFixesTheSpecsThatFailAreListed(t *testing.T) {
+func TestWithFixesEachSpecNamesThoseThatItNeeds(t *testing.T) {
+	rows := Rows("envfiles", patched, nil)
+	Name(rows, map[string][]string{"0002": {"story", "last"}, "0001": {"last"}, "0003": {"a FIFO", "none"}}, []string{"0001", "0002"})
 	var out strings.Builder
-	if err := WriteFailed("v1.37.2", 2)(&out, Rows("envfiles", patched, nil)); err != nil {
+	if err := WriteMarkdown("v1.37.2", 2)(&out, rows); err != nil {
 		t.Fatal(err)
 	}
-	want := "On v1.37.2 with 2 fixes 4 specs pass, 1 fail and 0 are skipped.\n- envfiles: EnvFiles last\n"
+	want := `On v1.37.2 with 2 fixes 4 specs pass, 1 fail and 0 are skipped.
+
+| suite | spec | result | needs | of it missing |
+|---|---|---|---|---|
+| envfiles | EnvFiles last | failed | 0001 0002 |  |
+| envfiles | EnvFiles story | passed | 0002 |  |
+`
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	if failed := FailedPatched(rows); !slices.Equal(failed, []string{"envfiles: EnvFiles last"}) {
+		t.Errorf("failed with all fixes that they need: %q", failed)
+	}
+	Name(rows, map[string][]string{"0004": {"last"}}, nil)
+	if failed := FailedPatched(rows); failed != nil {
+		t.Errorf("a spec that needs another fix too: %q", failed)
 	}
 }
