@@ -26,7 +26,6 @@ func TestCgroups(t *testing.T) {
 		"v2 without a controller":   {map[string]string{"cgroup.controllers": "cpu io pids\n"}, Fail, "without memory", "controllers"},
 		"v2 that pins no CPUs":      {map[string]string{"cgroup.controllers": "cpu io memory pids\n"}, OK, "v2", ""},
 		"v1":                        {v1(nil, ""), OK, "v1: works with", ""},
-		"v1 with a hybrid":          {v1(map[string]string{"unified/cgroup.procs": ""}, ""), OK, "v1 with a v2 hybrid", ""},
 		"v1 with two in one folder": {v1(map[string]string{"cpu,cpuacct/tasks": ""}, "cpuacct"), OK, "v1", ""},
 		"v1 without a controller":   {v1(nil, "pids"), Fail, "without pids", "controllers"},
 		"none":                      {nil, Fail, "none mounted", "cgroupfs-mount"},

@@ -92,7 +92,7 @@ func Examine(ctx context.Context, l layout.Layout) []Finding {
 		disks(places(ctx, l, e)),
 		[]Finding{memory("/proc/meminfo")},
 		tools(ctx, l),
-		[]Finding{packages(ctx), inotify("/proc/sys/fs/inotify", "/proc"), forwarding("/proc/sys/net/ipv4/ip_forward", e != nil), iptables(ctx), ports()},
+		[]Finding{packages(ctx), inotify("/proc/sys/fs/inotify", "/proc"), forwarding("/proc/sys/net/ipv4/ip_forward", e != nil), iptables(ctx)},
 	)
 }
 

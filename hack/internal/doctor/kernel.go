@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,18 +81,6 @@ func natTable(ctx context.Context) Finding {
 	return fail(check, "the kernel has no nat table", "as root: `modprobe iptable_nat` or `modprobe nft_chain_nat`, or start a kernel that has one")
 }
 
-// ports checks whether a port on the loopback is free: kind chooses one for the API server of a
-// cluster.
-func ports() Finding {
-	const check = "ports"
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fail(check, err.Error(), "set the loopback up (`ip link set lo up`), or see who holds all ports with `ss -ltn`")
-	}
-	listener.Close()
-	return ok(check, "free ones on 127.0.0.1")
-}
-
 // setting reads a number from a file below /proc/sys.
 func setting(path string) (int, error) {
 	data, err := os.ReadFile(path)
@@ -130,11 +117,7 @@ func cgroups(root string) Finding {
 	if missing := without(controllersV1, mounted); len(missing) > 0 {
 		return fail(check, "v1, without "+strings.Join(missing, ", "), "`apt-get install cgroupfs-mount && cgroupfs-mount` as root, or start the kernel with these controllers")
 	}
-	version := "v1"
-	if _, err := os.Stat(filepath.Join(root, "unified", "cgroup.procs")); err == nil {
-		version = "v1 with a v2 hybrid"
-	}
-	return ok(check, "%s: works with the node image, which has systemd 252 and lets kubelets of v1.35 and later run on v1; systemd 257 and later need v2", version)
+	return ok(check, "v1: works with the node image, which has systemd 252 and lets kubelets of v1.35 and later run on v1; systemd 257 and later need v2")
 }
 
 func without(wanted, have []string) []string {

@@ -57,7 +57,3 @@ func TestIptables(t *testing.T) {
 		})
 	}
 }
-
-func TestPorts(t *testing.T) {
-	ports().want(t, OK, "127.0.0.1", "")
-}

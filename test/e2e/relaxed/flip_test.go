@@ -171,5 +171,7 @@ func awaitGate(ctx context.Context, f *framework.Framework, want featuregates.Ga
 func unlocked(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
 	components.RequireGate(ctx, gate)
-	components.RequireUnlocked(gate)
+	if components.Locked(gate) {
+		ginkgo.Skip("the gate " + gate + " is locked in the release of the API server")
+	}
 }

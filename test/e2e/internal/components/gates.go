@@ -179,28 +179,10 @@ func HasUpstreamAPI(gate string) bool {
 	return !gateOfThisRelease(gate).Carried
 }
 
-// RequireUpstreamAPI skips the running spec unless the API behind gate is upstream's.
-func RequireUpstreamAPI(gate string) {
+// Locked reports whether gate is locked to its default in the release of the API server.
+func Locked(gate string) bool {
 	ginkgo.GinkgoHelper()
-	if !HasUpstreamAPI(gate) {
-		ginkgo.Skip(fmt.Sprintf("the API of %s is this branch's in the release of the API server", gate))
-	}
-}
-
-// RequireOwnAPI skips the running spec unless the API behind gate is this branch's.
-func RequireOwnAPI(gate string) {
-	ginkgo.GinkgoHelper()
-	if HasUpstreamAPI(gate) {
-		ginkgo.Skip(fmt.Sprintf("the API of %s is upstream's in the release of the API server", gate))
-	}
-}
-
-// RequireUnlocked skips the running spec if gate is locked to its default.
-func RequireUnlocked(gate string) {
-	ginkgo.GinkgoHelper()
-	if gateOfThisRelease(gate).Spec.LockToDefault {
-		ginkgo.Skip(fmt.Sprintf("the gate %s is locked in the release of the API server", gate))
-	}
+	return gateOfThisRelease(gate).Spec.LockToDefault
 }
 
 // AtLeast reports whether the API server is of minor ("v1.35") or newer.

@@ -106,11 +106,7 @@ func newProbe(node string) *v1.Pod {
 		Spec:       v1.PodSpec{NodeName: node, RestartPolicy: v1.RestartPolicyNever},
 	}
 	for i, image := range pods.Images {
-		container := v1.Container{Name: fmt.Sprintf("image-%d", i), Image: image, ImagePullPolicy: v1.PullNever}
-		if image == pods.Busybox {
-			container.Command = []string{"true"} // its own command is a shell
-		}
-		pod.Spec.Containers = append(pod.Spec.Containers, container)
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: fmt.Sprintf("image-%d", i), Image: image, ImagePullPolicy: v1.PullNever})
 	}
 	pods.Quick(&pod.Spec)
 	return pod
