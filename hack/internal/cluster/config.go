@@ -118,6 +118,9 @@ func (c *Config) kind() *v1alpha4.Cluster {
 			fmt.Sprintf("kind: ClusterConfiguration\napiServer:\n  extraArgs:\n    v: %q\n", strconv.Itoa(c.Verbosity)),
 			fmt.Sprintf("kind: KubeletConfiguration\nlogging:\n  verbosity: %d\n", c.Verbosity))
 	}
+	if c.Verifier != nil {
+		k.ContainerdConfigPatches = []string{askVerifiers}
+	}
 	switches := featuregates.SwitchesOf(k.FeatureGates)
 	for _, version := range switches.RuntimeConfig {
 		k.RuntimeConfig[version] = "true"
@@ -220,6 +223,7 @@ func (c *Config) merge(k *v1alpha4.Cluster) *v1alpha4.Cluster {
 	maps.Copy(k.RuntimeConfig, out.RuntimeConfig)
 	out.Name, out.FeatureGates, out.RuntimeConfig = k.Name, k.FeatureGates, k.RuntimeConfig
 	out.KubeadmConfigPatches = append(k.KubeadmConfigPatches, out.KubeadmConfigPatches...)
+	out.ContainerdConfigPatches = append(out.ContainerdConfigPatches, k.ContainerdConfigPatches...)
 	if out.Networking.APIServerAddress == "" {
 		out.Networking.APIServerAddress = k.Networking.APIServerAddress
 	}

@@ -115,6 +115,7 @@ func (c *Cluster) newRecord(ctx context.Context, cfg *Config) (*record, error) {
 		if key, err = digest.File(cfg.Verifier.Key); err != nil {
 			return nil, err
 		}
+		key = digest.Of(key, askVerifiers)
 	}
 	return &record{
 		KindConfig:    kind,

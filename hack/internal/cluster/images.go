@@ -80,6 +80,12 @@ type Verifier struct {
 	Key     string // the file of the public key
 }
 
+// askVerifiers lets containerd's transfer service pull for the kubelet. containerd pulls in another
+// way, which asks no verifier, if some settings are not at their defaults; this one of the node image is.
+const askVerifiers = `[plugins."io.containerd.cri.v1.images"]
+  discard_unpacked_layers = false
+`
+
 // installVerifier puts v on all nodes. Images that are already there are not pulled.
 func (c *Cluster) installVerifier(ctx context.Context, v *Verifier, step *progress.Step) error {
 	if v == nil {

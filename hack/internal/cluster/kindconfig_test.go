@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/testutil"
 )
 
@@ -139,6 +141,42 @@ func TestTheImageVerifierIsOnEveryNode(t *testing.T) {
 	}
 }
 
+// containerd asks the verifier only where its transfer service pulls, and pulls in another way with any of these.
+func TestContainerdAsksTheVerifier(t *testing.T) {
+	images := []string{"plugins", "io.containerd.cri.v1.images"}
+	node, err := toml.LoadFile("../nodeimage/containerd.toml.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := node.GetPath(images).(*toml.Tree).ToMap()
+	verified := podenvConfig()
+	verified.Verifier = &Verifier{}
+	for _, patch := range verified.kind().ContainerdConfigPatches {
+		tree, err := toml.Load(patch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(settings, tree.GetPath(images).(*toml.Tree).ToMap())
+	}
+	for _, key := range []string{"discard_unpacked_layers", "disable_snapshot_annotations", "registry", "max_concurrent_downloads", "image_pull_with_sync_fs", "use_local_image_pull"} {
+		if value, set := settings[key]; set && (key != "discard_unpacked_layers" || value != false) {
+			t.Errorf("%s is %v", key, value)
+		}
+	}
+	plain := podenvConfig()
+	if patches := plain.kind().ContainerdConfigPatches; patches != nil {
+		t.Errorf("without a verifier: %q", patches)
+	}
+	c, err := readKind(t, `containerdConfigPatches: ["version = 4"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Verifier = verified.Verifier
+	if patches := c.kind().ContainerdConfigPatches; !slices.Equal(patches, []string{"version = 4", askVerifiers}) {
+		t.Errorf("the user's configuration: %q", patches)
+	}
+}
+
 func TestTheRecordTellsConfigurationsAndKeysApart(t *testing.T) {
 	_, l, e := newFakeDocker(t)
 	c := open(l, e, "podenv")
@@ -166,5 +204,14 @@ func TestTheRecordTellsConfigurationsAndKeysApart(t *testing.T) {
 			t.Errorf("%s is not as itself: %v", name, err)
 		}
 		records[name] = r
+	}
+	// A cluster whose containerd was not told to ask has the digest of the key alone.
+	silent := *records["a key"]
+	var err error
+	if silent.VerifyKey, err = digest.File(key); err != nil {
+		t.Fatal(err)
+	}
+	if silent.difference(records["a key"]) == "" {
+		t.Error("a cluster that asks no verifier is as one that does")
 	}
 }

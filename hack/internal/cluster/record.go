@@ -37,7 +37,7 @@ type record struct {
 	// APIServerPort is 0 if no port was requested.
 	APIServerPort int `json:"apiServerPort,omitempty"`
 	// KindConfig and VerifyKey are digests of the user's configuration of kind, and of the key
-	// that images need to be signed with; empty without.
+	// that images need to be signed with and askVerifiers; empty without.
 	KindConfig string `json:"kindConfig,omitempty"`
 	VerifyKey  string `json:"verifyKey,omitempty"`
 	// PreviousContexts are the contexts that were current before the cluster's, by the absolute
