@@ -1,6 +1,10 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -46,9 +50,23 @@ func TestCommandLine(t *testing.T) {
 					return err
 				}
 			}
-			return nil
+			return writeKeys(env.WorkDir)
 		},
 	})
+}
+
+// writeKeys writes the files private.pem and public.pem to dir.
+func writeKeys(dir string) error {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
+	publicDER, errPublic := x509.MarshalPKIXPublicKey(public)
+	write := func(name, kind string, der []byte) error {
+		return os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+	}
+	return errors.Join(err, errPublic, write("private.pem", "PRIVATE KEY", privateDER), write("public.pem", "PUBLIC KEY", publicDER))
 }
 
 // listen listens on a port of 127.0.0.1 at $PORT until the script ends.

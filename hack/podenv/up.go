@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
+	"podenv.dev/hack/internal/attest"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/doctor"
 	"podenv.dev/hack/internal/examples"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/progress"
+	"podenv.dev/hack/internal/publish"
 	"podenv.dev/hack/internal/remedy"
 )
 
@@ -35,7 +38,8 @@ has only Kubernetes' own pods and objects. Otherwise up says what differs, and o
 
 With --image it makes the cluster from a node image that podenv publish has put into a
 registry: nothing is assembled or compiled, and the gates are those of its series.
-With --verify-images the nodes refuse to pull any image that is not signed with KEY.`,
+With --verify-images the nodes refuse to pull any image that is not signed with KEY, and
+up refuses such an image of --image.`,
 		Example: `  podenv up
   podenv up --name other --workers 2
   podenv up --name ha --control-planes 3 --workers 0
@@ -63,10 +67,14 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 					return &usageError{fmt.Errorf("--kind-config: %w", err)}
 				}
 			}
-			if _, err := loadKey(key); err != nil {
+			verifyKey, err := loadKey(key)
+			if err == nil && verifyKey != nil {
+				err = checkVerification(ctx, verifyKey, want.Kind)
+			}
+			if err != nil {
 				return &usageError{fmt.Errorf("--verify-images: %w", err)}
 			}
-			err := cluster.CheckPort(ctx, want.Name, want.APIServerPort)
+			err = cluster.CheckPort(ctx, want.Name, want.APIServerPort)
 			if err != nil && !errors.Is(err, remedy.ErrPortInUse) {
 				err = &usageError{fmt.Errorf("--api-server-port: %w", err)}
 			}
@@ -77,6 +85,13 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 				return err
 			}
 			if key != "" {
+				if image != "" { // a node cannot check the image that it runs from
+					found, err := publish.Find(ctx, image, verifyKey)
+					if err != nil {
+						return err
+					}
+					image = found.Ref.String()
+				}
 				if want.Verifier, err = p.Verifier(ctx, key); err != nil {
 					return err
 				}
@@ -118,6 +133,18 @@ With --verify-images the nodes refuse to pull any image that is not signed with 
 	cmd.Flags().BoolVar(&want.Recreate, "recreate", false, "recreate a cluster that differs or does not serve, even if something runs on it")
 	cmd.Flags().IntVar(&want.APIServerPort, "api-server-port", 0, "where the API server listens on 127.0.0.1 (default any free port)")
 	return cmd
+}
+
+// checkVerification returns an error if nodes of a cluster with that configuration cannot, or must not,
+// check images with key.
+func checkVerification(ctx context.Context, key attest.Key, kind *v1alpha4.Cluster) error {
+	if _, err := key.Sign(ctx, nil); err == nil {
+		return errors.New("the key is private, and every node would get it: name the file of the public key")
+	}
+	if kind != nil && len(kind.ContainerdConfigPatches)+len(kind.ContainerdConfigPatchesJSON6902) > 0 {
+		return errors.New("with containerdConfigPatches in --kind-config, containerd may pull without a check: leave them out")
+	}
+	return nil
 }
 
 // checkInotify raises the kernel's inotify limits where it may, and refuses a new cluster if they
