@@ -156,7 +156,7 @@ packages with empty caches, and compares: then nobody needs to be trusted.`,
 				return err
 			}
 			return p.Rebuild(cmd.Context(), platforms, []string{name}, func(images []publish.Image) error {
-				diff, err := publish.Difference(found.Platforms, images[0].Platforms)
+				diff, err := found.Difference(images[0])
 				if err == nil && diff != "" {
 					err = fmt.Errorf("%s is not what this repository builds: %s", found.Ref, diff)
 				}

@@ -277,8 +277,9 @@ func Find(ctx context.Context, ref string, key attest.Key) (*Published, error) {
 		return nil, err
 	}
 	for _, child := range m.Manifests {
-		if child.Platform == nil {
-			return nil, fmt.Errorf("%s was not published by podenv: its index has an image without a platform", ref)
+		// Of two images for a platform, a check could read the one that is not run.
+		if child.Platform == nil || p.Platforms[child.Platform.String()] != nil {
+			return nil, fmt.Errorf("%s was not published by podenv: its index has an image without a platform, or two for one", ref)
 		}
 		if p.Platforms[child.Platform.String()], err = images.Image(child.Digest); err != nil {
 			return nil, explain(ctx, parsed, err)
@@ -307,6 +308,23 @@ func (p *Published) Read(ctx context.Context, step *progress.Step) error {
 		}
 	}
 	return nil
+}
+
+// Difference returns where again, another build, first differs from p; it is empty if all is equal.
+func (p *Published) Difference(again Image) (string, error) {
+	diff, err := Difference(p.Platforms, again.Platforms)
+	if diff != "" || err != nil {
+		return diff, err
+	}
+	index, err := again.index()
+	if err != nil {
+		return "", err
+	}
+	hash, err := index.Digest()
+	if err == nil && hash.String() != p.Ref.DigestStr() {
+		diff = "the index, and no file in its images"
+	}
+	return diff, err
 }
 
 // Difference returns where b, another build, first differs from a; it is empty if all is equal.

@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -136,7 +138,7 @@ func TestPublishedImagesCanBeFoundAndChecked(t *testing.T) {
 			if err := p.Read(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
-			if diff, err := Difference(p.Platforms, x.Platforms); diff != "" || err != nil {
+			if diff, err := p.Difference(x); diff != "" || err != nil {
 				t.Errorf("what was published differs: %s, %v", diff, err)
 			}
 			if diff, err := Difference(p.Platforms, testImage(t, "x", "two").Platforms); !strings.HasPrefix(diff, `linux/amd64, "layer 2: bin/x 0 755`) || err != nil {
@@ -448,4 +450,59 @@ func TestAChangedByteIsFound(t *testing.T) {
 	}
 	s.mu.Unlock()
 	testutil.CheckError(t, good.Read(t.Context(), nil), "layer 1: ")
+}
+
+// What runs is what an index names first for a platform: an image that a check does not read could be that.
+func TestAnIndexThatNamesSomethingElseIsNotEqual(t *testing.T) {
+	s := newServer(t, httptest.NewServer)
+	x, other := testImage(t, "x", "one"), testImage(t, "x", "two").Platforms["linux/amd64"]
+	good, err := x.index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tag, tc := range map[string]struct {
+		index               v1.ImageIndex
+		want, wantDifferent string
+	}{
+		"good": {index: good},
+		"two": {index: mutate.AppendManifests(good, mutate.IndexAddendum{Add: other, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}}),
+			want: "its index has an image without a platform, or two for one"},
+		"none":  {index: mutate.AppendManifests(good, mutate.IndexAddendum{Add: other, Descriptor: v1.Descriptor{Platform: nil}}), want: "an image without a platform"},
+		"other": {index: mutate.Annotations(good, map[string]string{"a": "b"}).(v1.ImageIndex), wantDifferent: "the index"},
+	} {
+		t.Run(tag, func(t *testing.T) {
+			ref := s.repository(t, "x").Tag(tag)
+			d, err := partial.Descriptor(tc.index)
+			if err != nil {
+				t.Fatal(err)
+			}
+			envelope, err := attest.Envelope(t.Context(), nil, "x", d.Digest, attest.Provenance{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := attest.Attachment(envelope, attest.EnvelopeType, *d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(remote.WriteIndex(ref, tc.index), remote.Write(ref.Digest(mustDigest(t, a)), a)); err != nil {
+				t.Fatal(err)
+			}
+			p, err := Find(t.Context(), ref.String(), nil)
+			if testutil.CheckError(t, err, tc.want); err != nil {
+				return
+			}
+			if diff, err := p.Difference(x); err != nil || !strings.HasPrefix(diff, tc.wantDifferent) || (diff == "") != (tc.wantDifferent == "") {
+				t.Errorf("differs in %q, %v", diff, err)
+			}
+		})
+	}
+}
+
+func mustDigest(t *testing.T, img v1.Image) string {
+	t.Helper()
+	hash, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash.String()
 }
