@@ -161,7 +161,7 @@ packages with empty caches, and compares: then nobody needs to be trusted.`,
 					err = fmt.Errorf("%s is not what this repository builds: %s", found.Ref, diff)
 				}
 				if err == nil {
-					fmt.Fprintln(a.out, "rebuilt    equal: this image is what it says")
+					fmt.Fprintf(a.out, "rebuilt    equal: this is %s:%s\n", images[0].Name, images[0].Tag) // a tag may be moved
 				}
 				return err
 			})

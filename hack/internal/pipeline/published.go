@@ -195,6 +195,8 @@ func (p *Pipeline) SameInputs(ctx context.Context, want attest.Provenance) error
 		return errors.New("it was published from a repository with changes that were not committed: nobody can build it again")
 	case want.Commit != have.Commit:
 		return fmt.Errorf("it was built from commit %s, and this repository is at %s: run `git checkout %[1]s` first", want.Commit, cmp.Or(have.Commit, "no commit, with changes"))
+	case want.Version != have.Version:
+		return fmt.Errorf("its statement is wrong: it names %s, and that commit builds %s", want.Version, have.Version)
 	}
 	return nil
 }

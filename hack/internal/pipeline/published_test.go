@@ -66,6 +66,9 @@ func TestARebuildNeedsTheSameInputs(t *testing.T) {
 	older.Go = "go1.0"
 	testutil.CheckError(t, p.SameInputs(t.Context(), older), "it was built with go1.0, this podenv with go1")
 	testutil.CheckError(t, p.SameInputs(t.Context(), attest.Provenance{Go: built.Go}), "nobody can build it again")
+	wrong := built
+	wrong.Version = "v1.33.14+podenv.1"
+	testutil.CheckError(t, p.SameInputs(t.Context(), wrong), "its statement is wrong: it names v1.33.14+podenv.1, and that commit builds v1.33.13+podenv.1")
 	testutil.WriteFile(t, filepath.Join(p.Layout.Root, "edit"), "")
 	testutil.CheckError(t, p.SameInputs(t.Context(), built), "this repository is at no commit, with changes")
 	git("add", "--all")
