@@ -23,22 +23,25 @@ func newBuild(a *app) *cobra.Command {
 all of ` + strings.Join(build.Components, ", ") + `.
 The paths of the binaries are printed.
 
-With --verify it builds what podenv publish sends, builds it again in another folder
-with empty caches, and prints a tab-separated line for each image: its name, and
-"equal" or the layer and the first file in it that differs.`,
+With --verify it builds the images that podenv publish sends, or those that you name,
+builds them again in another folder with empty caches, and prints a tab-separated line
+for each image: its name, and "equal" or the layer and the first file in it that differs.`,
 		Example: `  podenv build
   podenv build kubelet
   podenv build --tarball            # also the server tarball, for stock
                                     # kind build node-image --type file
-  podenv build --verify             # are two builds equal, to the byte?`,
+  podenv build --verify             # are two builds equal, to the byte?
+  podenv build --verify node`,
 		ValidArgs: build.Components,
-		Args:      componentArgs,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, components []string) error {
 			if verify {
-				if err := checkWords(unknownComponent, build.ImageComponents, components...); err != nil {
+				if err := checkWords(unknownComponent, pipeline.PublishedNames, components...); err != nil {
 					return err
 				}
 				return a.verifyBuild(ctx, p, components)
+			}
+			if err := componentArgs(nil, components); err != nil {
+				return err
 			}
 			all := len(components) == 0
 			if tarball && !all {
