@@ -211,7 +211,8 @@ func Attached(ref name.Digest, mediaType string, options ...remote.Option) ([][]
 	return all, nil
 }
 
-// Check returns the provenance of ref. Its statement must be signed with key, unless that is nil.
+// Check returns the provenance of ref, with a commit if a statement has one. Its statement must be
+// signed with key, unless that is nil.
 // Check asks ref's registry and nobody else.
 func Check(ctx context.Context, ref name.Digest, key Key, options ...remote.Option) (*Provenance, error) {
 	hash, err := v1.NewHash(ref.DigestStr())
@@ -223,12 +224,18 @@ func Check(ctx context.Context, ref name.Digest, key Key, options ...remote.Opti
 		return nil, err
 	}
 	err = fmt.Errorf("%s: nothing says how it was built: it has no statement attached; `podenv publish` attaches one", ref)
+	var found *Provenance
 	for _, data := range all {
 		p, wrong := open(ctx, data, key, hash)
-		if wrong == nil {
-			return p, nil
+		switch {
+		case wrong != nil:
+			err = fmt.Errorf("%s: %w", ref, wrong)
+		case found == nil || found.Commit == "":
+			found = p
 		}
-		err = fmt.Errorf("%s: %w", ref, wrong)
+	}
+	if found != nil {
+		return found, nil
 	}
 	return nil, err
 }

@@ -174,14 +174,15 @@ func (r Registry) Push(ctx context.Context, images []Image, step *progress.Step)
 }
 
 // upload uploads an image or an index by its digest, with a statement of its provenance, and for
-// an image with a bill of materials, unless the registry has it with a statement of this key.
+// an image with a bill of materials, unless the registry has it with a statement of this key. A
+// statement without a commit, from which nobody can build it, does not do if there is a commit now.
 func (r Registry) upload(ctx context.Context, pusher *remote.Pusher, e entry, what partial.Describable) error {
 	d, err := partial.Descriptor(what)
 	if err != nil {
 		return err
 	}
 	ref := e.tag.Digest(d.Digest.String())
-	if _, err := attest.Check(ctx, ref, r.Key, options(ctx)...); err == nil {
+	if have, err := attest.Check(ctx, ref, r.Key, options(ctx)...); err == nil && (have.Commit != "" || r.Provenance.Commit == "") {
 		if _, err := remote.Head(ref, options(ctx)...); err == nil {
 			return nil
 		}

@@ -218,6 +218,27 @@ func TestOnlyWhatTheRegistryLacksIsSent(t *testing.T) {
 	}
 }
 
+// Who commits and publishes again has the same images, and wants that others can build them.
+func TestAStatementGetsTheCommitThatItLacked(t *testing.T) {
+	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+	private, public := keys(t)
+	x := testImage(t, "x", "one")
+	for i, want := range []string{"", "abc", "abc"} {
+		s.sent("")
+		r := Registry{Path: s.path, Key: private, Provenance: attest.Provenance{Commit: want}}
+		if _, err := r.Push(t.Context(), []Image{x}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if sent := s.sent(http.MethodPut); (len(sent) > 0) != (i < 2) {
+			t.Errorf("run %d sent %q", i+1, sent)
+		}
+		p, err := Find(t.Context(), s.path+"/x:"+x.Tag, public)
+		if err != nil || p.Provenance.Commit != want {
+			t.Errorf("run %d: %+v, %v", i+1, p, err)
+		}
+	}
+}
+
 func TestATagOfSomethingElseIsNotMoved(t *testing.T) {
 	s := newServer(t, httptest.NewServer)
 	r := Registry{Path: s.path}
