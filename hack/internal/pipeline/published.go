@@ -113,9 +113,8 @@ func (p *Pipeline) store(ctx context.Context, images map[string]publish.Image, p
 			return err
 		}
 		step.Now("packing %s", name)
-		s.Annotations = map[string]string{
+		s.Annotations = map[string]string{ // nothing of the series: several have the same pause, etcd and CoreDNS
 			"org.opencontainers.image.title": name, "org.opencontainers.image.version": tag, "org.opencontainers.image.licenses": "Apache-2.0",
-			"podenv.dev/series": p.Series.Name, "podenv.dev/release": p.Series.Release,
 		}
 		img, err := s.Write(ctx, dir, gobuild.Name(name, s.Architecture))
 		if images[name].Name == "" {

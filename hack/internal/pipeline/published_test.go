@@ -9,7 +9,11 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/attest"
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/hack/internal/nodeimage"
+	"podenv.dev/hack/internal/publish"
 	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/testutil"
 )
@@ -81,6 +85,31 @@ func TestTheNodeImageIsForThisMachineAlone(t *testing.T) {
 	for _, names := range [][]string{{"node"}, {"pause", "node"}} {
 		_, err := new(Pipeline).Published(t.Context(), []string{"linux/riscv64"}, names)
 		testutil.CheckError(t, err, "for linux/"+runtime.GOARCH+" alone: run this on a machine of linux/riscv64")
+	}
+}
+
+// Series that ask for the same pause have it under one tag in a registry, which does not move.
+func TestSeveralSeriesPublishTheSamePause(t *testing.T) {
+	archive := filepath.Join(t.TempDir(), "pause.tar")
+	spec := image.Spec{Name: "registry.k8s.io/pause:3.10.1", Files: []image.File{{Path: "/pause", Mode: 0o755, Data: []byte("pause")}}}
+	if err := spec.Write(archive); err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string]bool{}
+	for _, s := range []series.Series{{Name: "v1.34", Release: "v1.34.10"}, {Name: "v1.35", Release: "v1.35.8"}} {
+		p, images := &Pipeline{Layout: layout.Layout{Root: t.TempDir()}, Series: s}, map[string]publish.Image{}
+		parts := nodeimage.Parts{Support: []string{archive}, Build: &build.Result{}}
+		if err := p.store(t.Context(), images, "linux/amd64", []string{"pause"}, parts, nil); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := publish.Registry{Path: "registry.example.com/kubernetes", DryRun: true}.Push(t.Context(), []publish.Image{images["pause"]}, nil)
+		if err != nil || rows[0].Reference != "registry.example.com/kubernetes/pause:3.10.1" {
+			t.Fatal(rows, err)
+		}
+		digests[rows[0].Digest] = true
+	}
+	if len(digests) != 1 {
+		t.Errorf("they publish %v", digests)
 	}
 }
 
