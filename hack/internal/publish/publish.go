@@ -205,7 +205,7 @@ func (r Registry) upload(ctx context.Context, pusher *remote.Pusher, e entry, wh
 		return pusher.Push(ctx, e.tag.Digest(hash.String()), a)
 	}
 	if img, ok := what.(v1.Image); ok {
-		bom, err := attest.BOM(img, e.Name, e.Tag, e.Debian)
+		bom, err := attest.BOM(img, e.Name, strings.ReplaceAll(e.Tag, "_", "+"), e.Debian)
 		if err := attach(bom, attest.SPDXType, err); err != nil {
 			return err
 		}

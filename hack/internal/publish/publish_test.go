@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,6 +169,29 @@ func TestPublishedImagesCanBeFoundAndChecked(t *testing.T) {
 				t.Errorf("index = %+v, %v", m, err)
 			}
 		})
+	}
+}
+
+// Scanners read the version of a module as Go has it, and a tag has no plus sign.
+func TestTheBillHasTheVersionThatTheProgramsHave(t *testing.T) {
+	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := image.Stored{Architecture: "amd64", Key: "x", Layers: []func(io.Writer) error{
+		image.WriteTar([]image.File{{Path: "/bin/x", Mode: 0o755, Source: program}}),
+	}}.Write(t.Context(), t.TempDir(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := Image{Name: "x", Tag: "v1.33.13_podenv.26", Platforms: map[string]v1.Image{"linux/amd64": img}}
+	if _, err := (Registry{Path: s.path}).Push(t.Context(), []Image{x}, nil); err != nil {
+		t.Fatal(err)
+	}
+	boms, err := attest.Attached(s.repository(t, "x").Digest(mustDigest(t, img)), attest.SPDXType)
+	if want := `"pkg:golang/podenv.dev@v1.33.13%2Bpodenv.26"`; err != nil || len(boms) != 1 || !strings.Contains(string(boms[0]), want) {
+		t.Errorf("%d bills, want one with %s: %v", len(boms), want, err)
 	}
 }
 
