@@ -6,10 +6,12 @@ package publish
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -230,15 +232,20 @@ func explain(ctx context.Context, ref name.Reference, err error) error {
 	}
 	host, remedies := ref.Context().RegistryStr(), ""
 	var answer *transport.Error
+	var authority x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &certificate):
+	case errors.As(err, &authority):
 		remedies = "this host does not know the authority of its certificate: install that authority's certificate, or name its file in SSL_CERT_FILE"
+	case errors.As(err, &certificate):
+		remedies = "check the name, and this host's clock; else the registry needs another certificate"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		remedies = "a registry without TLS needs to be localhost, a name in .local or a private address"
 	case errors.As(err, &answer):
 		remedies = strings.Replace(answers[answer.StatusCode], "HOST", host, 1)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
 		remedies = "the connection was cut: run the same command again; layers that have arrived are not sent again"
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, new(*net.DNSError)):
 		remedies = "nothing answers at " + host + ": check the name and the port"
 	}
 	if err = fmt.Errorf("%s: %w", ref, err); remedies == "" {

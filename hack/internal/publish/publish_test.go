@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -10,13 +11,16 @@ import (
 	"io"
 	"log"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -352,6 +356,25 @@ func TestErrorsOfRegistriesSayWhatToDo(t *testing.T) {
 			if err := push(); err != nil {
 				t.Errorf("the same command does not go on: %v", err)
 			}
+		})
+	}
+}
+
+func TestErrorsOfConnectionsSayWhatToDo(t *testing.T) {
+	ref := name.MustParseReference("registry.example.com:5000/x:1")
+	for what, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"an unknown authority":  {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "SSL_CERT_FILE"},
+		"an expired one":        {&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, "this host's clock"},
+		"one for another name":  {&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}}}, "check the name"},
+		"no TLS":                {&url.Error{Op: "Get", Err: http.ErrSchemeMismatch}, "needs to be localhost"},
+		"a name that is none":   {&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host"}}, "nothing answers at registry.example.com:5000"},
+		"a port that is closed": {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "nothing answers at registry.example.com:5000"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			testutil.CheckError(t, explain(t.Context(), ref, tc.err), tc.want)
 		})
 	}
 }
