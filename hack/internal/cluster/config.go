@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -171,7 +172,9 @@ func (c *Config) ReadKindConfig(file string, gates map[string]bool) error {
 		return fmt.Errorf("%s is no configuration of kind: %w", file, err)
 	}
 	controlPlanes := 0
+	patches := []string{fmt.Sprint(k.KubeadmConfigPatches, k.KubeadmConfigPatchesJSON6902)}
 	for _, n := range k.Nodes {
+		patches = append(patches, fmt.Sprint(n.KubeadmConfigPatches, n.KubeadmConfigPatchesJSON6902))
 		if n.Role != v1alpha4.WorkerRole {
 			controlPlanes++
 		}
@@ -188,9 +191,10 @@ func (c *Config) ReadKindConfig(file string, gates map[string]bool) error {
 	if len(k.Nodes) > 0 {
 		err = errors.Join(err, CheckControlPlanes(controlPlanes))
 	}
-	patches := strings.Join(k.KubeadmConfigPatches, "\n")
 	for _, plugin := range featuregates.SwitchesOf((&Config{Gates: gates, Kind: k}).gates()).AdmissionPlugins {
-		if strings.Contains(patches, "enable-admission-plugins") && !strings.Contains(patches, plugin) {
+		if slices.ContainsFunc(patches, func(p string) bool {
+			return strings.Contains(p, "enable-admission-plugins") && !strings.Contains(p, plugin)
+		}) {
 			err = errors.Join(err, fmt.Errorf("its enable-admission-plugins replace podenv's: add %s to them", plugin))
 		}
 	}

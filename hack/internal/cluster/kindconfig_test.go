@@ -104,7 +104,9 @@ func TestAConfigurationOfKindThatCannotBeMerged(t *testing.T) {
 		"nodes: [{role: control-plane, image: x}]":              "leave it out, or name it with --image",
 		"name: other": "its name is other, not podenv",
 		"nodez: []":   "is no configuration of kind",
-		"kubeadmConfigPatches: ['enable-admission-plugins: NodeRestriction']": "add PodPreset to them",
+		"kubeadmConfigPatches: ['enable-admission-plugins: NodeRestriction']":                                                                                                "add PodPreset to them",
+		"nodes: [{role: control-plane, kubeadmConfigPatches: ['enable-admission-plugins: NodeRestriction']}]\nkubeadmConfigPatches: ['enable-admission-plugins: PodPreset']": "add PodPreset to them",
+		"kubeadmConfigPatchesJSON6902: [{group: kubeadm.k8s.io, version: v1beta4, kind: ClusterConfiguration, patch: 'enable-admission-plugins'}]":                           "add PodPreset to them",
 	} {
 		_, err := readKind(t, text)
 		testutil.CheckError(t, err, want)
