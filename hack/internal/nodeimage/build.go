@@ -198,7 +198,7 @@ func Pull(ctx context.Context, e *engine.Engine, ref string, step *progress.Step
 	if !hasImage(ctx, e, ref) {
 		step.Now("pulling %s", ref)
 		if err := e.Docker(ctx, "pull", ref).Log(step.Log()).Run(); err != nil {
-			return "", remedy.New(fmt.Errorf("pulling %s: %w", ref, err), "check the name and `docker login`; Docker takes a registry without TLS only on localhost, or as one of its insecure-registries")
+			return "", remedy.New(fmt.Errorf("pulling %s: %w", ref, err), "check the name, `docker login` and, with `podenv verify`, that it is for this machine's architecture; Docker takes a registry without TLS only on localhost, or as one of its insecure-registries")
 		}
 	}
 	out, err := e.Docker(ctx, "image", "inspect", "--format", `{{.Architecture}} {{index .Config.Labels "`+VersionLabel+`"}}`, ref).Output()

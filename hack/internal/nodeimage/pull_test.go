@@ -21,6 +21,7 @@ func TestPullTakesNodeImagesOfPodenvAlone(t *testing.T) {
 		"kindest/node":                   {"true", runtime.GOARCH + " ", "", "it lacks the label", false},
 		"another architecture":           {"true", foreign + " v1.33.13+podenv.26", "", "it is for " + foreign, false},
 		"an image that cannot be pulled": {"false", "", "echo denied >&2; exit 1", "docker login", true},
+		"an index without it":            {"false", "", "echo no matching manifest for linux/arm64 >&2; exit 1", "for this machine's architecture", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, calls := fakeCommands(t, map[string]string{"docker": `case "$*" in
