@@ -278,7 +278,7 @@ func Find(ctx context.Context, ref string, key attest.Key) (*Published, error) {
 	}
 	images, err := desc.ImageIndex()
 	if err != nil {
-		return nil, fmt.Errorf("%s was not published by podenv: %w", ref, err)
+		return nil, fmt.Errorf("%s is one image: name the tag or the digest of its index, which has the images of all platforms: %w", ref, err)
 	}
 	m, err := images.IndexManifest()
 	if err != nil {
@@ -296,12 +296,15 @@ func Find(ctx context.Context, ref string, key attest.Key) (*Published, error) {
 	return p, nil
 }
 
-// Read reads all layers. Its error says which does not have the content of its digest.
+// Read reads all layers and configurations. Its error says which does not have the content of its digest.
 func (p *Published) Read(ctx context.Context, step *progress.Step) error {
 	for platform, img := range p.Platforms {
 		layers, err := img.Layers()
+		if err == nil {
+			_, err = img.RawConfigFile() // it checks the digest, too
+		}
 		if err != nil {
-			return explain(ctx, p.Ref, err)
+			return explain(ctx, p.Ref, fmt.Errorf("%s: %w", platform, err))
 		}
 		for i, layer := range layers {
 			step.Now("%s: reading layer %d of %d", platform, i+1, len(layers))

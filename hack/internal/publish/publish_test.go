@@ -434,6 +434,7 @@ func TestTheSignatureIsChecked(t *testing.T) {
 		"unsigned":                   {"/y:v1.33.13_podenv.26", public, attest.ErrSignature.Error()},
 		"unsigned, and no key":       {"/y:v1.33.13_podenv.26", nil, ""},
 		"not of podenv":              {"/z:1", nil, "nothing says how it was built"},
+		"one image of the index":     {"/x@" + mustDigest(t, images[0].Platforms["linux/amd64"]), public, "name the tag or the digest of its index"},
 		"a tag that does not exist":  {"/x:none", nil, "check the name"},
 		"a reference without a tag":  {"/x", nil, "want an image as HOST/PATH/NAME:TAG"},
 		"no registry at the address": {"", nil, "want an image"},
@@ -507,17 +508,28 @@ func TestAChangedByteIsFound(t *testing.T) {
 	if _, err = Find(t.Context(), tag.String(), public); err == nil {
 		t.Error("a forged statement is taken")
 	}
-	// The registry sends another layer than the digest names.
-	s.mu.Lock()
-	s.before = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") {
-			return false
-		}
-		_, _ = w.Write([]byte("something else"))
-		return true
+	// The registry sends another layer, or another configuration, than the digest names.
+	m, err := good.Platforms["linux/amd64"].Manifest()
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.mu.Unlock()
-	testutil.CheckError(t, good.Read(t.Context(), nil), "layer 1: ")
+	for _, tc := range []struct{ digest, want string }{{m.Layers[0].Digest.String(), "linux/amd64, layer 1: "}, {m.Config.Digest.String(), "linux/amd64: "}} {
+		s.mu.Lock()
+		s.before = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+tc.digest) {
+				return false
+			}
+			_, _ = w.Write([]byte("something else"))
+			return true
+		}
+		s.mu.Unlock()
+		fresh, err := Find(t.Context(), good.Ref.String(), public) // nothing of it has been read
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh.Platforms = map[string]v1.Image{"linux/amd64": fresh.Platforms["linux/amd64"]}
+		testutil.CheckError(t, fresh.Read(t.Context(), nil), tc.want)
+	}
 }
 
 // What runs is what an index names first for a platform: an image that a check does not read could be that.
