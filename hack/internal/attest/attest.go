@@ -226,11 +226,9 @@ func Check(ctx context.Context, ref name.Digest, key Key, options ...remote.Opti
 	err = fmt.Errorf("%s: nothing says how it was built: it has no statement attached; `podenv publish` attaches one", ref)
 	var found *Provenance
 	for _, data := range all {
-		p, wrong := open(ctx, data, key, hash)
-		switch {
-		case wrong != nil:
+		if p, wrong := open(ctx, data, key, hash); wrong != nil {
 			err = fmt.Errorf("%s: %w", ref, wrong)
-		case found == nil || found.Commit == "":
+		} else if found == nil || p.Commit != "" {
 			found = p
 		}
 	}

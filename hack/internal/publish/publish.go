@@ -4,6 +4,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -323,19 +324,16 @@ func (p *Published) Read(ctx context.Context, step *progress.Step) error {
 
 // Difference returns where again, another build, first differs from p; it is empty if all is equal.
 func (p *Published) Difference(again Image) (string, error) {
-	diff, err := Difference(p.Platforms, again.Platforms)
-	if diff != "" || err != nil {
-		return diff, err
-	}
 	index, err := again.index()
 	if err != nil {
 		return "", err
 	}
 	hash, err := index.Digest()
-	if err == nil && hash.String() != p.Ref.DigestStr() {
-		diff = "the index, and no file in its images"
+	if err == nil && hash.String() == p.Ref.DigestStr() {
+		return "", nil
 	}
-	return diff, err
+	diff, errImages := Difference(p.Platforms, again.Platforms)
+	return cmp.Or(diff, "the index, and no file in its images"), errors.Join(err, errImages)
 }
 
 // Difference returns where b, another build, first differs from a; it is empty if all is equal.
