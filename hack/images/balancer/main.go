@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"flag"
-	"fmt"
 	"io"
 	"log"
 	"maps"
@@ -15,12 +14,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -36,37 +34,19 @@ func main() {
 	log.Fatal(run(context.Background(), filepath.Dir(*file)))
 }
 
-// addresses returns every SocketAddress of Envoy in a file.
-func addresses(file string) ([]string, error) {
+// socketAddress matches a SocketAddress of Envoy as kind writes it.
+var socketAddress = regexp.MustCompile(`socket_address:\s+address: "?([^"\s]+)"?\s+port_value: (\d+)`)
+
+// addresses returns every SocketAddress in a file.
+func addresses(file string) (found []string, err error) {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+	for _, m := range socketAddress.FindAllSubmatch(data, -1) {
+		found = append(found, net.JoinHostPort(string(m[1]), string(m[2])))
 	}
-	var content any
-	if err := yaml.Unmarshal(data, &content); err != nil {
-		return nil, err
-	}
-	return socketAddresses(content), nil
+	return found, err
 }
 
-func socketAddresses(content any) (found []string) {
-	switch content := content.(type) {
-	case []any:
-		for _, item := range content {
-			found = append(found, socketAddresses(item)...)
-		}
-	case map[string]any:
-		if a, ok := content["socket_address"].(map[string]any); ok {
-			return []string{net.JoinHostPort(fmt.Sprint(a["address"]), fmt.Sprint(a["port_value"]))}
-		}
-		for _, item := range content {
-			found = append(found, socketAddresses(item)...)
-		}
-	}
-	return found
-}
-
-// run follows the files in dir until ctx ends. A file that cannot be read changes nothing.
+// run follows the files in dir until ctx ends. A file that cannot be read, or has no address, changes nothing.
 func run(ctx context.Context, dir string) error {
 	var b balancer
 	var l net.Listener
@@ -77,8 +57,11 @@ func run(ctx context.Context, dir string) error {
 			log.Print(err, errServers)
 			continue
 		}
+		if len(listen) == 0 || len(servers) == 0 { // kind starts with empty files
+			continue
+		}
 		b.follow(ctx, servers)
-		if l != nil || len(listen) == 0 {
+		if l != nil {
 			continue
 		}
 		if l, err = net.Listen("tcp", listen[0]); err != nil {
