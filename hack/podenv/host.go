@@ -11,6 +11,7 @@ import (
 	"podenv.dev/hack/internal/clean"
 	"podenv.dev/hack/internal/doctor"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/jsonout"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -99,12 +100,7 @@ func writeCleanTable(w io.Writer, items []clean.Item) error {
 }
 
 func writeCleanTSV(w io.Writer, items []clean.Item) error {
-	for _, i := range items {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", i.Action, i.Kind, i.Bytes, i.Name, i.Why); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, items, func(i clean.Item) []any { return []any{i.Action, i.Kind, i.Bytes, i.Name, i.Why} })
 }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

@@ -19,6 +19,7 @@ import (
 
 	"podenv.dev/hack/internal/attest"
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/packages"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/publish"
@@ -98,12 +99,7 @@ func writePublishedTable(w io.Writer, rows []publish.Row) error {
 }
 
 func writePublishedTSV(w io.Writer, rows []publish.Row) error {
-	for _, r := range rows {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", r.Reference, r.Platforms, r.Bytes, r.State, r.Digest); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, rows, func(r publish.Row) []any { return []any{r.Reference, r.Platforms, r.Bytes, r.State, r.Digest} })
 }
 
 func newVerify(a *app) *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/junit"
 )
 
@@ -149,10 +150,5 @@ func WriteMarkdown(release string, fixes int) func(io.Writer, []Row) error {
 
 // WriteTSV writes a line for each spec: suite, spec, and its state without and with the patches.
 func WriteTSV(w io.Writer, rows []Row) error {
-	for _, r := range rows {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Suite, r.Spec, r.Stock, r.Patched); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, rows, func(r Row) []any { return []any{r.Suite, r.Spec, r.Stock, r.Patched} })
 }

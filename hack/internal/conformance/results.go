@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/junit"
 )
 
@@ -157,10 +158,5 @@ func WriteTable(w io.Writer, rows []Row) error {
 
 // WriteTSV writes a line for each spec: run, spec, state, seconds, reason.
 func WriteTSV(w io.Writer, rows []Row) error {
-	for _, r := range rows {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%s\n", r.Run, r.Spec, r.State, r.Seconds, r.Why); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, rows, func(r Row) []any { return []any{r.Run, r.Spec, r.State, fmt.Sprintf("%.0f", r.Seconds), r.Why} })
 }

@@ -13,6 +13,7 @@ import (
 
 	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/engine"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/remedy"
 )
@@ -72,12 +73,7 @@ func WriteTable(w io.Writer, findings []Finding) error {
 
 // WriteTSV writes one finding a line, without a heading: check, status, found, remedy.
 func WriteTSV(w io.Writer, findings []Finding) error {
-	for _, f := range findings {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Check, f.Status, oneLine(f.Found), oneLine(f.Remedy)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, findings, func(f Finding) []any { return []any{f.Check, f.Status, oneLine(f.Found), oneLine(f.Remedy)} })
 }
 
 // oneLine keeps a command's output from breaking the rows.

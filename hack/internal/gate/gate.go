@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -244,12 +245,7 @@ func WriteTable(w io.Writer, gates []Gate) error {
 
 // WriteTSV writes a line for each gate, with the columns of WriteTable.
 func WriteTSV(w io.Writer, gates []Gate) error {
-	for _, g := range gates {
-		if _, err := fmt.Fprintln(w, strings.Join(g.row(), "\t")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, gates, func(g Gate) []any { return []any{strings.Join(g.row(), "\t")} })
 }
 
 func (g Gate) row() []string {

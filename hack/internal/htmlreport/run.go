@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/test/e2e/options"
 )
@@ -208,10 +209,5 @@ func WriteTable(w io.Writer, changes []Change) error {
 
 // WriteTSV writes a line for each change: change, before, after, group, name.
 func WriteTSV(w io.Writer, changes []Change) error {
-	for _, c := range changes {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.Change, c.Before, c.After, c.Group, c.Name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, changes, func(c Change) []any { return []any{c.Change, c.Before, c.After, c.Group, c.Name} })
 }

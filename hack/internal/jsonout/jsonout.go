@@ -1,10 +1,12 @@
-// Package jsonout writes the JSON of all verbs with --output json: indented, and without
-// HTML escapes, since it does not go into web pages.
+// Package jsonout writes what verbs print with --output tsv and with --output json: the JSON is
+// indented, and without HTML escapes, since it does not go into web pages.
 package jsonout
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"strings"
 )
 
 // Write writes v as JSON.
@@ -21,4 +23,15 @@ func WriteList[T any](w io.Writer, rows []T) error {
 		rows = []T{}
 	}
 	return Write(w, rows)
+}
+
+// WriteTSV writes a line for each of rows, with tabs between its fields.
+func WriteTSV[T any](w io.Writer, rows []T, fields func(T) []any) error {
+	for _, row := range rows {
+		f := fields(row)
+		if _, err := fmt.Fprintf(w, strings.Repeat("\t%v", len(f))[1:]+"\n", f...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

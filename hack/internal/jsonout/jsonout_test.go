@@ -21,3 +21,11 @@ func TestWriteList(t *testing.T) {
 		})
 	}
 }
+
+func TestWriteTSV(t *testing.T) {
+	var out strings.Builder
+	fields := func(n int64) []any { return []any{"a", n, n > 1} }
+	if err := WriteTSV(&out, []int64{1, 2}, fields); err != nil || out.String() != "a\t1\tfalse\na\t2\ttrue\n" {
+		t.Errorf("%v, wrote %q", err, out.String())
+	}
+}
