@@ -83,7 +83,7 @@ func Binaries(ctx context.Context, l layout.Layout, t *source.Tree, arch string,
 			}
 		}
 	}
-	compile := &compilation{tree: t, arch: arch, dir: dir, linkerFlags: stamp.linkerFlags(), first: len(m) == 0}
+	compile := &compilation{tree: t, arch: arch, dir: dir, linkerFlags: stamp.linkerFlags()}
 	if err := compile.run(ctx, stale, step); err != nil {
 		return nil, err
 	}

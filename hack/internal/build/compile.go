@@ -17,7 +17,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/progress"
@@ -40,7 +39,6 @@ type compilation struct {
 	arch        string
 	dir         string // the build's folder
 	linkerFlags string
-	first       bool // no earlier build in dir: count the packages for the progress
 }
 
 // run brings components in the folder bin up to date with one `go build`. The go command links
@@ -61,9 +59,6 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 
 	output := &compileOutput{step: step}
 	step.Now("looking for what has changed")
-	if c.first {
-		go c.countPackages(ctx, components, output)
-	}
 	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", c.linkerFlags}, goFlags...)
 	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
 		Dir(c.tree.Dir).Env(goEnv...).Env("GOTMPDIR="+tmp, "GOARCH="+c.arch).
@@ -96,15 +91,6 @@ func (c *compilation) explain(ctx context.Context, err error, lines []string) er
 	return err
 }
 
-// countPackages reports to output how many packages components consist of.
-func (c *compilation) countPackages(ctx context.Context, components []string, output *compileOutput) {
-	args := append(append([]string{"list", "-deps"}, goFlags...), mainPackages(components)...)
-	out, err := run.Command(ctx, "go", args...).Dir(c.tree.Dir).Env(goEnv...).Env("GOARCH=" + c.arch).Output()
-	if err == nil { // without the number the progress is less exact
-		output.total.Store(int64(strings.Count(out, "\n") + 1))
-	}
-}
-
 func mainPackages(components []string) []string {
 	packages := make([]string, len(components))
 	for i, component := range components {
@@ -124,26 +110,18 @@ type compileOutput struct {
 	step     *progress.Step
 	messages []string // all lines except packages: mostly compiler errors
 	compiled int
-	total    atomic.Int64 // packages that may need compiling; 0 if unknown
 }
 
 func (o *compileOutput) line(line string) {
 	if importPath.MatchString(line) {
 		o.compiled++
-		o.step.Now("%s, now %s", o.status(), line) // a main package is compiled last, and then linked
+		o.step.Now("%d packages compiled, now %s", o.compiled, line) // a main package is compiled last, and then linked
 		return
 	}
 	// The first line is the command, which package run writes.
 	if len(o.messages) < maxMessages && !strings.HasPrefix(line, "+ ") {
 		o.messages = append(o.messages, line)
 	}
-}
-
-func (o *compileOutput) status() string {
-	if total := o.total.Load(); total > 0 {
-		return fmt.Sprintf("%d of up to %d packages", o.compiled, total)
-	}
-	return fmt.Sprintf("%d packages compiled", o.compiled)
 }
 
 // shownLines is how many of the compiler's lines the error of a tree that does not compile has.
