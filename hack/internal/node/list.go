@@ -15,6 +15,7 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // State describes a component of a node.
@@ -153,17 +154,13 @@ func WriteTable(w io.Writer, states []State) error {
 // WriteTSV writes a line for each state, without a header: node, status, component,
 // version, gates, gates left out, changed.
 func WriteTSV(w io.Writer, states []State) error {
-	for _, s := range states {
+	return jsonout.WriteTSV(w, states, func(s State) []any {
 		version := s.Version
 		if s.Problem != "" {
 			version = strings.Join(strings.Fields(s.Problem), " ")
 		}
-		columns := []string{s.Node, s.Status, s.Component, version, featuregates.Flag(s.Gates), strings.Join(s.LeftOut, ","), yesNo(s.Changed)}
-		if _, err := fmt.Fprintln(w, strings.Join(columns, "\t")); err != nil {
-			return err
-		}
-	}
-	return nil
+		return []any{s.Node, s.Status, s.Component, version, featuregates.Flag(s.Gates), strings.Join(s.LeftOut, ","), yesNo(s.Changed)}
+	})
 }
 
 func yesNo(b bool) string {
