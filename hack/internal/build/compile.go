@@ -60,7 +60,10 @@ func (c *compilation) run(ctx context.Context, components []string, step *progre
 	output := &compileOutput{step: step}
 	step.Now("looking for what has changed")
 	args := append([]string{"build", "-v", "-o", bin + "/", "-ldflags", c.linkerFlags}, goFlags...)
-	err := run.Command(ctx, "go", append(args, mainPackages(components)...)...).
+	for _, component := range components {
+		args = append(args, "./cmd/"+component)
+	}
+	err := run.Command(ctx, "go", args...).
 		Dir(c.tree.Dir).Env(goEnv...).Env("GOTMPDIR="+tmp, "GOARCH="+c.arch).
 		Log(io.MultiWriter(step.Log(), run.Lines(output.line))).Run()
 	if err == nil {
@@ -89,14 +92,6 @@ func (c *compilation) explain(ctx context.Context, err error, lines []string) er
 		return fmt.Errorf("%w\n  a Go module is missing and the network cannot be reached: see the proxy settings of go env", err)
 	}
 	return err
-}
-
-func mainPackages(components []string) []string {
-	packages := make([]string, len(components))
-	for i, component := range components {
-		packages[i] = "./cmd/" + component
-	}
-	return packages
 }
 
 // maxMessages is how many lines of messages a compileOutput keeps.
