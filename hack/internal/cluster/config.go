@@ -75,9 +75,6 @@ func (c *Config) validate() error {
 	if err := validatePort(c.APIServerPort); err != nil {
 		return err
 	}
-	if c.Verbosity < 0 {
-		return fmt.Errorf("cluster %s cannot log at verbosity %d: ask for 0 or more", c.Name, c.Verbosity)
-	}
 	return nil
 }
 
