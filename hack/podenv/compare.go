@@ -154,7 +154,7 @@ func (a *app) runSuites(ctx context.Context, p pipeline.Pipeline, o suite.Option
 			return nil, err
 		}
 	}
-	r, _, err := a.up(ctx, &p, want)
+	r, _, err := a.up(ctx, &p, want, "")
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 			want.Gates = nil
 		}
 		var built *pipeline.Result
-		if built, c, err = a.up(ctx, p, want); err != nil {
+		if built, c, err = a.up(ctx, p, want, ""); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, a.remove(ctx, p.Reporter)) }()

@@ -81,9 +81,6 @@ up refuses such an image of --image.`,
 			if err != nil {
 				return err
 			}
-			if err := a.checkInotify(ctx, want); err != nil {
-				return err
-			}
 			if key != "" {
 				if image != "" { // a node cannot check the image that it runs from
 					found, err := publish.Find(ctx, image, verifyKey)
@@ -96,17 +93,7 @@ up refuses such an image of --image.`,
 					return err
 				}
 			}
-			var r *pipeline.Result
-			if image != "" {
-				r, err = p.PublishedNode(ctx, image)
-				a.stock = p.Stock
-			} else {
-				r, err = p.NodeImage(ctx)
-			}
-			if err != nil {
-				return err
-			}
-			c, err := p.Cluster(ctx, r, want)
+			r, c, err := a.up(ctx, p, want, image)
 			if err != nil {
 				return err
 			}
@@ -162,16 +149,21 @@ func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
 	return tooFew
 }
 
-// up creates the cluster from what it builds. If it fails, there is no cluster to remove.
-func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config) (*pipeline.Result, *cluster.Cluster, error) {
+// up creates the cluster from the published node image called image, or from what it builds if that is
+// empty. If it fails, there is no cluster to remove.
+func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config, image string) (r *pipeline.Result, c *cluster.Cluster, err error) {
 	if err := a.checkInotify(ctx, want); err != nil {
 		return nil, nil, err
 	}
-	r, err := p.NodeImage(ctx)
-	if err != nil {
-		return nil, nil, err
+	if image != "" {
+		r, err = p.PublishedNode(ctx, image)
+		a.stock = p.Stock
+	} else {
+		r, err = p.NodeImage(ctx)
 	}
-	c, err := p.Cluster(ctx, r, want)
+	if err == nil {
+		c, err = p.Cluster(ctx, r, want)
+	}
 	return r, c, err
 }
 
