@@ -233,12 +233,10 @@ func explain(ctx context.Context, ref name.Reference, err error) error {
 	}
 	host, remedies := ref.Context().RegistryStr(), ""
 	var answer *transport.Error
-	var authority x509.UnknownAuthorityError
-	var certificate *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &authority):
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		remedies = "this host does not know the authority of its certificate: install that authority's certificate, or name its file in SSL_CERT_FILE"
-	case errors.As(err, &certificate):
+	case errors.As(err, new(*tls.CertificateVerificationError)):
 		remedies = "check the name, and this host's clock; else the registry needs another certificate"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		remedies = "a registry without TLS needs to be localhost, a name in .local or a private address"
