@@ -34,14 +34,15 @@ for each image: its name, and "equal" or the layer and the first file in it that
   podenv build --verify node`,
 		ValidArgs: build.Components,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, components []string) error {
+			known := build.Components
 			if verify {
-				if err := checkWords(unknownComponent, pipeline.PublishedNames, components...); err != nil {
-					return err
-				}
-				return a.verifyBuild(ctx, p, components)
+				known = pipeline.PublishedNames
 			}
-			if err := componentArgs(nil, components); err != nil {
+			if err := checkWords(unknownComponent, known, components...); err != nil {
 				return err
+			}
+			if verify {
+				return a.verifyBuild(ctx, p, components)
 			}
 			all := len(components) == 0
 			if tarball && !all {
@@ -84,10 +85,6 @@ for each image: its name, and "equal" or the layer and the first file in it that
 
 // unknownComponent begins the error about a component or an image that podenv does not make.
 const unknownComponent = "unknown component"
-
-func componentArgs(_ *cobra.Command, args []string) error {
-	return checkWords(unknownComponent, build.Components, args...)
-}
 
 func newImage(a *app) *cobra.Command {
 	var refresh bool
@@ -150,11 +147,11 @@ Components: ` + strings.Join(build.Components, ", "),
 		Example: `  $EDITOR trees/v1.33/pkg/kubelet/kubelet_pods.go
   podenv push kubelet`,
 		ValidArgs: build.Components,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{fmt.Errorf("no component is named: choose from %s", strings.Join(build.Components, ", "))}
 			}
-			return componentArgs(cmd, args)
+			return checkWords(unknownComponent, build.Components, args...)
 		},
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, components []string) error {
 			t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
