@@ -39,7 +39,7 @@ To each it attaches a bill of materials (SPDX) and a statement of its provenance
 (in-toto), signed with --key, which podenv verify checks.
 
 Credentials are those of docker login. Only what the registry lacks is sent. Tags come
-last: an interrupted publish has published nothing.`,
+last: an interrupted publish has published nothing, or whole images alone.`,
 		Example: `  podenv publish --registry registry.example.com/kubernetes --key key.pem
   podenv publish --registry localhost:5000/k8s --platforms linux/amd64 node
   podenv publish --registry registry.example.com/kubernetes --dry-run`,
@@ -109,8 +109,8 @@ func newVerify(a *app) *cobra.Command {
 		Use:   "verify REF",
 		Short: "Check the signature, the provenance and the content of a published image",
 		Long: `verify reads an image that podenv publish has put into a registry. It checks that
-its statement of provenance is about this image and signed with --key, and that every
-layer has the digest that the image names. It asks nobody but the image's registry.
+its statement of provenance is about this image and signed with --key, and that layers and
+configurations have the digests that the image names. It asks nobody but the image's registry.
 With --rebuild it builds the image again, from the release's modules and pinned
 packages with empty caches, and compares: then nobody needs to be trusted.`,
 		Example: `  podenv verify registry.example.com/kubernetes/node:v1.33.13_podenv.26 --key key.pub
