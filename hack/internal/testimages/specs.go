@@ -22,7 +22,7 @@ import (
 )
 
 // specFormat is part of the key of the specs' images. Increment it when the packing changes.
-const specFormat = "2"
+const specFormat = "3"
 
 const specBusybox = "registry.k8s.io/e2e-test-images/busybox"
 
@@ -30,7 +30,8 @@ const specBusybox = "registry.k8s.io/e2e-test-images/busybox"
 // have the files of specFiles and Debian's packages.
 var specConfigs = map[string]v1.Config{
 	"registry.k8s.io/e2e-test-images/agnhost": {Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
-	specBusybox:                                              {Cmd: []string{"sh"}, Env: []string{"PATH=/shell:/busybox:/usr/sbin:/usr/bin"}},
+	specBusybox: {Cmd: []string{"sh"}, Env: []string{"PATH=/shell:/busybox:/usr/sbin:/usr/bin"}},
+	"registry.k8s.io/e2e-test-images/glibc-dns-testing":      {Cmd: []string{"bash"}},
 	"registry.k8s.io/e2e-test-images/httpd":                  {Cmd: []string{"apache2", "-f", "/usr/local/apache2/conf/httpd.conf", "-DFOREGROUND"}},
 	"registry.k8s.io/e2e-test-images/jessie-dnsutils":        {Cmd: []string{"bash"}},
 	"registry.k8s.io/e2e-test-images/kitten":                 {Entrypoint: []string{"/agnhost"}, Cmd: []string{"test-webserver"}},
@@ -79,7 +80,6 @@ CustomLog /proc/self/fd/1 "%h %t \"%r\" %>s %b"
 		"/agnhost": programs + "/agnhost", "/consumer": programs + "/resource-consumer", "/consume-cpu": programs + "/consume-cpu",
 		"/regression-issue-74839": programs + "/regression-issue-74839", "/sample-apiserver": programs + "/sample-apiserver",
 		"/localhost.crt": sources + "/agnhost/porter/localhost.crt", "/localhost.key": sources + "/agnhost/porter/localhost.key",
-		"/etc/redis.conf": sources + "/redis/redis.conf",
 	} {
 		files = append(files, image.File{Path: path, Mode: 0o755, Source: source})
 	}
@@ -138,13 +138,15 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 		if !ok {
 			continue
 		}
-		html, err := filepath.Glob(filepath.Join(sources, path.Base(repository), "html", "*"))
-		if err != nil {
-			return err
-		}
-		var own []image.File // what a Dockerfile copies to /
-		for _, file := range html {
-			own = append(own, image.File{Path: "/" + filepath.Base(file), Mode: 0o644, Source: file})
+		var own []image.File // what a Dockerfile copies, of a release that has it
+		for copied, to := range map[string]string{"html/*": "/", "redis.conf": "/etc/"} {
+			found, err := filepath.Glob(filepath.Join(sources, path.Base(repository), copied))
+			if err != nil {
+				return err
+			}
+			for _, file := range found {
+				own = append(own, image.File{Path: to + filepath.Base(file), Mode: 0o644, Source: file})
+			}
 		}
 		if repository == specBusybox {
 			own = append(own, image.File{Path: "/usr/bin/sh", Link: "busybox"}) // a spec looks for its message

@@ -16,15 +16,13 @@ import (
 	"podenv.dev/hack/internal/image/imagetest"
 )
 
-// archiveOfSpecs packs the images of a release's specs from small files.
-func archiveOfSpecs(t *testing.T, refs ...string) string {
+// archiveOfSpecs packs the images of a release's specs from small files, with more in its test/images.
+func archiveOfSpecs(t *testing.T, more []string, refs ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	sources, programs, rootfs := filepath.Join(dir, "test/images"), filepath.Join(dir, "programs"), filepath.Join(dir, "rootfs.tar")
-	for _, file := range []string{
-		"agnhost/porter/localhost.crt", "agnhost/porter/localhost.key", "redis/redis.conf",
-		"kitten/html/kitten.jpg", "kitten/html/data.json", "nautilus/html/nautilus.jpg", "nautilus/html/data.json",
-	} {
+	for _, file := range append(more, "agnhost/porter/localhost.crt", "agnhost/porter/localhost.key",
+		"kitten/html/kitten.jpg", "kitten/html/data.json", "nautilus/html/nautilus.jpg", "nautilus/html/data.json") {
 		write(t, filepath.Join(sources, file), file, 0o644)
 	}
 	for _, program := range []string{"agnhost", "nonewprivs", "resource-consumer", "consume-cpu", "regression-issue-74839", "sample-apiserver", "etcd"} {
@@ -59,6 +57,7 @@ func TestImagesOfSpecsHaveWhatTheirDockerfilesAdd(t *testing.T) {
 		{folder + "nautilus:1.7", "/agnhost test-webserver", "", "agnhost nautilus.jpg data.json"},
 		{folder + "nonroot:1.4", "bash", "1234", "usr/bin/dig"},
 		{folder + "nonewprivs:1.3", "nnp", "", "usr/local/bin/nnp"},
+		{folder + "glibc-dns-testing:2.1.1", "bash", "", "usr/bin/dig"},
 		{folder + "httpd:2.4.38-4", "apache2 -f /usr/local/apache2/conf/httpd.conf -DFOREGROUND", "", "usr/local/apache2/htdocs/index.html"},
 		{folder + "redis:5.0.5-3", "redis-server /etc/redis.conf", "", "etc/redis.conf data/"},
 		{folder + "resource-consumer:1.13", "/consumer", "", "consumer consume-cpu"},
@@ -69,7 +68,7 @@ func TestImagesOfSpecsHaveWhatTheirDockerfilesAdd(t *testing.T) {
 	for _, want := range wants {
 		refs = append(refs, want.ref)
 	}
-	archive := archiveOfSpecs(t, refs...)
+	archive := archiveOfSpecs(t, []string{"redis/redis.conf"}, refs...)
 	if tags, err := image.Tags(archive); err != nil || len(tags) != len(wants) {
 		t.Errorf("the archive has %v (%v)", tags, err)
 	}
@@ -95,6 +94,15 @@ func TestImagesOfSpecsHaveWhatTheirDockerfilesAdd(t *testing.T) {
 	nonewprivs, _ := imageIn(t, archive, folder+"nonewprivs:1.3")
 	if mode := nonewprivs["usr/local/bin/nnp"].Mode; mode != 0o6755 {
 		t.Errorf("nnp has mode %o, want that of a program that runs as root", mode)
+	}
+}
+
+// From v1.34 on test/images has no redis, and a manifest still names it.
+func TestImagesOfAReleaseWithoutRedis(t *testing.T) {
+	const agnhost, redis = "registry.k8s.io/e2e-test-images/agnhost:2.56", "registry.k8s.io/e2e-test-images/redis:5.0.5-"
+	files, _ := imageIn(t, archiveOfSpecs(t, nil, agnhost, redis), agnhost)
+	if _, ok := files["agnhost"]; !ok {
+		t.Error("agnhost was not packed")
 	}
 }
 
