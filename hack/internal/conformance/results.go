@@ -50,7 +50,7 @@ type Row struct {
 	Why     string  `json:"why,omitempty"` // if it has not passed
 }
 
-// load reads the results of earlier runs, and removes those of another build or cluster. It also returns how
+// load reads the results of earlier runs, and removes those of another build, cluster or focus. It also returns how
 // long the specs of each run took, on any build.
 func (o Options) load() (r *results, last map[string]time.Duration, err error) {
 	r, last = &results{file: filepath.Join(o.Dir, "junit_01.xml")}, map[string]time.Duration{}
@@ -65,7 +65,7 @@ func (o Options) load() (r *results, last map[string]time.Duration, err error) {
 		last[row.Run] += time.Duration(row.Seconds) * time.Second
 	}
 	last[Parallel] /= time.Duration(max(1, o.Procs))
-	if build := o.Cluster + " " + o.Specs.Key; o.Again || r.Suite.Build != build {
+	if build := o.Cluster + " " + o.Specs.Key + o.Focus; o.Again || r.Suite.Build != build {
 		r.Suite.Build, r.Suite.Cases = build, nil
 		if err := os.Remove(filepath.Join(o.Dir, "e2e.log")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
