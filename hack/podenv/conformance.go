@@ -121,7 +121,7 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 	}
 	if c == nil {
 		name += "-kubeconfig"
-		if o.Cluster, err = conformance.Check(ctx, client, a.series); err != nil {
+		if err = o.Check(ctx, client, a.series); err != nil {
 			return nil, err
 		}
 		t, err := p.TreeAsItIs(ctx)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,11 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	fakediscovery "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/testutil"
 )
 
@@ -26,6 +30,8 @@ func node(name string, ready corev1.ConditionStatus, taints ...corev1.Taint) *co
 
 func TestCheckRefusesAClusterThatCannotShowConformance(t *testing.T) {
 	ready, taint := corev1.ConditionTrue, corev1.Taint{Key: "a", Value: "b", Effect: corev1.TaintEffectNoSchedule}
+	cordoned := node("c", corev1.ConditionFalse, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	cordoned.Spec.Unschedulable = true
 	for name, tc := range map[string]struct {
 		version   string
 		forbidden bool
@@ -38,20 +44,60 @@ func TestCheckRefusesAClusterThatCannotShowConformance(t *testing.T) {
 		"no right to create":        {"v1.33.1", true, nil, "bound to the ClusterRole cluster-admin"},
 		"one node":                  {"v1.33.1", false, []runtime.Object{node("a", ready)}, "can run on 1 of the"},
 		"a taint":                   {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", ready, taint)}, "b has the taint a=b:NoSchedule"},
-		"a node that is not ready":  {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", corev1.ConditionFalse)}, "b is not ready: kubelet stopped"},
+		"a node that is not ready":  {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", ready), node("c", corev1.ConditionFalse)}, "node c is not ready: kubelet stopped"},
+		"one that is cordoned, too": {"v1.33.1", false, []runtime.Object{node("a", ready), node("b", ready), cordoned}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset(tc.nodes...)
-			client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: tc.version}
-			client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, &authv1.SelfSubjectAccessReview{Status: authv1.SubjectAccessReviewStatus{Allowed: !tc.forbidden}}, nil
-			})
-			got, err := Check(t.Context(), client, "v1.33")
-			testutil.CheckError(t, err, tc.want)
-			if err == nil && got != tc.version {
-				t.Errorf("version %q", got)
-			}
+			var o Options
+			testutil.CheckError(t, o.Check(t.Context(), clientOf(tc.version, "uid", !tc.forbidden, tc.nodes...), "v1.33"), tc.want)
 		})
+	}
+}
+
+// clientOf returns a client of a cluster with nodes, which the UID of kube-system identifies.
+func clientOf(apiServer string, uid types.UID, allowed bool, nodes ...runtime.Object) kubernetes.Interface {
+	client := fake.NewClientset(append(nodes, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}})...)
+	client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: apiServer}
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &authv1.SelfSubjectAccessReview{Status: authv1.SubjectAccessReviewStatus{Allowed: allowed}}, nil
+	})
+	return client
+}
+
+// What has passed on one cluster must not count for another.
+func TestCheckTellsClustersApart(t *testing.T) {
+	kubelet := func(name, version string) *corev1.Node {
+		n := node(name, corev1.ConditionTrue)
+		n.Status.NodeInfo.KubeletVersion = version
+		return n
+	}
+	seen := map[string]string{}
+	for name, client := range map[string]kubernetes.Interface{
+		"a cluster":           clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
+		"of another build":    clientOf("v1.33.13+podenv.24", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
+		"with other kubelets": clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13+podenv.24")),
+		"another one":         clientOf("v1.33.13", "2", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
+	} {
+		var o Options
+		if err := o.Check(t.Context(), client, "v1.33"); err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[o.Cluster]; ok {
+			t.Errorf("%s and %s are both %s", name, other, o.Cluster)
+		}
+		seen[o.Cluster] = name
+	}
+}
+
+// Upstream's runner waits in vain for a tainted node unless it is told that pods need not run there.
+func TestTaintedNodesDoNotHoldUpTheSpecs(t *testing.T) {
+	ready, taint := corev1.ConditionTrue, corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
+	o := Options{Specs: &build.Specs{}}
+	if err := o.Check(t.Context(), clientOf("v1.33.1", "uid", true, node("a", ready), node("b", ready), node("c", ready, taint)), "v1.33"); err != nil {
+		t.Fatal(err)
+	}
+	if args := o.arguments(Parallel, "", nil); !slices.Contains(args, "--non-blocking-taints=gpu,node-role.kubernetes.io/control-plane") {
+		t.Errorf("arguments %q", args)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,8 @@ const (
 type Options struct {
 	Dir        string        // for e2e.log, and junit_01.xml with the results
 	Specs      *build.Specs  // of the series or its stock release
-	Cluster    string        // a name that changes with the cluster's build and gates
+	Cluster    string        // a name that changes with the cluster, its build and its gates
+	Taints     []string      // keys of taints that nodes may have, beside that of control planes
 	Kubeconfig string        // file
 	Kubectl    string        // kubectl of the series
 	Focus      string        // regular expression of spec names; the conformance suite if empty
@@ -139,48 +141,50 @@ func (o Options) arguments(name, reports string, passed []string) []string {
 	}
 	return append(args, filepath.Join(o.Specs.Dir, "e2e.test"), "--",
 		"--provider=skeleton", "--kubeconfig="+o.Kubeconfig, "--kubectl-path="+o.Kubectl, "--report-dir="+reports, "--e2e-output-dir="+reports,
-		"--disable-log-dump", "--node-schedulable-timeout=3m", "--system-pods-startup-timeout=3m")
+		"--non-blocking-taints="+strings.Join(append(o.Taints, "node-role.kubernetes.io/control-plane"), ","), "--disable-log-dump", "--node-schedulable-timeout=3m", "--system-pods-startup-timeout=3m")
 }
 
-// Check returns the version of the cluster, or an error if conformance cannot be shown on it: if its minor
-// is another, or the user may not create namespaces, or pods cannot run on two nodes.
-func Check(ctx context.Context, client kubernetes.Interface, minor string) (string, error) {
+// Check sets Cluster and Taints to those of the cluster of client. It returns an error if conformance cannot
+// be shown there: if the minor is another, the user may not create namespaces, or nodes cannot run pods.
+func (o *Options) Check(ctx context.Context, client kubernetes.Interface, minor string) error {
 	version, err := cluster.OfMinor(client, minor)
 	if err != nil {
-		return "", err
+		return err
 	}
 	review := &authv1.SelfSubjectAccessReview{}
 	review.Spec.ResourceAttributes = &authv1.ResourceAttributes{Verb: "create", Resource: "namespaces"}
 	review, err = client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking what the user may do: %w", err)
+		return fmt.Errorf("asking what the user may do: %w", err)
 	}
 	if !review.Status.Allowed {
-		return "", errors.New("the kubeconfig's user may not create namespaces: use one that is bound to the ClusterRole cluster-admin")
+		return errors.New("the kubeconfig's user may not create namespaces: use one that is bound to the ClusterRole cluster-admin")
 	}
+	system, errSystem := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", fmt.Errorf("listing nodes: %w", err)
+	if err := errors.Join(errSystem, err); err != nil {
+		return fmt.Errorf("reading the cluster's nodes and its namespace kube-system: %w", err)
 	}
-	var unfit []string
+	var kubelets, unfit []string
 	for _, n := range nodes.Items {
-		why := ""
-		for _, taint := range n.Spec.Taints {
-			if taint.Effect != corev1.TaintEffectPreferNoSchedule {
-				why = "has the taint " + taint.ToString()
-			}
+		kubelets = append(kubelets, n.Status.NodeInfo.KubeletVersion)
+		if ready := cluster.NodeReady(&n); ready.Status != corev1.ConditionTrue && !n.Spec.Unschedulable {
+			return fmt.Errorf("node %s is not ready: %s: the specs wait for all nodes that are not cordoned", n.Name, ready.Message)
 		}
-		if ready := cluster.NodeReady(&n); ready.Status != corev1.ConditionTrue {
-			why = "is not ready: " + ready.Message
+		taints := slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule })
+		for _, taint := range taints {
+			o.Taints = append(o.Taints, taint.Key)
 		}
-		if why != "" {
-			unfit = append(unfit, n.Name+" "+why)
+		if len(taints) > 0 {
+			unfit = append(unfit, n.Name+" has the taint "+taints[0].ToString())
 		}
 	}
 	if fit := len(nodes.Items) - len(unfit); fit < 2 {
-		return "", fmt.Errorf("pods can run on %d of the cluster's nodes, and the specs need 2: add nodes or remove taints; %s", fit, strings.Join(unfit, "; "))
+		return fmt.Errorf("pods can run on %d of the cluster's nodes, and the specs need 2: add nodes or remove taints; %s", fit, strings.Join(unfit, "; "))
 	}
-	return version, nil
+	slices.Sort(kubelets)
+	o.Cluster = fmt.Sprintf("%s %s %s", version, system.UID, slices.Compact(kubelets))
+	return nil
 }
 
 // newNamespaces returns a function that deletes the namespaces that specs have made since then, which they
