@@ -2,9 +2,11 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	authv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -131,5 +133,28 @@ func TestOnlyNamespacesThatTheSpecsMadeAreDeleted(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); got != "old user" {
 		t.Errorf("left are %s", got)
+	}
+}
+
+// A namespace that is left is an error, unless it goes by itself.
+func TestANamespaceThatCannotBeDeletedIsAnError(t *testing.T) {
+	client := fake.NewClientset()
+	clean, err := newNamespaces(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, gone := range map[string]*metav1.Time{"made": nil, "terminating": {Time: time.Now()}} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"e2e-run": "uid"}, DeletionTimestamp: gone}}
+		if err := client.Tracker().Add(ns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client.PrependReactor("delete", "namespaces", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("cannot delete " + a.(clienttesting.DeleteAction).GetName())
+	})
+	err = clean(t.Context())
+	testutil.CheckError(t, err, "cannot delete made")
+	if err != nil && strings.Contains(err.Error(), "terminating") {
+		t.Error(err)
 	}
 }
