@@ -47,9 +47,9 @@ var specConfigs = map[string]v1.Config{
 	"registry.k8s.io/etcd":                                   {Cmd: []string{"/usr/local/bin/etcd"}},
 }
 
-// specFiles returns what the images have beside Debian's packages. sources is the folder test/images of
-// a release, and programs has what build.BuildSpecs compiled.
-func specFiles(sources, programs string, etcd []string) []image.File {
+// specFiles returns what all images have beside Debian's packages. programs is the folder with what
+// build.BuildSpecs compiled.
+func specFiles(programs string, etcd []string) []image.File {
 	files := []image.File{
 		// Debian's busybox has no shell that leaves its children variables such as data-1.
 		{Path: "/shell/sh", Link: "/usr/bin/bash"}, {Path: "/usr/bin/sysctl", Link: "busybox"},
@@ -79,7 +79,6 @@ CustomLog /proc/self/fd/1 "%h %t \"%r\" %>s %b"
 	for path, source := range map[string]string{
 		"/agnhost": programs + "/agnhost", "/consumer": programs + "/resource-consumer", "/consume-cpu": programs + "/consume-cpu",
 		"/regression-issue-74839": programs + "/regression-issue-74839", "/sample-apiserver": programs + "/sample-apiserver",
-		"/localhost.crt": sources + "/agnhost/porter/localhost.crt", "/localhost.key": sources + "/agnhost/porter/localhost.key",
 	} {
 		files = append(files, image.File{Path: path, Mode: 0o755, Source: source})
 	}
@@ -104,8 +103,7 @@ func ForSpecs(ctx context.Context, l layout.Layout, tree, programs, key string, 
 	key = digest.Of(specFormat, rootfs, key, strings.Join(etcd, ","), strings.Join(refs, ","))
 	archive, packed, err := image.Cached(l.Cache("testimages"), filepath.Base(tree)+"-specs", key, func(archive string) error {
 		step.Now("packing the images")
-		sources := filepath.Join(tree, "test/images")
-		return packSpecs(archive, rootfs, sources, specFiles(sources, programs, etcd), refs)
+		return packSpecs(archive, rootfs, filepath.Join(tree, "test/images"), specFiles(programs, etcd), refs)
 	})
 	if err == nil && !packed {
 		step.Cached("as packed before")
@@ -139,7 +137,7 @@ func packSpecs(out, rootfs, sources string, files []image.File, refs []string) e
 			continue
 		}
 		var own []image.File // what a Dockerfile copies, of a release that has it
-		for copied, to := range map[string]string{"html/*": "/", "redis.conf": "/etc/"} {
+		for copied, to := range map[string]string{"html/*": "/", "porter/localhost.*": "/", "redis.conf": "/etc/"} {
 			found, err := filepath.Glob(filepath.Join(sources, path.Base(repository), copied))
 			if err != nil {
 				return err
