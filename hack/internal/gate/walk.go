@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -175,9 +174,6 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter) ([]conformance.Row, error) {
 	o := w.Specs
 	o.Dir = filepath.Join(o.Dir, folder)
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return nil, err
-	}
 	rows, err := conformance.Run(ctx, w.client, o, r)
 	if errors.Is(err, suite.ErrNoSpecs) {
 		err = nil
