@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/htmlreport"
@@ -62,22 +61,19 @@ Exit status: 0, or 1 if a spec failed.`,
 			}
 			var rows []conformance.Row
 			err := a.reported(func(report *htmlreport.Run) (err error) {
-				if rows, err = a.conformance(ctx, p, &o, gates.value); err != nil {
+				if rows, err = a.conformance(ctx, p, &o, gates.value); len(rows) == 0 {
 					return err
 				}
-				return addRows(report, "conformance", rows, o.GinkgoReport(conformance.Parallel), o.GinkgoReport(conformance.Serial))
+				return errors.Join(err, addRows(report, "conformance", rows, o.GinkgoReport(conformance.Parallel), o.GinkgoReport(conformance.Serial)))
 			})
-			if err != nil {
-				return err
+			if len(rows) > 0 { // also if the run ended early
+				err = errors.Join(err, writeRows(a, rows, conformance.WriteTable, conformance.WriteTSV))
+				fmt.Fprintf(a.errs, "podenv: e2e.log and junit_01.xml are in %s\n", o.Dir)
 			}
-			if err := writeRows(a, rows, conformance.WriteTable, conformance.WriteTSV); err != nil {
-				return err
-			}
-			fmt.Fprintf(a.errs, "podenv: e2e.log and junit_01.xml are in %s\n", o.Dir)
-			if slices.ContainsFunc(rows, func(r conformance.Row) bool { return r.State == conformance.Failed }) {
+			if err == nil && slices.ContainsFunc(rows, func(r conformance.Row) bool { return r.State == conformance.Failed }) {
 				return errReported
 			}
-			return nil
+			return err
 		}),
 	}
 	a.outputFlag(cmd)
@@ -97,21 +93,19 @@ Exit status: 0, or 1 if a spec failed.`,
 
 // conformance runs the suite on the cluster of --kubeconfig or on a new one.
 func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conformance.Options, gates string) (rows []conformance.Row, err error) {
-	name := a.series
+	name, built := a.series, &pipeline.Result{}
 	var c *cluster.Cluster
-	var r *build.Result
 	if o.Kubeconfig == "" {
 		want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{}}
 		if gates == "on" {
 			name += "-gates-on"
 			want.Gates = nil
 		}
-		var built *pipeline.Result
 		if built, c, err = a.up(ctx, p, want, ""); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, a.remove(ctx, p.Reporter)) }()
-		r, o.Kubeconfig, o.Cluster = built.Build, c.Kubeconfig(), built.Image+" gates "+gates
+		o.Kubeconfig, o.Cluster = c.Kubeconfig(), built.Image+" gates "+gates
 	} else if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil { // the specs run in another folder
 		return nil, err
 	}
@@ -125,10 +119,10 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 			return nil, err
 		}
 		t, err := p.TreeAsItIs(ctx)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			built.Build, err = p.Binaries(ctx, t, []string{"kubectl"})
 		}
-		if r, err = p.Binaries(ctx, t, []string{"kubectl"}); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -138,11 +132,11 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 	if o.Focus != "" {
 		name = filepath.Join(name, "focus")
 	}
-	o.Dir, o.Kubectl = filepath.Join(a.layout.Output(), "conformance", name), r.Binaries["kubectl"]
-	var images string
-	if o.Specs, images, err = p.Specs(ctx, r); err != nil {
+	specs, images, err := p.Specs(ctx, built.Build)
+	if err != nil {
 		return nil, err
 	}
+	o.Dir, o.Specs, o.Kubectl = filepath.Join(a.layout.Output(), "conformance", name), specs, built.Build.Binaries["kubectl"]
 	if c == nil {
 		fmt.Fprintf(a.errs, "podenv: %s has the images, for nodes that cannot take them from registry.k8s.io\n", images)
 	} else if err := loadSpecImages(ctx, p, c, images); err != nil {

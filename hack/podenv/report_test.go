@@ -77,11 +77,12 @@ func TestRowsOfSpecsHaveTheDetailsOfThoseThatRan(t *testing.T) {
 	var report htmlreport.Run
 	err := addRows(&report, "conformance", []conformance.Row{
 		{Spec: "passed earlier", State: conformance.Passed}, {Spec: "fails", State: conformance.Failed, Why: "gist"}, {Spec: "left out", State: conformance.LeftOut},
+		{Spec: "flaky", State: conformance.Flaky, Why: "failed before"},
 	}, file, file+".not-there")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := htmlreport.Count(report.Results).String(); got != "1 passed, 1 failed, 1 skipped" {
+	if got := htmlreport.Count(report.Results).String(); got != "2 passed, 1 failed, 1 skipped" {
 		t.Error(got)
 	}
 	if r := report.Results[1]; r.Group != "conformance" || r.Why != "timed out" || len(r.Details) == 0 {

@@ -98,7 +98,7 @@ func TestTaintedNodesDoNotHoldUpTheSpecs(t *testing.T) {
 	if err := o.Check(t.Context(), clientOf("v1.33.1", "uid", true, node("a", ready), node("b", ready), node("c", ready, taint)), "v1.33"); err != nil {
 		t.Fatal(err)
 	}
-	if args := o.arguments(Parallel, "", nil); !slices.Contains(args, "--non-blocking-taints=gpu,node-role.kubernetes.io/control-plane") {
+	if args := o.arguments(Parallel, "", &results{}); !slices.Contains(args, "--non-blocking-taints=gpu,node-role.kubernetes.io/control-plane") {
 		t.Errorf("arguments %q", args)
 	}
 }

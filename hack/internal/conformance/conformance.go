@@ -54,7 +54,7 @@ type Options struct {
 // GinkgoReport is the file with Ginkgo's JSON report of the last run called name.
 func (o Options) GinkgoReport(name string) string { return filepath.Join(o.Dir, name+".json") }
 
-// Run runs the specs, and returns a row for each. What has passed on the same build is not run again.
+// Run runs the specs that have not passed on the same build, and returns a row for each, also with an error.
 func Run(ctx context.Context, client kubernetes.Interface, o Options, r *progress.Reporter) ([]Row, error) {
 	unlock, err := lockfile.TryLock(filepath.Join(o.Dir, "lock"))
 	if err != nil {
@@ -71,14 +71,17 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options, r *progres
 			r.Print(fmt.Sprintf("        the last one took about %s", last[name]))
 		}
 		if err := step.End(o.run(ctx, client, name, results, step)); err != nil {
-			return nil, err
+			return results.rows(o.Runs), err
 		}
 	}
-	rows := results.rows(o.Runs)
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%w: no name of a spec matches --focus %q", suite.ErrNoSpecs, o.Focus)
+	rows, leftOut := results.rows(o.Runs), junit.Count(results.Suite.Cases).Skipped
+	switch {
+	case !slices.ContainsFunc(rows, func(row Row) bool { return row.State != LeftOut }):
+		err = fmt.Errorf("%w: --focus %q matches none that can run here", suite.ErrNoSpecs, o.Focus)
+	case o.Focus == "" && leftOut > 8: // of some 400
+		err = fmt.Errorf("%d specs of the suite left themselves out: that shows no conformance", leftOut)
 	}
-	return rows, nil
+	return rows, err
 }
 
 // run runs the specs of a run that have not passed and adds what they gave to results, also after Ctrl-C.
@@ -103,9 +106,7 @@ func (o Options) run(ctx context.Context, client kubernetes.Interface, name stri
 		fmt.Sscanf(line, "Will run %d of", &selected) //nolint:errcheck // another line
 		follow(line)
 	})
-	ginkgo := run.Command(ctx, filepath.Join(o.Specs.Dir, "ginkgo"), o.arguments(name, reports, results.passed())...)
-	const cleanUp = 2 * time.Minute // after Ctrl-C
-	runErr := ginkgo.Interruptible(cleanUp).Log(io.MultiWriter(log, lines)).Run()
+	runErr := run.Command(ctx, filepath.Join(o.Specs.Dir, "ginkgo"), o.arguments(name, reports, results)...).Interruptible(2 * time.Minute).Log(io.MultiWriter(log, lines)).Run()
 	cases, err := junit.Read(filepath.Join(reports, "junit_01.xml"))
 	if err != nil {
 		return fmt.Errorf("the specs ended without results, see %s: %w", log.Name(), errors.Join(context.Cause(ctx), runErr, err))
@@ -117,25 +118,26 @@ func (o Options) run(ctx context.Context, client kubernetes.Interface, name stri
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case added < selected:
-		return fmt.Errorf("%d of %d specs ran, see %s: %w", added, selected, log.Name(), runErr)
+	case added < selected || selected < 0 || runErr != nil && junit.Count(cases).Failed == 0:
+		return errors.Join(fmt.Errorf("%d of %d specs ran, see %s", added, selected, log.Name()), runErr)
 	case selected == 0:
 		step.Cached("no spec is left on this build; --again runs them again")
 	}
 	return nil // which specs failed is in results
 }
 
-// arguments returns the arguments with which Ginkgo runs the specs except for those called passed.
-func (o Options) arguments(name, reports string, passed []string) []string {
-	report := o.GinkgoReport(name)
-	args := []string{"run", "--no-color", "-v", "--output-dir=" + filepath.Dir(report), "--json-report=" + filepath.Base(report), "--timeout=" + o.Timeout.String(), "--focus=" + cmp.Or(o.Focus, `\[Conformance\]`)}
+// arguments returns the arguments with which Ginkgo runs the specs except for those that have passed.
+func (o Options) arguments(name, reports string, results *results) []string {
+	report, label, procs := o.GinkgoReport(name), "!Serial", o.Procs
 	if name == Serial {
-		args = append(args, "--label-filter=Serial", "--procs=1")
-	} else {
-		args = append(args, "--label-filter=!Serial", fmt.Sprintf("--procs=%d", o.Procs))
+		label, procs = "Serial", 1
 	}
-	for _, name := range passed { // an argument for each: the kernel limits the length of one
-		args = append(args, "--skip="+regexp.QuoteMeta(name)+"$")
+	args := []string{"run", "--no-color", "-v", "--output-dir=" + filepath.Dir(report), "--json-report=" + filepath.Base(report), "--timeout=" + o.Timeout.String(),
+		"--focus=" + cmp.Or(o.Focus, `\[Conformance\]`), "--label-filter=" + label, fmt.Sprintf("--procs=%d", procs)}
+	for _, row := range results.rows([]string{name}) {
+		if row.State == Passed || row.State == Flaky { // an argument for each: the kernel limits the length of one
+			args = append(args, "--skip="+regexp.QuoteMeta(row.Spec)+"$")
+		}
 	}
 	return append(args, filepath.Join(o.Specs.Dir, "e2e.test"), "--",
 		"--provider=skeleton", "--kubeconfig="+o.Kubeconfig, "--kubectl-path="+o.Kubectl, "--report-dir="+reports, "--e2e-output-dir="+reports,
@@ -193,17 +195,13 @@ func newNamespaces(ctx context.Context, client kubernetes.Interface) (func(conte
 	if err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
-	old := map[string]bool{}
-	for _, ns := range before.Items {
-		old[ns.Name] = true
-	}
 	return func(ctx context.Context) error {
 		after, err := namespaces.List(ctx, ofSpecs)
 		if err != nil {
 			return fmt.Errorf("deleting the namespaces of the specs: %w", err)
 		}
 		for _, ns := range after.Items {
-			if old[ns.Name] || ns.DeletionTimestamp != nil {
+			if ns.DeletionTimestamp != nil || slices.ContainsFunc(before.Items, func(old corev1.Namespace) bool { return old.Name == ns.Name }) {
 				continue
 			}
 			if e := namespaces.Delete(ctx, ns.Name, metav1.DeleteOptions{}); !apierrors.IsNotFound(e) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/suite"
 	"podenv.dev/hack/internal/testutil"
@@ -27,29 +29,33 @@ const (
 )
 
 // fakeSuite is a release with four specs, of which second fails in each run and alone skips itself. $F/hang
-// makes a run hang. ginkgo records the arguments of its runs.
+// makes a run hang, $F/result is the result of second in place of that, and $F/setup that of the set-up. ginkgo
+// records the arguments of its runs.
 func fakeSuite(t *testing.T) (Options, *testutil.Commands) {
 	t.Helper()
 	c := testutil.NewCommands(t, "cat", "sleep", "test", "rm", "grep")
 	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; --focus=*) focus=${arg#*=} ;; --skip=*) skip="${skip:-^$}|${arg#*=}" ;; --label-filter=*) label=${arg#*=} ;; esac; done
-n=0
+n=0 failed=0 result='<failure>timed out</failure>' setup=
+if test -e $F/result; then result=$(cat $F/result); fi
+if test -e $F/setup; then setup=$(cat $F/setup) failed=1; fi
 spec() { # name, label, result
 	if echo "$1" | grep -qE "$focus" && test "$2" = $label && ! echo "$1" | grep -qE "${skip:-^$}"; then
-		n=$((n+1)); result=$3
+		n=$((n+1)); r=$3
+		case $r in "<failure>"*) failed=1 ;; esac
 	else
-		result='<skipped message="skipped"/>'
+		r='<skipped message="skipped"/>'
 	fi
-	echo "<testcase name=\"[It] $1\" time=\"8\">$result</testcase>" >>$dir/cases
+	echo "<testcase name=\"[It] $1\" time=\"8\">$r</testcase>" >>$dir/cases
 }
 trap : INT
 if test -e $F/hang; then rm $F/hang; echo >$F/hanging; sleep 60; fi
 spec "`+first+`" '!Serial' ''
-spec "`+second+`" '!Serial' '<failure>timed out</failure>'
+spec "`+second+`" '!Serial' "$result"
 spec "`+alone+`" Serial '<skipped message="skipped - needs two nodes"/>'
 spec "`+other+`" '!Serial' ''
 echo "Will run $n of 4 specs"
-{ echo '<testsuites><testsuite><testcase name="[SynchronizedBeforeSuite]" time="1"/>'; cat $dir/cases; echo '</testsuite></testsuites>'; } >$dir/junit_01.xml
-exit 1`)
+{ echo '<testsuites><testsuite><testcase name="[SynchronizedBeforeSuite]" time="1">'"$setup"'</testcase>'; cat $dir/cases; echo '</testsuite></testsuites>'; } >$dir/junit_01.xml
+exit $failed`)
 	c.Write("kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n")
 	return Options{
 		Dir: filepath.Join(c.Dir, "results"), Specs: &build.Specs{Dir: filepath.Join(c.Dir, "bin"), Key: "key"}, Cluster: "cluster",
@@ -96,7 +102,7 @@ func TestEachSpecPassesOnceOnABuild(t *testing.T) {
 		change         func()
 	}{
 		{"the first time", "2 1", func() {}},
-		{"again", "2 1 1 0", func() {}}, // what has failed
+		{"again", "2 1 1 1", func() {}}, // what has failed or was left out
 		{"with --again", "2 1", func() { o.Again = true }},
 		{"of another tree", "2 1", func() { o.Again, o.Specs.Key = false, "other" }},
 		{"on another cluster", "2 1", func() { o.Cluster = "other" }},
@@ -122,9 +128,10 @@ func TestEachSpecPassesOnceOnABuild(t *testing.T) {
 
 // The kernel refuses an argument of 128 KiB: --focus can select thousands of specs.
 func TestManySpecsThatHavePassedAreSkipped(t *testing.T) {
-	o, passed := Options{Specs: &build.Specs{}}, slices.Repeat([]string{"[sig-storage] In-tree Volumes [Driver: local]"}, 7000)
-	args := o.arguments(Parallel, "", passed)
-	if n := len(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return !strings.HasPrefix(arg, "--skip=") })); n == 0 {
+	var r results
+	r.Suite.Cases = slices.Repeat([]junit.Case{{Name: "[It] [sig-storage] In-tree Volumes [Driver: local]"}}, 7000)
+	args := Options{Specs: &build.Specs{}}.arguments(Parallel, "", &r)
+	if !strings.Contains(strings.Join(args, " "), " --skip=") {
 		t.Error("nothing is skipped")
 	}
 	for _, arg := range args {
@@ -230,17 +237,97 @@ echo '<testsuites><testsuite><testcase name="[SynchronizedBeforeSuite]"><failure
 	testutil.CheckError(t, err, "0 of 2 specs ran, see "+o.Dir)
 }
 
+// A second call must not hide what the first one said.
+func TestASpecThatFailedBeforeItPassedIsFlaky(t *testing.T) {
+	o, c := fakeSuite(t)
+	if _, err := runFake(t, t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	c.Write("result", "")
+	for _, selected := range []string{"2 1 1 1", "2 1 1 1 0 1"} {
+		got, err := runFake(t, t.Context(), o)
+		if err != nil || got[second] != "flaky failed before: timed out" || got[first] != "passed " {
+			t.Errorf("%v, %v", got, err)
+		}
+		if ran := ran(t, o); ran != selected {
+			t.Errorf("selected %s, want %s", ran, selected)
+		}
+	}
+}
+
+// The set-up has no other result to be replaced by once it works.
+func TestASetUpThatFailedCountsInItsCallOnly(t *testing.T) {
+	const setUp = "[SynchronizedBeforeSuite]"
+	o, c := fakeSuite(t)
+	o.Runs = []string{Serial}
+	c.Write("setup", "<failure>no node is ready</failure>")
+	if got, err := runFake(t, t.Context(), o); err != nil || got[setUp] != "failed no node is ready" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := os.Remove(filepath.Join(c.Dir, "setup")); err != nil {
+		t.Fatal(err)
+	}
+	o.Runs = []string{Parallel, Serial}
+	if got, err := runFake(t, t.Context(), o); err != nil || len(got) != 3 || got[setUp] != "" {
+		t.Errorf("%v, %v; want the specs", got, err)
+	}
+}
+
+// junitOf makes ginkgo write the results cases, print what it selected and end with status.
+func junitOf(c *testutil.Commands, prints, cases, status string) {
+	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; esac; done
+echo '`+prints+`'; echo '<testsuites><testsuite>`+cases+`</testsuite></testsuites>' >$dir/junit_01.xml; exit `+status)
+}
+
+func TestARunIsNotGreenBecauseNothingFailed(t *testing.T) {
+	leftOut := func(n int) (cases string) {
+		for i := range n {
+			cases += fmt.Sprintf(`<testcase name="[It] spec %d"><skipped message="skipped - no such node"/></testcase>`, i)
+		}
+		return cases + `<testcase name="[It] last"/>`
+	}
+	for name, tc := range map[string]struct{ focus, prints, cases, status, want string }{
+		"8 left out":                          {"", "Will run 9 of 9", leftOut(8), "0", ""},
+		"9 left out":                          {"", "Will run 10 of 10", leftOut(9), "0", "9 specs of the suite left themselves out"},
+		"9 of another selection":              {".", "Will run 10 of 10", leftOut(9), "0", ""},
+		"all left out":                        {".", "Will run 1 of 1", `<testcase name="[It] a"><skipped message="skipped - no"/></testcase>`, "0", `no spec ran: --focus "."`},
+		"a runner that says nothing":          {"", "", leftOut(0), "0", "1 of -1 specs ran"},
+		"a runner that fails without failure": {"", "Will run 1 of 1", leftOut(0), "1", "exit status 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, c := fakeSuite(t)
+			o.Focus, o.Runs = tc.focus, []string{Parallel}
+			junitOf(c, tc.prints, tc.cases, tc.status)
+			_, err := runFake(t, t.Context(), o)
+			testutil.CheckError(t, err, tc.want)
+		})
+	}
+}
+
+// The table says what failed in a run that ended early.
+func TestARunThatEndsEarlyHasTheResultsSoFar(t *testing.T) {
+	o, c := fakeSuite(t)
+	junitOf(c, "Will run 2 of 2", `<testcase name="[It] a"><failure>timed out</failure></testcase>`, "1")
+	got, err := runFake(t, t.Context(), o)
+	testutil.CheckError(t, err, "1 of 2 specs ran")
+	if got["a"] != "failed timed out" {
+		t.Errorf("states %v", got)
+	}
+}
+
 func TestTheTableCountsEachRun(t *testing.T) {
 	var out strings.Builder
 	rows := []Row{
-		{Parallel, first, Passed, 2, ""}, {Parallel, second, Failed, 3, "timed out"}, {Serial, alone, LeftOut, 0, "needs two nodes"},
+		{Parallel, first, Passed, 2, ""}, {Parallel, other, Flaky, 2, "failed before: a"}, {Parallel, second, Failed, 3, "timed out"}, {Serial, alone, LeftOut, 0, "needs two nodes"},
 	}
 	if err := WriteTable(&out, rows); err != nil {
 		t.Fatal(err)
 	}
-	const want = `RUN       PASSED  FAILED  LEFT OUT
-parallel       1       1         0
-serial         0       0         1
+	const want = `RUN       PASSED  FLAKY  FAILED  LEFT OUT
+parallel       1      1       1         0
+serial         0      0       0         1
+flaky: ` + other + `
+  failed before: a
 failed: ` + second + `
   timed out
 left out: ` + alone + `
@@ -250,7 +337,7 @@ left out: ` + alone + `
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
-	if err := WriteTSV(&out, rows[1:2]); err != nil || out.String() != "parallel\t"+second+"\tfailed\t3\ttimed out\n" {
+	if err := WriteTSV(&out, rows[2:3]); err != nil || out.String() != "parallel\t"+second+"\tfailed\t3\ttimed out\n" {
 		t.Errorf("TSV %q, %v", out.String(), err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +36,7 @@ type results struct {
 // The states of a spec.
 const (
 	Passed  = "passed"
+	Flaky   = "flaky" // it has failed on the same build, and then passed
 	Failed  = "failed"
 	LeftOut = "left out"
 )
@@ -47,11 +47,11 @@ type Row struct {
 	Spec    string  `json:"spec"`
 	State   string  `json:"state"`
 	Seconds float64 `json:"seconds"`
-	Why     string  `json:"why,omitempty"` // if it has not passed
+	Why     string  `json:"why,omitempty"` // if it has not passed at once
 }
 
-// load reads the results of earlier runs, and removes those of another build, cluster or focus. It also returns how
-// long the specs of each run took, on any build.
+// load reads the results of earlier runs, and removes those of another build, cluster or focus. It also
+// returns how long the specs of each run took, on any build.
 func (o Options) load() (r *results, last map[string]time.Duration, err error) {
 	r, last = &results{file: filepath.Join(o.Dir, "junit_01.xml")}, map[string]time.Duration{}
 	data, err := os.ReadFile(r.file)
@@ -71,6 +71,7 @@ func (o Options) load() (r *results, last map[string]time.Duration, err error) {
 			return nil, nil, err
 		}
 	}
+	r.Suite.Cases = slices.DeleteFunc(r.Suite.Cases, func(c junit.Case) bool { return !isSpec(c) }) // of a run that is over
 	return r, last, nil
 }
 
@@ -78,23 +79,31 @@ func (o Options) load() (r *results, last map[string]time.Duration, err error) {
 // no reason.
 const skippedItself = "skipped - "
 
-// add adds the results of a run and returns how many there are. In an interrupted run specs may have
+// add adds the results of a run and returns how many are of specs. In an interrupted run specs may have
 // failed because of that.
 func (r *results) add(cases []junit.Case, interrupted bool) (n int) {
 	for _, c := range cases {
-		isSpec, failed := strings.HasPrefix(c.Name, "[It] "), c.Problem() != nil
+		failed := c.Problem() != nil
 		unselected := c.Skipped != nil && !strings.HasPrefix(c.Skipped.Message, skippedItself)
-		if failed && interrupted || unselected || !failed && !isSpec {
+		if failed && interrupted || unselected || !failed && !isSpec(c) {
 			continue
 		}
-		r.Suite.Cases = slices.DeleteFunc(r.Suite.Cases, func(old junit.Case) bool { return old.Name == c.Name })
+		if i := slices.IndexFunc(r.Suite.Cases, func(old junit.Case) bool { return old.Name == c.Name }); i >= 0 {
+			if before := r.Suite.Cases[i].Problem(); before != nil && !failed && c.Skipped == nil {
+				c.Status = Flaky + ": " + before.Gist()
+			}
+			r.Suite.Cases = slices.Delete(r.Suite.Cases, i, i+1)
+		}
 		r.Suite.Cases = append(r.Suite.Cases, c)
-		if isSpec {
+		if isSpec(c) {
 			n++
 		}
 	}
 	return n
 }
+
+// isSpec reports whether c is a spec. Others are set-up and clean-up of a run.
+func isSpec(c junit.Case) bool { return strings.HasPrefix(c.Name, "[It] ") }
 
 func (r *results) save() error {
 	counts := junit.Count(r.Suite.Cases)
@@ -104,16 +113,6 @@ func (r *results) save() error {
 		return err
 	}
 	return renameio.WriteFile(r.file, append([]byte(xml.Header), data...), 0o644)
-}
-
-// passed returns the names of specs that need not run again.
-func (r *results) passed() (names []string) {
-	for _, c := range r.Suite.Cases {
-		if c.Problem() == nil {
-			names = append(names, strings.TrimPrefix(c.Name, "[It] "))
-		}
-	}
-	return names
 }
 
 // rows returns the results of the specs of runs.
@@ -127,8 +126,10 @@ func (r *results) rows(runs []string) (rows []Row) {
 			row.State, row.Why = Failed, c.Problem().Gist()
 		} else if c.Skipped != nil {
 			row.State, row.Why = LeftOut, strings.TrimPrefix(c.Skipped.Gist(), skippedItself)
+		} else if before, ok := strings.CutPrefix(c.Status, Flaky); ok {
+			row.State, row.Why = Flaky, "failed before"+before
 		}
-		if slices.Contains(runs, row.Run) {
+		if slices.Contains(runs, row.Run) || !isSpec(c) {
 			rows = append(rows, row)
 		}
 	}
@@ -136,21 +137,20 @@ func (r *results) rows(runs []string) (rows []Row) {
 	return rows
 }
 
-// WriteTable writes the counts of each run, and the specs that have not passed.
+// WriteTable writes the counts of each run, and the specs that have not passed at once.
 func WriteTable(w io.Writer, rows []Row) error {
-	counts, why := map[string]map[string]int{}, ""
+	counts, why := map[string]map[string]int{Parallel: {}, Serial: {}}, ""
 	for _, r := range rows {
-		if counts[r.Run] == nil {
-			counts[r.Run] = map[string]int{}
-		}
 		counts[r.Run][r.State]++
 		if r.State != Passed {
 			why += fmt.Sprintf("%s: %s\n  %s\n", r.State, r.Spec, r.Why)
 		}
 	}
-	table := "RUN       PASSED  FAILED  LEFT OUT\n"
-	for _, run := range slices.Sorted(maps.Keys(counts)) {
-		table += fmt.Sprintf("%-8s  %6d  %6d  %8d\n", run, counts[run][Passed], counts[run][Failed], counts[run][LeftOut])
+	table := "RUN       PASSED  FLAKY  FAILED  LEFT OUT\n"
+	for _, run := range []string{Parallel, Serial} {
+		if len(counts[run]) > 0 {
+			table += fmt.Sprintf("%-8s  %6d  %5d  %6d  %8d\n", run, counts[run][Passed], counts[run][Flaky], counts[run][Failed], counts[run][LeftOut])
+		}
 	}
 	_, err := io.WriteString(w, table+why)
 	return err
