@@ -14,6 +14,7 @@ import (
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/htmlreport"
+	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/suite"
 )
@@ -101,6 +102,11 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 			name += "-gates-on"
 			want.Gates = nil
 		}
+		unlock, held := lockfile.TryLock(filepath.Join(a.layout.Output(), "conformance", a.name+".lock"))
+		if held != nil { // it would lose its cluster
+			return nil, fmt.Errorf("cluster %s: %w", a.name, held)
+		}
+		defer unlock()
 		if built, c, err = a.up(ctx, p, want, ""); err != nil {
 			return nil, err
 		}
