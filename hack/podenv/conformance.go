@@ -30,16 +30,17 @@ series' tree, in the two runs of the conformance programme: in parallel, then th
 labelled Serial. It creates a cluster with two workers, loads the images that the specs
 run, which podenv builds, and deletes the cluster in the end, also after Ctrl-C, unless
 --keep is given. The same command goes on after Ctrl-C, and runs only what has not
-passed on the same build. No spec is tried twice in one run. e2e.log and junit_01.xml
-go to _output/conformance/SERIES, or SERIES-stock, or SERIES-gates-on, a page with the
-results to _output/report/index.html.
+passed on the same build. No spec is tried twice in one call; one that failed and passes
+in a later call is flaky. e2e.log and junit_01.xml go to _output/conformance/SERIES, or
+SERIES-stock, -gates-on or -kubeconfig, a page with the results to _output/report/index.html.
 
 With --kubeconfig it runs on any cluster of the same minor that has two nodes on which
 pods can run, as a user who is bound to the ClusterRole cluster-admin. The nodes need the
 images: from registry.k8s.io, or from an archive that podenv makes and names, with
 ctr --namespace=k8s.io images import. The namespaces that the specs make are deleted.
+Give --again if you have changed the cluster's gates since the last call.
 
-Exit status: 0, or 1 if a spec failed.`,
+Exit status: 0, or 1 if a spec failed, or if more than 8 of the suite were left out.`,
 		Example: `  podenv conformance
   podenv conformance --stock                    # the release without patches
   podenv conformance --gates on                 # all gates of this branch
