@@ -204,36 +204,53 @@ func Find(gates []Gate, name string) (Gate, error) {
 	}
 	switch g := gates[i]; {
 	case g.Locked:
-		return Gate{}, fmt.Errorf("the gate %s is locked to %t in the release, and cannot be turned on and off", name, g.Default)
-	case len(g.Components) == 0:
-		return Gate{}, fmt.Errorf("no component of the release knows the gate %s, which its list has", name)
+		return Gate{}, fmt.Errorf("the gate %s is locked to %t in the release, and cannot be turned on and off: name a minor in which it is not with --series", name, g.Default)
+	case !g.switched():
+		return Gate{}, fmt.Errorf("the gate %s is known by %s, and a walk turns gates on and off in the API server and the kubelets: choose one of theirs, podenv gate list says who knows which", name, g.knownBy())
 	default:
 		return g, nil
 	}
 }
+
+// switched reports whether g is a gate of a component in which a walk turns gates on and off.
+func (g Gate) switched() bool {
+	return slices.Contains(g.Components, "kube-apiserver") || slices.Contains(g.Components, "kubelet")
+}
+
+func (g Gate) knownBy() string { return cmp.Or(strings.Join(g.Components, ", "), "no component") }
 
 // CanWalk reports whether --all walks g, a gate of minor: alpha or beta, not locked, with specs that can
 // run or probes that this branch declares; has is false for a gate that has none of these.
 func CanWalk(minor string, g Gate) (open, has bool) {
 	_, own, err := declared(minor, g.Name)
 	open = !g.Locked && (g.Stage == "ALPHA" || g.Stage == "BETA")
-	return open, len(g.Components) > 0 && (g.CanRun > 0 || err == nil && len(own) > 0)
+	return open, g.switched() && (g.CanRun > 0 || err == nil && len(own) > 0)
 }
 
-// nearest proposes up to three gates whose names begin or end as name does, whatever its case.
+// nearest proposes up to three gates whose names begin and end as name does, whatever its case, or have it in
+// them: those with the fewest other letters.
 func nearest(gates []Gate, name string) string {
-	var close []string
-	lower := strings.ToLower(name)
+	others := map[string]int{}
 	for _, g := range gates {
-		is := strings.ToLower(g.Name)
-		if n := min(len(is), len(lower), 6); n > 2 && (is[:n] == lower[:n] || is[len(is)-n:] == lower[len(lower)-n:] || strings.Contains(is, lower)) {
-			close = append(close, g.Name)
+		a, b := strings.ToLower(g.Name), strings.ToLower(name)
+		same := len(b)
+		if !strings.Contains(a, b) {
+			for same = 0; same < min(len(a), len(b)) && a[same] == b[same]; {
+				same++
+			}
+			for a, b = a[same:], b[same:]; a != "" && b != "" && a[len(a)-1] == b[len(b)-1]; same++ {
+				a, b = a[:len(a)-1], b[:len(b)-1]
+			}
+		}
+		if 2*same > len(name) {
+			others[g.Name] = len(g.Name) - 2*same
 		}
 	}
-	if len(close) == 0 {
+	if len(others) == 0 {
 		return ""
 	}
-	return ", did you mean " + strings.Join(close[:min(3, len(close))], ", ") + "?"
+	names := slices.SortedFunc(maps.Keys(others), func(a, b string) int { return cmp.Or(others[a]-others[b], strings.Compare(a, b)) })
+	return ", did you mean " + strings.Join(names[:min(3, len(names))], ", ") + "?"
 }
 
 // WriteTable writes gates as a table.
