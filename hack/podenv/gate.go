@@ -103,8 +103,8 @@ _output/report/index.html.
 
 With --all, each alpha and beta gate that is not locked and has specs that can run is
 walked, one after the other, and a table is printed, in which the gates without such
-specs are named too. What an earlier call has completed on the same build is not
-repeated. That a gate could not be walked is in its row.
+specs are named too. What an earlier call has completed on the same builds, also of the
+older minors, is not repeated. That a gate could not be walked is in its row.
 
 Exit status: 0, also if specs failed, which the page says.`,
 		Example: `  podenv gate walk InPlacePodVerticalScaling
@@ -123,7 +123,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 				walks, err = a.walks(ctx, p, args, older, timeout)
 				for _, w := range walks {
 					var page strings.Builder
-					err = errors.Join(err, w.WriteMarkdown(&page, walkCommand(a, w)),
+					err = errors.Join(err, w.WriteMarkdown(&page),
 						addRows(report, w.Gate.Name+" on", w.On), addRows(report, w.Gate.Name+" on again, after it was off", w.Again))
 					report.Texts = append(report.Texts, htmlreport.Text{Title: "What the walk found about " + w.Gate.Name, Text: page.String()})
 				}
@@ -139,7 +139,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 			case format.value == "json":
 				return errors.Join(err, jsonout.Write(a.out, walks[0]))
 			}
-			return errors.Join(err, walks[0].WriteMarkdown(a.out, walkCommand(a, walks[0])))
+			return errors.Join(err, walks[0].WriteMarkdown(a.out))
 		}),
 	}
 	a.stockFlag(cmd)
@@ -153,18 +153,16 @@ Exit status: 0, also if specs failed, which the page says.`,
 	return cmd
 }
 
-// walkCommand is the command that makes the walk w.
-func walkCommand(a *app, w *gate.Walk) string {
-	command := "podenv gate walk " + w.Gate.Name + " --series " + a.series
-	if a.stock {
-		command += " --stock"
-	}
-	return command
-}
-
 // walks makes a walk with the gate called names[0] or, without a name, with each gate. The walks are also
 // valid with an error, as far as they got.
 func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []string, timeout time.Duration) (walks []*gate.Walk, err error) {
+	flags := " --series " + a.series
+	if a.stock {
+		flags += " --stock"
+	}
+	if len(minors) > 0 {
+		flags += " --older " + strings.Join(minors, ",")
+	}
 	if minors, err = olderMinors(a.layout, p.Series, minors); err != nil {
 		return nil, err
 	}
@@ -187,27 +185,40 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 			return nil, &usageError{err}
 		}
 	}
-	var older []gate.Release
-	for _, minor := range slices.Backward(minors) {
-		var release gate.Release
-		for component, b := range map[string]*node.Build{"kubelet": &release.Kubelet, "kube-apiserver": &release.APIServer} {
-			if *b, err = p.Component(ctx, "stock:"+minor, component); err != nil {
-				return nil, err
-			}
+	build := r.Image + " " + specs.Key
+	stock := func(minor, component string) (b node.Build) {
+		if err == nil {
+			b, err = p.Component(ctx, "stock:"+minor, component)
+			build += " " + b.SHA256
 		}
-		older = append(older, release)
+		return b
+	}
+	var older, before []node.Build
+	for _, minor := range slices.Backward(minors) {
+		older = append(older, stock(minor, "kubelet"))
+	}
+	for _, minor := range p.Series.Older(a.layout, 1) {
+		before = []node.Build{stock(minor, "kubelet"), stock(minor, "kube-apiserver")}
+	}
+	if err != nil {
+		return nil, err
 	}
 	dirOf := func(g gate.Gate) string {
 		return filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name)
 	}
 	walk := func(g gate.Gate) (*gate.Walk, error) {
 		dir := dirOf(g)
-		w := &gate.Walk{Gate: g, Release: r.Build.Version}
-		walker := gate.Walker{Walk: w, Minor: a.series, Older: older, Save: func() error { return w.Save(dir, walkCommand(a, w)) }, Specs: conformance.Options{
+		w := &gate.Walk{Gate: g, Release: r.Build.Version, Build: build, Command: "podenv gate walk " + g.Name + flags}
+		walker := gate.Walker{Walk: w, Minor: a.series, Older: older, Before: before, Save: func() error { return w.Save(dir) }, Specs: conformance.Options{
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
 			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 		}}
-		return w, a.walk(ctx, p, r, images, &walker)
+		err := a.walk(ctx, p, r, images, &walker)
+		if err != nil {
+			w.Problem = err.Error()
+			err = errors.Join(err, w.Save(dir))
+		}
+		return w, err
 	}
 	if len(names) > 0 {
 		w, err := walk(found)
@@ -218,17 +229,14 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 		if !open {
 			continue
 		}
-		w := gate.Load(dirOf(g), r.Build.Version)
+		w := gate.Load(dirOf(g), build)
 		switch {
-		case w != nil && w.Complete:
+		case w != nil:
 		case !has:
 			w = &gate.Walk{Gate: g, Release: r.Build.Version}
 		default:
-			if w, err = walk(g); err != nil {
-				if ctx.Err() != nil {
-					return append(walks, w), err
-				}
-				w.Problem = err.Error()
+			if w, err = walk(g); ctx.Err() != nil {
+				return append(walks, w), err
 			}
 		}
 		walks = append(walks, w)

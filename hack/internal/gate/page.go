@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,24 +20,24 @@ import (
 const unknown = "This walk does not tell."
 
 // Save writes walk.json and walk.md, the page, to a folder.
-func (w *Walk) Save(dir, command string) error {
+func (w *Walk) Save(dir string) error {
 	data, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
 		return err
 	}
 	var page strings.Builder
-	if err := w.WriteMarkdown(&page, command); err != nil {
+	if err := w.WriteMarkdown(&page); err != nil {
 		return err
 	}
-	return errors.Join(renameio.WriteFile(filepath.Join(dir, "walk.json"), append(data, '\n'), 0o644),
+	return errors.Join(os.MkdirAll(dir, 0o755), renameio.WriteFile(filepath.Join(dir, "walk.json"), append(data, '\n'), 0o644),
 		renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(page.String()), 0o644))
 }
 
-// Load returns the walk of a release that Save has written to a folder, or nil.
-func Load(dir, release string) *Walk {
+// Load returns the walk that Save has written to a folder if it is of the same build and complete, or nil.
+func Load(dir, build string) *Walk {
 	var w Walk
 	data, err := os.ReadFile(filepath.Join(dir, "walk.json"))
-	if err != nil || json.Unmarshal(data, &w) != nil || w.Release != release {
+	if err != nil || json.Unmarshal(data, &w) != nil || w.Build != build || !w.Complete {
 		return nil
 	}
 	return &w
@@ -94,16 +93,19 @@ func (s *Stored) summary() string {
 }
 
 // WriteMarkdown writes what a walk has found as answers to the questions of a KEP's Production
-// Readiness Review, in their order. command is the command that found it.
-func (w *Walk) WriteMarkdown(out io.Writer, command string) error {
+// Readiness Review, in their order.
+func (w *Walk) WriteMarkdown(out io.Writer) error {
 	g := w.Gate
 	var b strings.Builder
 	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n", title) }
 	question := func(text, answer string) { fmt.Fprintf(&b, "\n**%s** %s\n", text, answer) }
 
-	fmt.Fprintf(&b, "# %s\n\n%s in %s, on by default: %t. Every answer is what `%s` found.\n", g.Name, g.Stage, w.Release, g.Default, command)
+	fmt.Fprintf(&b, "# %s\n\n%s in %s, on by default: %t. Every answer is what `%s` found.\n", g.Name, g.Stage, w.Release, g.Default, w.Command)
+	if w.Problem != "" {
+		fmt.Fprintf(&b, "\n**The walk was not completed.** %s\n", w.Problem)
+	}
 	section("Enablement and rollback")
-	question("How is it turned on?", "By the gate `"+g.Name+"` of "+cmp.Or(strings.Join(g.Components, ", "), "no component")+".")
+	question("How is it turned on?", "By the gate `"+g.Name+"` of "+g.knownBy()+".")
 	question("Does it change what objects are stored?", w.fields())
 	question("Can it be turned off again?", w.Stored.meanwhile("While it was off"))
 	question("And on again?", w.Stored.after())

@@ -14,7 +14,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	page := func() string {
 		t.Helper()
 		var out strings.Builder
-		if err := w.WriteMarkdown(&out, "podenv gate walk Middle"); err != nil {
+		if err := w.WriteMarkdown(&out); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -70,18 +70,25 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 // TestTheTableHasARowForEachWalk, with what it found or why it found nothing.
 func TestTheTableHasARowForEachWalk(t *testing.T) {
 	dir := t.TempDir()
-	done := &Walk{Gate: Gate{Name: "Done", Stage: "BETA"}, Release: "v1", Complete: true, Dropped: []string{"a"},
+	done := &Walk{Gate: Gate{Name: "Done", Stage: "BETA"}, Release: "v1", Build: "image kubelet", Complete: true, Dropped: []string{"a"},
 		On: []conformance.Row{{State: conformance.Passed}}, Stored: &Stored{Objects: 2, Again: true, Lost: []string{"a"}},
 		Servers: &Servers{Objects: 1}, Skew: map[string][]conformance.Row{"v0": {{State: conformance.Failed}}},
 		Costs: []Cost{{What: "processor time of kube-apiserver per pod, in s", Off: []float64{1}, On: []float64{2}}}}
-	if err := done.Save(dir, "walk"); err != nil {
+	if err := done.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	if Load(dir, "v2") != nil || Load(t.TempDir(), "v1") != nil {
-		t.Error("a walk of another release, or none, was read")
+	if Load(dir, "image of the same release") != nil || Load(t.TempDir(), "") != nil {
+		t.Error("a walk of another build, or none, was read")
+	}
+	begun := &Walk{Release: "v1", Build: "image kubelet", Problem: "interrupted\nhere"}
+	if err := begun.Save(filepath.Join(dir, "begun")); err != nil || Load(filepath.Join(dir, "begun"), begun.Build) != nil {
+		t.Errorf("a walk that was not completed was read, %v", err)
+	}
+	if page, err := os.ReadFile(filepath.Join(dir, "begun", "walk.md")); err != nil || !strings.Contains(string(page), "**The walk was not completed.** interrupted\nhere") {
+		t.Errorf("%v, its page is\n%s", err, page)
 	}
 	var out strings.Builder
-	walks := []*Walk{Load(dir, "v1"), {Gate: Gate{Name: "None", Stage: "ALPHA"}}, {Gate: Gate{Name: "Broken", Stage: "ALPHA"}, Problem: "no | node\nmore"}}
+	walks := []*Walk{Load(dir, done.Build), {Gate: Gate{Name: "None", Stage: "ALPHA"}}, {Gate: Gate{Name: "Broken", Stage: "ALPHA"}, Problem: "no | node\nmore"}}
 	if err := WriteMarkdownTable(&out, walks); err != nil {
 		t.Fatal(err)
 	}

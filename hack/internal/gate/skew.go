@@ -125,9 +125,9 @@ func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
 			if n == w.controlPlane() {
 				return nil
 			}
-			return []node.Build{older.Kubelet}
+			return []node.Build{older}
 		}, func() (err error) {
-			w.Walk.Skew[older.Kubelet.Version], err = w.specs(ctx, "kubelet-"+older.Kubelet.Version, r)
+			w.Walk.Skew[older.Version], err = w.specs(ctx, "kubelet-"+older.Version, r)
 			return err
 		})
 		if err := errors.Join(err, w.Save()); err != nil {
@@ -140,11 +140,10 @@ func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
 // upAndDown puts the previous minor's kubelets and then its API server under the stored objects, and
 // goes back.
 func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Reporter) error {
-	if len(w.Older) == 0 {
+	if len(w.Before) == 0 {
 		return nil
 	}
-	older := w.Older[0]
-	w.Walk.OlderRelease = older.APIServer.Version
+	w.Walk.OlderRelease = w.Before[0].Version
 	for i := range objects { // the comparison is with what is stored now
 		s := &objects[i]
 		now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
@@ -154,11 +153,10 @@ func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Re
 		s.object = now.Object
 	}
 	err := w.swapped(ctx, r, func(n string) []node.Build {
-		builds := []node.Build{older.Kubelet}
 		if n == w.controlPlane() {
-			builds = append(builds, older.APIServer)
+			return w.Before
 		}
-		return builds
+		return w.Before[:1]
 	}, func() (err error) {
 		w.Walk.Older, err = w.changed(ctx, objects)
 		return err

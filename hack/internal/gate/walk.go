@@ -31,6 +31,8 @@ import (
 type Walk struct {
 	Gate    Gate   `json:"gate"`
 	Release string `json:"release"`
+	Build   string `json:"build"` // names the contents of all programs that the walk runs
+	Command string `json:"command"`
 	// Complete reports that no part is left.
 	Complete bool `json:"complete"`
 	// Problem is why it was not completed.
@@ -88,9 +90,10 @@ type Walker struct {
 	Cluster *cluster.Cluster
 	Minor   string
 	Specs   conformance.Options // for the gate's specs
-	// Older are the builds of stock minors before, the newest first.
-	Older []Release
-	Walk  *Walk
+	// Older are the kubelets of stock minors before, the newest first. Before are the kubelet and the API
+	// server of the minor before.
+	Older, Before []node.Build
+	Walk          *Walk
 	// Save is called whenever there is more to save.
 	Save func() error
 
@@ -99,9 +102,6 @@ type Walker struct {
 	nodes   []cluster.Node
 	starts  map[string]int32 // restart counts of containers, when all was last as at first
 }
-
-// Release has the builds of a stock minor that a walk swaps in.
-type Release struct{ Kubelet, APIServer node.Build }
 
 // Run makes the walk, in the order of its steps below. The cluster is as it was at the end, and after
 // an error or Ctrl-C; what was found by then is in Walk.
