@@ -214,8 +214,10 @@ func Find(gates []Gate, name string) (Gate, error) {
 
 // switched reports whether g is a gate of a component in which a walk turns gates on and off.
 func (g Gate) switched() bool {
-	return slices.Contains(g.Components, "kube-apiserver") || slices.Contains(g.Components, "kubelet")
+	return g.ofAPIServer() || slices.Contains(g.Components, "kubelet")
 }
+
+func (g Gate) ofAPIServer() bool { return slices.Contains(g.Components, "kube-apiserver") }
 
 func (g Gate) knownBy() string { return cmp.Or(strings.Join(g.Components, ", "), "no component") }
 

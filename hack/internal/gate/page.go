@@ -19,6 +19,9 @@ import (
 // unknown is the answer to a question that a walk cannot answer.
 const unknown = "This walk does not tell."
 
+// noGate is the answer to a question about API servers with the gate on and off where none has it.
+const noGate = "The API server does not know the gate."
+
 // Save writes walk.json and walk.md, the page, to a folder.
 func (w *Walk) Save(dir string) error {
 	data, err := json.MarshalIndent(w, "", "  ")
@@ -65,13 +68,13 @@ func (w *Walk) row() []string {
 		return []string{"no specs that can run", "", "", "", "", "", ""}
 	}
 	row := []string{counts(w.On), "-", w.Stored.summary(), "-", "-", w.Older.summary(), "-"}
-	if w.Stored != nil {
+	if len(w.Objects) > 0 {
 		row[1] = fmt.Sprintf("%d dropped, %d refused", len(w.Dropped), len(w.Refused))
 	}
 	if w.Servers != nil && w.Servers.Objects > 0 {
 		row[3] = fmt.Sprintf("%d lost, %d refused", len(w.Servers.Lost), len(w.Servers.Refused))
 	}
-	if len(w.Skew) > 0 {
+	if len(w.Skew) > 0 && len(w.On) > 0 {
 		var cells []string
 		for _, release := range slices.Backward(slices.Sorted(maps.Keys(w.Skew))) {
 			cells = append(cells, release+": "+counts(w.Skew[release]))
@@ -89,7 +92,11 @@ func (s *Stored) summary() string {
 	if s == nil || !s.Again || s.Objects == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%d hidden, %d lost, %d refused, %d restarted", len(s.Hidden), len(s.Lost)+len(s.Written), len(s.Refused), len(s.Restarted))
+	restarted := "no pods"
+	if s.Pods > 0 {
+		restarted = fmt.Sprintf("%d restarted", len(s.Restarted))
+	}
+	return fmt.Sprintf("%d hidden, %d lost, %d refused, %s", len(s.Hidden), len(s.Lost)+len(s.Written), len(s.Refused), restarted)
 }
 
 // WriteMarkdown writes what a walk has found as answers to the questions of a KEP's Production
@@ -136,11 +143,13 @@ func list(sentence, none string, found []string) string {
 }
 
 func (w *Walk) fields() string {
-	if w.Stored == nil {
+	switch {
+	case !w.Gate.ofAPIServer():
+		return noGate
+	case w.Stored == nil:
 		return unknown
-	}
-	if len(w.Objects) == 0 {
-		return "Unknown: the specs of the gate created no object."
+	case len(w.Objects) == 0:
+		return "Unknown: the specs of the gate created no object that an API server with the gate on takes again."
 	}
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(w.Objects)) {
@@ -172,7 +181,7 @@ func (s *Stored) meanwhile(when string) string {
 	}
 	return fmt.Sprintf("%d objects were stored with the gate on. ", s.Objects) +
 		list(when+", these fields were not shown, or differed:", when+", all of their fields were shown.", s.Hidden) +
-		list("\n\nThe update of a label was refused:", "\n\nThe update of a label was accepted.", s.Refused)
+		fmt.Sprintf("\n\nUpdates of a label that were accepted: %d.", s.Updated) + list("\n\nSome were refused:", "", s.Refused)
 }
 
 func (s *Stored) after() string {
@@ -182,17 +191,24 @@ func (s *Stored) after() string {
 	if s.Objects == 0 {
 		return "Unknown: no object of the specs could be stored."
 	}
+	written := ""
+	if s.Updated > 0 {
+		written = "\n\nThose whose label was updated meanwhile have the same fields as before."
+	}
 	return list("Fields were lost, or differ, of objects that nobody had written to:", "Objects that nobody had written to were as before.", s.Lost) +
-		list("\n\nFields were lost, or differ, of objects whose label was updated meanwhile:", "\n\nSo were those whose label was updated meanwhile.", s.Written)
+		list("\n\nFields were lost, or differ, of objects whose label was to be updated meanwhile:", written, s.Written)
 }
 
 func (s *Stored) restarts() string {
-	return list("These containers were started again:", "No container was started again.", s.Restarted)
+	if s.Pods == 0 {
+		return "No pod ran."
+	}
+	return list("These containers were started again, or ended, as some do by themselves:", "No container was started again, and none ended.", s.Restarted)
 }
 
 func (w *Walk) servers() string {
-	if !slices.Contains(w.Gate.Components, "kube-apiserver") {
-		return "The API server does not know the gate."
+	if !w.Gate.ofAPIServer() {
+		return noGate
 	}
 	if w.Servers == nil || w.Servers.Objects == 0 {
 		return unknown
@@ -238,6 +254,9 @@ func spread(values []float64) string {
 
 func (w *Walk) specs() string {
 	if len(w.On) == 0 {
+		if w.Stored == nil {
+			return unknown
+		}
 		return "The release has no end-to-end spec with the label `FeatureGate:" + w.Gate.Name + "` that ran here."
 	}
 	text := fmt.Sprintf("Of the release's end-to-end specs with its label, with the gate on: %s.", counts(w.On))
@@ -256,7 +275,7 @@ func counts(rows []conformance.Row) string {
 }
 
 func (w *Walk) disturbed() string {
-	if w.Stored == nil || w.Stored.Pods == 0 {
+	if w.Stored == nil || !w.Stored.Again || w.Stored.Pods == 0 {
 		return unknown
 	}
 	return fmt.Sprintf("%d containers of the specs' pods ran while the gate went off and on in the API server and the kubelets. ", w.Stored.Pods) +
@@ -275,11 +294,21 @@ func (w *Walk) metrics() string {
 }
 
 func (w *Walk) failures() string {
+	rows := map[string][]conformance.Row{"": w.On, "after the gate was off: ": w.Again}
+	for release, specs := range w.Skew {
+		rows["with kubelets "+release+": "] = specs
+	}
 	var failed []string
-	for _, r := range slices.Concat(w.On, w.Again) {
-		if r.State == conformance.Failed {
-			failed = append(failed, r.Spec+": "+r.Why)
+	none := unknown
+	for _, when := range slices.Sorted(maps.Keys(rows)) {
+		for _, r := range rows[when] {
+			switch r.State {
+			case conformance.Failed:
+				failed = append(failed, when+r.Spec+": "+r.Why)
+			case conformance.Passed:
+				none = "No spec of it failed here."
+			}
 		}
 	}
-	return list("Specs that failed here:", "No spec of it failed here.", failed)
+	return list("Specs that failed here:", none, failed)
 }

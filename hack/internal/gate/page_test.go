@@ -10,7 +10,7 @@ import (
 )
 
 func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
-	w := Walk{Gate: Gate{Name: "Middle", Stage: "BETA", Components: []string{"kube-apiserver", "kubelet"}}, Release: "v1.33.13"}
+	w := Walk{Gate: Gate{Name: "Middle", Stage: "BETA", Components: []string{"kube-apiserver", "kubelet"}}, Release: "v1.33.13", Command: "podenv gate walk Middle"}
 	page := func() string {
 		t.Helper()
 		var out strings.Builder
@@ -19,13 +19,13 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 		}
 		return out.String()
 	}
-	if got := page(); strings.Count(got, unknown) != 10 || !strings.Contains(got, "By the gate `Middle` of kube-apiserver, kubelet.") {
+	if got := page(); strings.Count(got, unknown) != 12 || !strings.Contains(got, "By the gate `Middle` of kube-apiserver, kubelet.") {
 		t.Errorf("before anything was measured:\n%s", got)
 	}
 	w.On = []conformance.Row{{Spec: "a", State: conformance.Passed}, {Spec: "b", State: conformance.Failed, Why: "no"}}
 	w.Again = w.On[:1]
 	w.Objects, w.Dropped, w.Refused = map[string]int{"Pod": 2}, []string{"Pod: spec.middle"}, []string{"Pod: Invalid"}
-	w.Stored = &Stored{Objects: 4, Pods: 2, Again: true, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
+	w.Stored = &Stored{Objects: 4, Pods: 2, Again: true, Updated: 2, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
 	w.Metrics, w.Measured = []string{"kubelet: middle_total"}, true
 	// That no field was dropped says nothing of objects that were refused.
 	w.Dropped = nil
@@ -37,7 +37,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	for _, want := range []string{
 		"Pod (2). An API server with the gate off leaves these fields out of new ones:\n\n- Pod: spec.middle", "It refuses some:\n\n- Pod: Invalid",
 		"4 objects were stored with the gate on. While it was off, these fields were not shown, or differed:\n\n- Pod: spec.middle",
-		"The update of a label was accepted.", "Objects that nobody had written to were as before.", "whose label was updated meanwhile:\n\n- Pod: spec.middle",
+		"Updates of a label that were accepted: 2.\n", "Objects that nobody had written to were as before.", "whose label was to be updated meanwhile:\n\n- Pod: spec.middle",
 		"with the gate on: 1 passed, 1 failed, 0 left out. After the gate had been off: 1 passed, 0 failed, 0 left out.",
 		"2 containers", "- p/c", "These, but no pod started while the gate was off, so that some may be of starting pods:\n\n- kubelet: middle_total", "- b: no",
 	} {
@@ -54,8 +54,8 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	w.Costs = []Cost{{What: "requests per pod", Off: []float64{1, 2, 6}, On: []float64{4}}}
 	got = page()
 	for _, want := range []string{
-		"API server were v1.32.1 for a while. 3 objects", "update of a label was refused:\n\n- Pod: unknown", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
-		"- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 1 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
+		"API server were v1.32.1 for a while. 3 objects", "label that were accepted: 0.\n\nSome were refused:\n\n- Pod: unknown", "- Pod: spec.older\n\nNo pod ran.", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
+		"- with kubelets v1.31.1: b: no", "- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 1 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
 		"| requests per pod | 3 (1 to 6) | 4 (4 to 4) |", "These:\n\n- kubelet: middle_total",
 	} {
 		if !strings.Contains(got, want) {
@@ -70,7 +70,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 // TestTheTableHasARowForEachWalk, with what it found or why it found nothing.
 func TestTheTableHasARowForEachWalk(t *testing.T) {
 	dir := t.TempDir()
-	done := &Walk{Gate: Gate{Name: "Done", Stage: "BETA"}, Release: "v1", Build: "image kubelet", Complete: true, Dropped: []string{"a"},
+	done := &Walk{Gate: Gate{Name: "Done", Stage: "BETA"}, Release: "v1", Build: "image kubelet", Complete: true, Dropped: []string{"a"}, Objects: map[string]int{"Pod": 1},
 		On: []conformance.Row{{State: conformance.Passed}}, Stored: &Stored{Objects: 2, Again: true, Lost: []string{"a"}},
 		Servers: &Servers{Objects: 1}, Skew: map[string][]conformance.Row{"v0": {{State: conformance.Failed}}},
 		Costs: []Cost{{What: "processor time of kube-apiserver per pod, in s", Off: []float64{1}, On: []float64{2}}}}
@@ -93,11 +93,52 @@ func TestTheTableHasARowForEachWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| `Done` | beta | 1 passed, 0 failed, 0 left out | 1 dropped, 0 refused | 0 hidden, 1 lost, 0 refused, 0 restarted | 0 lost, 0 refused | v0: 0 passed, 1 failed, 0 left out | - | 1 (1 to 1) off, 2 (2 to 2) on |\n",
+		"| `Done` | beta | 1 passed, 0 failed, 0 left out | 1 dropped, 0 refused | 0 hidden, 1 lost, 0 refused, no pods | 0 lost, 0 refused | v0: 0 passed, 1 failed, 0 left out | - | 1 (1 to 1) off, 2 (2 to 2) on |\n",
 		"| `None` | alpha | no specs that can run |", "| `Broken` | alpha | not walked: no \\| node |",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// TestWhatWasNotComparedIsNoAnswer: neither a page nor a row is better than what is behind it.
+func TestWhatWasNotComparedIsNoAnswer(t *testing.T) {
+	api, stored := []string{"kube-apiserver", "kubelet"}, &Stored{Objects: 2, Pods: 1, Again: true}
+	for name, test := range map[string]struct {
+		walk  Walk
+		wants []string
+		not   string
+	}{
+		"objects that the API server takes no second time": {
+			Walk{Gate: Gate{Components: api}, Stored: stored, Objects: map[string]int{}},
+			[]string{"created no object that an API server with the gate on takes again", "| - | 0 hidden"}, "stores all of their fields"},
+		"a gate of kubelets": {Walk{Gate: Gate{Components: []string{"kubelet"}}, Stored: stored}, []string{"are stored?** " + noGate, "off?** " + noGate, "| - | 0 hidden"}, ""},
+		"no update":          {Walk{Gate: Gate{Components: api}, Stored: stored}, []string{"Updates of a label that were accepted: 0.\n\n**"}, "have the same fields"},
+		"no pod": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Again: true}, Older: &Stored{Objects: 1, Again: true}},
+			[]string{"run?** " + unknown, "No pod ran.", "| 0 hidden, 0 lost, 0 refused, no pods |"}, "0 restarted"},
+		"a walk that ended while the gate was off": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Pods: 1}},
+			[]string{"again?** " + unknown, "run?** " + unknown}, "No container was started again"},
+		"specs that did not run": {Walk{Gate: Gate{Components: api}}, []string{"tests of it?** " + unknown, "fail?** " + unknown}, "No spec of it failed"},
+		"specs that skipped themselves": {Walk{Gate: Gate{Components: api}, Stored: stored, On: []conformance.Row{{State: conformance.LeftOut}}},
+			[]string{"0 passed, 0 failed, 1 left out", "fail?** " + unknown}, "No spec of it failed"},
+		"kubelets without specs": {Walk{Gate: Gate{Components: api}, Stored: stored, Skew: map[string][]conformance.Row{"v1": nil}},
+			[]string{"older kubelets?** " + unknown, " - | - | - | - |"}, "v1: 0 passed"},
+	} {
+		var out strings.Builder
+		if err := test.walk.WriteMarkdown(&out); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteMarkdownTable(&out, []*Walk{&test.walk}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.wants {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: no %q in\n%s", name, want, &out)
+			}
+		}
+		if test.not != "" && strings.Contains(out.String(), test.not) {
+			t.Errorf("%s: %q in\n%s", name, test.not, &out)
 		}
 	}
 }

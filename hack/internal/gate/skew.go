@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
@@ -33,7 +33,7 @@ const start = 3 * time.Minute
 // disagree starts a second API server, with the gate off, beside the first. Each object is created by
 // one of them, and written to by both in turn, as by clients behind one address.
 func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.Step) (err error) {
-	if !slices.Contains(w.Walk.Gate.Components, secondserver.First) {
+	if !w.Walk.Gate.ofAPIServer() {
 		return nil
 	}
 	defer func() { err = errors.Join(err, w.endSecond(context.WithoutCancel(ctx))) }()
@@ -59,11 +59,11 @@ func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.St
 					found.Refused = add(found.Refused, p.String()+": "+err.Error())
 				}
 			}
-			now, err := p.client(w.objects, namespace).Get(ctx, name, metav1.GetOptions{})
+			lost, err := w.differing(ctx, stored{probe: p, name: name, object: object.Object})
 			if err != nil {
 				return err
 			}
-			found.Lost = add(found.Lost, stored{probe: p, object: object.Object}.differs(now)...)
+			found.Lost = add(found.Lost, lost...)
 		}
 	}
 	w.Walk.Servers = found
@@ -144,13 +144,17 @@ func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Re
 		return nil
 	}
 	w.Walk.OlderRelease = w.Before[0].Version
-	for i := range objects { // the comparison is with what is stored now
-		s := &objects[i]
+	var left []stored // as they are stored now
+	for _, s := range objects {
 		now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		s.object = now.Object
+		left = append(left, s)
 	}
 	err := w.swapped(ctx, r, func(n string) []node.Build {
 		if n == w.controlPlane() {
@@ -158,14 +162,14 @@ func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Re
 		}
 		return w.Before[:1]
 	}, func() (err error) {
-		w.Walk.Older, err = w.changed(ctx, objects)
+		w.Walk.Older, err = w.changed(ctx, left)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	step := r.Step("objects with the release again")
-	return step.End(w.back(ctx, w.Walk.Older, objects))
+	return step.End(w.back(ctx, w.Walk.Older, left))
 }
 
 // swapped runs f while each node runs the builds that it gets, the control plane's last, and then undoes

@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -40,7 +39,8 @@ type Walk struct {
 	// On and Again are the specs with the label of the gate, at first and after the gate was off.
 	On    []conformance.Row `json:"on,omitempty"`
 	Again []conformance.Row `json:"again,omitempty"`
-	// Objects are the kinds of objects that the specs created, with their number.
+	// Objects are the kinds of objects of the specs that were compared, with their number: those that an API
+	// server with the gate on takes again.
 	Objects map[string]int `json:"objects,omitempty"`
 	// Dropped are the fields, as KIND: PATH, that an API server with the gate off leaves out of new
 	// objects; Refused are its reasons for refusing some.
@@ -67,10 +67,11 @@ type Walk struct {
 type Stored struct {
 	Objects   int      `json:"objects"`
 	Hidden    []string `json:"hidden,omitempty"`    // fields that were not shown meanwhile
+	Updated   int      `json:"updated"`             // objects whose label was updated meanwhile
 	Refused   []string `json:"refused,omitempty"`   // reasons for refusing the update of a label
 	Lost      []string `json:"lost,omitempty"`      // fields that were not there again, of objects that nobody had written to
 	Written   []string `json:"written,omitempty"`   // the same, of objects whose label was updated
-	Restarted []string `json:"restarted,omitempty"` // containers that the kubelets restarted
+	Restarted []string `json:"restarted,omitempty"` // containers that the kubelets restarted, or that ended
 	Pods      int      `json:"pods"`                // that ran
 	Again     bool     `json:"again"`               // all was as before: Lost and Written are complete
 }
@@ -280,10 +281,8 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 		}
 	}
 	probes = append(own, probes...)
-	w.Walk.Objects = map[string]int{}
 	for i := range probes {
 		p := &probes[i]
-		w.Walk.Objects[p.String()]++
 		if p.on, _, err = p.dryRun(ctx, w.objects, dryRuns); err != nil {
 			return nil, err
 		}
@@ -300,10 +299,12 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 // replayOff compares, by dry runs, what an API server with the gate off stores with what one with
 // the gate on does.
 func (w *Walker) replayOff(ctx context.Context, probes []probe, step *progress.Step) error {
+	w.Walk.Objects = map[string]int{}
 	for i, p := range probes {
-		if p.on == nil {
+		if p.on == nil || !w.Walk.Gate.ofAPIServer() {
 			continue
 		}
+		w.Walk.Objects[p.String()]++
 		step.Now("%s %d of %d", p, i+1, len(probes))
 		off, refused, err := p.dryRun(ctx, w.objects, dryRuns)
 		if err != nil {
@@ -399,20 +400,18 @@ func (w *Walker) restarts(ctx context.Context) (map[string]int32, error) {
 func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) {
 	found := &Stored{Objects: len(before), Pods: len(w.starts)}
 	for i, s := range before {
-		client := s.client(w.objects, namespace)
-		now, err := client.Get(ctx, s.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			found.Hidden = add(found.Hidden, s.String()+": the whole object")
+		differs, err := w.differing(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		found.Hidden = add(found.Hidden, differs...)
+		if !s.written {
 			continue
 		}
-		if err != nil {
-			return found, err
-		}
-		found.Hidden = add(found.Hidden, s.differs(now)...)
-		if s.written {
-			if err := relabel(ctx, client, s.name, fmt.Sprint(time.Now().Unix(), "-", i)); err != nil {
-				found.Refused = add(found.Refused, s.String()+": "+err.Error())
-			}
+		if err := relabel(ctx, s.client(w.objects, namespace), s.name, fmt.Sprint(time.Now().Unix(), "-", i)); err != nil {
+			found.Refused = add(found.Refused, s.String()+": "+err.Error())
+		} else {
+			found.Updated++
 		}
 	}
 	return found, nil
@@ -421,35 +420,47 @@ func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) 
 // back completes found when all is as before.
 func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error {
 	for _, s := range before {
-		now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
-		if err != nil {
+		differs, err := w.differing(ctx, s)
+		switch {
+		case err != nil:
 			return err
-		}
-		if s.written {
-			found.Written = add(found.Written, s.differs(now)...)
-		} else {
-			found.Lost = add(found.Lost, s.differs(now)...)
+		case s.written:
+			found.Written = add(found.Written, differs...)
+		default:
+			found.Lost = add(found.Lost, differs...)
 		}
 	}
 	now, err := w.restarts(ctx)
+	if err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.starts)) {
-		// One that had restarted before does so by itself.
-		if w.starts[name] == 0 && now[name] > 0 {
+		starts, there := now[name]
+		if !there {
+			found.Restarted = append(found.Restarted, name+", which ended")
+		} else if w.starts[name] == 0 && starts > 0 { // one that had restarted before does so by itself
 			found.Restarted = append(found.Restarted, name)
 		}
 	}
-	w.starts, found.Again = now, err == nil
-	return err
+	w.starts, found.Again = now, true
+	return nil
 }
 
-// differs returns the fields, but for metadata, in which now differs from what was stored, with the kind.
-func (s stored) differs(now *unstructured.Unstructured) (paths []string) {
+// differing returns the fields, but for metadata, in which an object differs from what was stored, with its kind.
+func (w *Walker) differing(ctx context.Context, s stored) (paths []string, err error) {
+	now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return []string{s.String() + ": the whole object"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range missing(s.object, now.Object) {
 		if !strings.HasPrefix(path, "metadata.") {
 			paths = append(paths, s.String()+": "+path)
 		}
 	}
-	return paths
+	return paths, nil
 }
 
 // relabel updates a label of an object.

@@ -1,0 +1,75 @@
+package gate
+
+import (
+	"slices"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+func configMap(name string, data map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": name, "namespace": namespace}, "data": data}}
+}
+
+// TestOnlyComparedObjectsCount: of two objects, an API server with the gate on refuses the first, and one with
+// the gate off drops a field of the second.
+func TestOnlyComparedObjectsCount(t *testing.T) {
+	probes := []probe{
+		{resource: configMaps, namespaced: true, object: *configMap("a", nil)},
+		{resource: configMaps, namespaced: true, object: *configMap("b", nil), on: configMap("b", map[string]any{"guarded": "1"}).Object},
+	}
+	api := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+	api.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, configMap("probe", nil), nil
+	})
+	w := Walker{objects: api, Walk: &Walk{Gate: Gate{Components: []string{"kube-apiserver"}}}}
+	if err := w.replayOff(t.Context(), probes, nil); err != nil || w.Walk.Objects["ConfigMap"] != 1 || !slices.Equal(w.Walk.Dropped, []string{"ConfigMap: data.guarded"}) {
+		t.Errorf("compared %v, dropped %q, %v", w.Walk.Objects, w.Walk.Dropped, err)
+	}
+	w.Walk = &Walk{Gate: Gate{Components: []string{"kubelet"}}}
+	if err := w.replayOff(t.Context(), probes, nil); err != nil || len(w.Walk.Objects) > 0 || len(w.Walk.Dropped) > 0 {
+		t.Errorf("without the gate in the API server: compared %v, dropped %q, %v", w.Walk.Objects, w.Walk.Dropped, err)
+	}
+}
+
+// TestWhatIsGoneIsFound: of three objects one has lost a field and one was deleted; of four containers
+// one stays, one started again, one does so by itself, and one ended.
+func TestWhatIsGoneIsFound(t *testing.T) {
+	pod := func(container string, restarts int32, ended bool) *v1.Pod {
+		status := v1.ContainerStatus{Name: container, RestartCount: restarts, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}
+		if ended {
+			status.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}
+		}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-" + container, Namespace: namespace}, Status: v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{status}}}
+	}
+	before := map[string]any{"a": "1", "b": "2"}
+	all := []stored{
+		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "kept", configMap("kept", before).Object, true},
+		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "cut", configMap("cut", before).Object, false},
+		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "gone", configMap("gone", before).Object, true},
+	}
+	w := Walker{
+		client:  fake.NewClientset(pod("stays", 0, false), pod("again", 1, false), pod("loops", 5, false), pod("ends", 0, true)),
+		objects: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), configMap("kept", before), configMap("cut", map[string]any{"a": "1"})),
+		starts:  map[string]int32{"p-stays/stays": 0, "p-again/again": 0, "p-loops/loops": 3, "p-ends/ends": 0},
+	}
+	found, err := w.changed(t.Context(), all)
+	if err != nil || found.Objects != 3 || found.Updated != 1 || len(found.Refused) != 1 ||
+		!slices.Equal(found.Hidden, []string{"ConfigMap: data.b", "ConfigMap: the whole object"}) {
+		t.Errorf("meanwhile: %+v, %v", found, err)
+	}
+	if err := w.back(t.Context(), found, all); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b"}) ||
+		!slices.Equal(found.Written, []string{"ConfigMap: the whole object"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended"}) {
+		t.Errorf("afterwards: %+v, %v", found, err)
+	}
+}
