@@ -45,11 +45,15 @@ type Options struct {
 	Kubeconfig string        // file
 	Kubectl    string        // kubectl of the series
 	Focus      string        // regular expression of spec names; the conformance suite if empty
+	Skip       string        // the same of specs that do not run, if not empty
 	Runs       []string      // Parallel, Serial or both
 	Procs      int           // specs in parallel, in the first run
 	Timeout    time.Duration // of each run
 	Again      bool          // also run what has passed
 }
+
+// ErrEnded is in the chain of the error of a run that ended, as by its timeout, before all of its specs had run.
+var ErrEnded = errors.New("the run ended early")
 
 // GinkgoReport is the file with Ginkgo's JSON report of the last run called name.
 func (o Options) GinkgoReport(name string) string { return filepath.Join(o.Dir, name+".json") }
@@ -118,6 +122,8 @@ func (o Options) run(ctx context.Context, client kubernetes.Interface, name stri
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case added > 0 && added < selected:
+		return fmt.Errorf("%w: %d of %d specs ran, see %s", ErrEnded, added, selected, log.Name())
 	case added < selected || selected < 0 || runErr != nil && junit.Count(cases).Failed == 0:
 		return errors.Join(fmt.Errorf("%d of %d specs ran, see %s", added, selected, log.Name()), runErr)
 	case selected == 0:
@@ -134,6 +140,9 @@ func (o Options) arguments(name, reports string, results *results) []string {
 	}
 	args := []string{"run", "--no-color", "-v", "--output-dir=" + filepath.Dir(report), "--json-report=" + filepath.Base(report), "--timeout=" + o.Timeout.String(),
 		"--focus=" + cmp.Or(o.Focus, `\[Conformance\]`), "--label-filter=" + label, fmt.Sprintf("--procs=%d", procs)}
+	if o.Skip != "" {
+		args = append(args, "--skip="+o.Skip)
+	}
 	for _, row := range results.rows([]string{name}) {
 		if row.State == Passed || row.State == Flaky { // an argument for each: the kernel limits the length of one
 			args = append(args, "--skip="+regexp.QuoteMeta(row.Spec)+"$")

@@ -304,14 +304,23 @@ func TestARunIsNotGreenBecauseNothingFailed(t *testing.T) {
 	}
 }
 
-// The table says what failed in a run that ended early.
-func TestARunThatEndsEarlyHasTheResultsSoFar(t *testing.T) {
+func TestARunThatEndsEarlyHasTheResultsByThen(t *testing.T) {
 	o, c := fakeSuite(t)
-	junitOf(c, "Will run 2 of 2", `<testcase name="[It] a"><failure>timed out</failure></testcase>`, "1")
+	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; esac; done
+echo 'Will run 2 of 4 specs'
+echo '<testsuites><testsuite><testcase name="[It] `+second+`"><failure>A suite timeout occurred</failure></testcase><testcase name="[It] `+first+`"><skipped message="skipped"/></testcase></testsuite></testsuites>' >$dir/junit_01.xml; exit 1`)
 	got, err := runFake(t, t.Context(), o)
-	testutil.CheckError(t, err, "1 of 2 specs ran")
-	if got["a"] != "failed timed out" {
-		t.Errorf("states %v", got)
+	if !errors.Is(err, ErrEnded) || !maps.Equal(got, map[string]string{second: "failed A suite timeout occurred"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	testutil.CheckError(t, err, "the run ended early: 1 of 2 specs ran, see "+o.Dir)
+}
+
+func TestSkippedSpecsDoNotRun(t *testing.T) {
+	o, _ := fakeSuite(t)
+	o.Skip, o.Runs = "second", []string{Parallel}
+	if got, err := runFake(t, t.Context(), o); err != nil || !maps.Equal(got, map[string]string{first: "passed "}) {
+		t.Errorf("%v, %v; want only %s", got, err, first)
 	}
 }
 

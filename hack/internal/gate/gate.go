@@ -166,6 +166,15 @@ var needs = []struct {
 	{regexp.MustCompile(`\[Feature:(GPU|NVIDIA)|\[Feature:DevicePlugin`), "a device"},
 }
 
+// cannotRun is a regular expression of the names of specs that need what podenv's clusters lack.
+func cannotRun() string {
+	var names []string
+	for _, need := range needs {
+		names = append(names, need.name.String())
+	}
+	return strings.Join(names, "|")
+}
+
 // countSpecs counts the specs of each gate in the output of --list-tests.
 func countSpecs(gates []Gate, names string) {
 	byName := map[string]*Gate{}
@@ -267,13 +276,17 @@ func WriteTSV(w io.Writer, gates []Gate) error {
 	return jsonout.WriteTSV(w, gates, func(g Gate) []any { return []any{strings.Join(g.row(), "\t")} })
 }
 
-func (g Gate) row() []string {
-	var lacks []string
+// lacks are what specs of g need that podenv's clusters lack, with the number of these specs.
+func (g Gate) lacks() (lacks []string) {
 	for what, n := range g.Needs {
 		lacks = append(lacks, fmt.Sprintf("%s: %d", what, n))
 	}
 	slices.Sort(lacks)
+	return lacks
+}
+
+func (g Gate) row() []string {
 	locked := map[bool]string{true: "yes", false: "no"}[g.Locked]
 	return []string{g.Name, g.Stage, fmt.Sprint(g.Default), locked, cmp.Or(g.Since, "-"), fmt.Sprint(g.Specs), fmt.Sprint(g.CanRun),
-		cmp.Or(strings.Join(lacks, ", "), "-"), cmp.Or(strings.Join(g.Components, ","), "-")}
+		cmp.Or(strings.Join(g.lacks(), ", "), "-"), cmp.Or(strings.Join(g.Components, ","), "-")}
 }

@@ -253,17 +253,16 @@ func spread(values []float64) string {
 }
 
 func (w *Walk) specs() string {
-	if len(w.On) == 0 {
-		if w.Stored == nil {
-			return unknown
-		}
-		return "The release has no end-to-end spec with the label `FeatureGate:" + w.Gate.Name + "` that ran here."
+	text := "The release has no end-to-end spec with the label `FeatureGate:" + w.Gate.Name + "` that ran here."
+	if len(w.On) > 0 {
+		text = fmt.Sprintf("Of the release's end-to-end specs with its label, with the gate on: %s.", counts(w.On))
+	} else if w.Stored == nil {
+		return unknown
 	}
-	text := fmt.Sprintf("Of the release's end-to-end specs with its label, with the gate on: %s.", counts(w.On))
 	if w.Again != nil {
 		text += fmt.Sprintf(" After the gate had been off: %s.", counts(w.Again))
 	}
-	return text
+	return text + list("\n\nSome did not run, because they need what is not here:", "", w.Gate.lacks())
 }
 
 func counts(rows []conformance.Row) string {
@@ -310,5 +309,5 @@ func (w *Walk) failures() string {
 			}
 		}
 	}
-	return list("Specs that failed here:", none, failed)
+	return list("Specs that failed here:", none, failed) + list("\n\nNot all specs ran:", "", w.Ended)
 }

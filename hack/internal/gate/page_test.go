@@ -122,6 +122,8 @@ func TestWhatWasNotComparedIsNoAnswer(t *testing.T) {
 		"specs that did not run": {Walk{Gate: Gate{Components: api}}, []string{"tests of it?** " + unknown, "fail?** " + unknown}, "No spec of it failed"},
 		"specs that skipped themselves": {Walk{Gate: Gate{Components: api}, Stored: stored, On: []conformance.Row{{State: conformance.LeftOut}}},
 			[]string{"0 passed, 0 failed, 1 left out", "fail?** " + unknown}, "No spec of it failed"},
+		"specs that could not run": {Walk{Gate: Gate{Needs: map[string]int{"a cloud": 2}}, Stored: stored, Ended: []string{"1 of 2 specs ran"}},
+			[]string{"that ran here.\n\nSome did not run, because they need what is not here:\n\n- a cloud: 2\n", "Not all specs ran:\n\n- 1 of 2 specs ran\n"}, ""},
 		"kubelets without specs": {Walk{Gate: Gate{Components: api}, Stored: stored, Skew: map[string][]conformance.Row{"v1": nil}},
 			[]string{"older kubelets?** " + unknown, " - | - | - | - |"}, "v1: 0 passed"},
 	} {

@@ -39,6 +39,8 @@ type Walk struct {
 	// On and Again are the specs with the label of the gate, at first and after the gate was off.
 	On    []conformance.Row `json:"on,omitempty"`
 	Again []conformance.Row `json:"again,omitempty"`
+	// Ended says which runs of specs ended before all of these had run.
+	Ended []string `json:"ended,omitempty"`
 	// Objects are the kinds of objects of the specs that were compared, with their number: those that an API
 	// server with the gate on takes again.
 	Objects map[string]int `json:"objects,omitempty"`
@@ -161,7 +163,7 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		}
 		w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, metrics), err == nil
 	})
-	part("", func(*progress.Step) { w.Walk.Again, err = w.specs(ctx, "", r) })
+	part("", func(*progress.Step) { w.Walk.Again, err = w.specs(ctx, "again", r) })
 	part("", func(*progress.Step) { err = w.skew(ctx, r) })
 	part("", func(*progress.Step) { err = w.upAndDown(ctx, objects, r) })
 	if err != nil {
@@ -171,13 +173,17 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 	return w.Save()
 }
 
-// specs runs the specs of the gate, with their results in a folder of that name.
+// specs runs those specs of the gate that can run, with their results in a folder of that name. One that hangs
+// until the timeout does not end the walk.
 func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter) ([]conformance.Row, error) {
 	o := w.Specs
-	o.Dir = filepath.Join(o.Dir, folder)
+	o.Dir, o.Skip = filepath.Join(o.Dir, folder), cannotRun()
 	rows, err := conformance.Run(ctx, w.client, o, r)
-	if errors.Is(err, suite.ErrNoSpecs) {
+	switch {
+	case errors.Is(err, suite.ErrNoSpecs):
 		err = nil
+	case errors.Is(err, conformance.ErrEnded):
+		w.Walk.Ended, err = append(w.Walk.Ended, err.Error()), nil
 	}
 	return rows, err
 }

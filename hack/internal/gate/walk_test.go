@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +14,10 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"podenv.dev/hack/internal/build"
+	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/testutil"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -71,5 +77,26 @@ func TestWhatIsGoneIsFound(t *testing.T) {
 	if err := w.back(t.Context(), found, all); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b"}) ||
 		!slices.Equal(found.Written, []string{"ConfigMap: the whole object"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended"}) {
 		t.Errorf("afterwards: %+v, %v", found, err)
+	}
+}
+
+// TestASpecThatHangsDoesNotEndTheWalk, and specs that need what is not here do not run.
+func TestASpecThatHangsDoesNotEndTheWalk(t *testing.T) {
+	c := testutil.NewCommands(t)
+	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; esac; done
+echo 'Will run 2 of 9 specs'
+echo '<testsuites><testsuite><testcase name="[It] hangs"><failure>timed out</failure></testcase></testsuite></testsuites>' >$dir/junit_01.xml; exit 1`)
+	w := Walker{client: fake.NewClientset(), Walk: &Walk{}, Specs: conformance.Options{
+		Dir: filepath.Join(c.Dir, "results"), Specs: &build.Specs{Dir: filepath.Join(c.Dir, "bin")}, Runs: []string{conformance.Parallel},
+	}}
+	rows, err := w.specs(t.Context(), "again", nil)
+	if err != nil || len(rows) != 1 || rows[0].State != conformance.Failed || len(w.Walk.Ended) != 1 || !strings.Contains(w.Walk.Ended[0], "1 of 2 specs ran") {
+		t.Errorf("rows %v, ended %q, %v", rows, w.Walk.Ended, err)
+	}
+	if call := c.Calls("ginkgo")[0]; !strings.Contains(call, `--skip=\[Feature:Windows\]|`) || !strings.Contains(call, `|\[Driver: |`) {
+		t.Errorf("specs that cannot run are not skipped: %s", call)
+	}
+	if files, err := filepath.Glob(filepath.Join(w.Specs.Dir, "again", "junit_01.xml")); err != nil || len(files) != 1 {
+		t.Errorf("results %v, %v", files, err)
 	}
 }
