@@ -37,14 +37,11 @@ func newGateList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List each gate: stage, default, who knows it, and the specs that are about it",
-		Long: `list prints a line for each feature gate of the release: its stage and default, whether it
-is locked, the minor that the release lists it from, how many of the release's own
-end-to-end specs have the label FeatureGate:NAME, how many of those can run on a
-cluster of podenv and what the others need, and the components that accept the gate.
-Stage, default and minor are from the release's own list of gates, which it has from
-v1.32 on. For older ones they are from --help of a component, without the gates that
-are GA. podenv builds the components and the specs, and starts them for a moment,
-without a cluster.`,
+		Long: `list prints a line for each feature gate of the release. SINCE is the minor that the
+release lists it from, SPECS the number of the release's own end-to-end specs with the
+label FeatureGate:NAME, CAN RUN how many of these can run on a cluster of podenv.
+Releases before v1.32 have no list of gates: then they are those in --help of a
+component, which has none that are GA. No cluster is needed.`,
 		Example: `  podenv gate list --series v1.37
   podenv gate list --stock --output tsv | awk -F '\t' '$4 == "no" && $7 > 0'   # can be tried here
   podenv gate list --output json`,
@@ -87,24 +84,18 @@ func newGateWalk(a *app) *cobra.Command {
 		Use:   "walk GATE | --all",
 		Short: "Turn a gate on, off and on again, and answer a Production Readiness Review by what happens",
 		Long: `walk tells what any gate of a release does, patched or stock, without code for it. On a
-cluster of its own, with the gate on and all APIs served, it runs the release's
-end-to-end specs with the label FeatureGate:GATE, and reads from the API server's audit
-log which objects they created. It creates these again, in dry runs with the gate on
-and off: what differs is what the gate guards. It stores them, lets two API servers
-that disagree about the gate write to some, turns the gate off and on in the API server
-and the kubelets, and says which fields were hidden, refused or lost, which containers
-restarted, and what pods cost. The specs run again, also with kubelets of older minors.
-At last the previous minor's kubelets and API server run for a while in place of them.
+cluster of its own it runs the release's end-to-end specs with the label
+FeatureGate:GATE, and creates their objects again with the gate on and off, on two API
+servers that disagree about it, with kubelets of older minors, and under the minor
+before. The page answers the questionnaire in the template of KEPs. A question that the
+walk cannot answer says so. docs/gates.md has what is compared.
 
-The page has the order of the questionnaire in the template of KEPs. A question that
-the walk cannot answer says so. The page, the JSON and the JUnit file of the specs go to
-_output/gates/SERIES/GATE, also what was found by the time of an error or Ctrl-C, and to
-_output/report/index.html.
+The page, the JSON and the JUnit files of the specs go to _output/gates/SERIES/GATE, also
+what was found by the time of an error or Ctrl-C, and to _output/report/index.html.
 
 With --all, each alpha and beta gate that is not locked and has specs that can run is
-walked, one after the other, and a table is printed, in which the gates without such
-specs are named too. What an earlier call has completed on the same builds, also of the
-older minors, is not repeated. That a gate could not be walked is in its row.
+walked, and a table is printed with a row for each, also for those that have none. What
+an earlier call has completed on the same builds is not repeated.
 
 Exit status: 0, also if specs failed, which the page says.`,
 		Example: `  podenv gate walk InPlacePodVerticalScaling

@@ -45,7 +45,7 @@ type Options struct {
 	Kubeconfig string        // file
 	Kubectl    string        // kubectl of the series
 	Focus      string        // regular expression of spec names; the conformance suite if empty
-	Skip       string        // the same of specs that do not run, if not empty
+	Skip       []string      // regular expressions of names of specs that do not run
 	Runs       []string      // Parallel, Serial or both
 	Procs      int           // specs in parallel, in the first run
 	Timeout    time.Duration // of each run
@@ -140,8 +140,8 @@ func (o Options) arguments(name, reports string, results *results) []string {
 	}
 	args := []string{"run", "--no-color", "-v", "--output-dir=" + filepath.Dir(report), "--json-report=" + filepath.Base(report), "--timeout=" + o.Timeout.String(),
 		"--focus=" + cmp.Or(o.Focus, `\[Conformance\]`), "--label-filter=" + label, fmt.Sprintf("--procs=%d", procs)}
-	if o.Skip != "" {
-		args = append(args, "--skip="+o.Skip)
+	for _, name := range o.Skip {
+		args = append(args, "--skip="+name)
 	}
 	for _, row := range results.rows([]string{name}) {
 		if row.State == Passed || row.State == Flaky { // an argument for each: the kernel limits the length of one

@@ -318,7 +318,7 @@ echo '<testsuites><testsuite><testcase name="[It] `+second+`"><failure>A suite t
 
 func TestSkippedSpecsDoNotRun(t *testing.T) {
 	o, _ := fakeSuite(t)
-	o.Skip, o.Runs = "second", []string{Parallel}
+	o.Skip, o.Runs = []string{"nothing", "second"}, []string{Parallel}
 	if got, err := runFake(t, t.Context(), o); err != nil || !maps.Equal(got, map[string]string{first: "passed "}) {
 		t.Errorf("%v, %v; want only %s", got, err, first)
 	}

@@ -36,7 +36,7 @@ func processorTime(component string) string {
 }
 
 // measure creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
-// adds what that cost. Without such a pod, or if the API server refuses it, there are no costs.
+// adds what that cost. Without such a pod, or if it is refused or does not start, there are no costs.
 func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *progress.Step) error {
 	at := slices.IndexFunc(objects, func(s stored) bool { return s.resource.Resource == "pods" && s.resource.Group == "" })
 	if at < 0 || on && w.Walk.Costs == nil {
@@ -46,7 +46,7 @@ func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *p
 	client := pod.client(w.objects, namespace)
 	for round := range rounds {
 		step.Now("round %d of %d", round+1, rounds)
-		before, err := w.usage(ctx)
+		before, err := w.scrape(ctx)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,8 @@ func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *p
 			}
 			names = append(names, object.GetName())
 		}
-		if err := w.settled(ctx); err != nil {
+		ran, err := w.settled(ctx, "cost-")
+		if err != nil {
 			return err
 		}
 		for _, name := range names {
@@ -70,16 +71,21 @@ func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *p
 				return err
 			}
 		}
-		after, err := w.usage(ctx)
+		after, err := w.scrape(ctx)
 		if err != nil {
 			return err
 		}
-		for _, what := range slices.Sorted(maps.Keys(after)) {
-			value := after[what].value
-			if !after[what].level {
-				value = (value - before[what].value) / podsPerRound
-			}
-			w.Walk.addCost(what, on, value)
+		if !ran {
+			w.Walk.Costs = nil
+			return nil
+		}
+		perPod := func(component, metric string) float64 {
+			return (sum(after[component][metric]) - sum(before[component][metric])) / podsPerRound
+		}
+		w.Walk.addCost("requests to the API server per pod", on, perPod("kube-apiserver", "apiserver_request_total"))
+		for _, component := range slices.Sorted(maps.Keys(after)) {
+			w.Walk.addCost(processorTime(component), on, perPod(component, "process_cpu_seconds_total"))
+			w.Walk.addCost("resident memory of "+component+", in MiB", on, sum(after[component]["process_resident_memory_bytes"])/(1<<20))
 		}
 	}
 	return nil
@@ -92,32 +98,11 @@ func (w *Walk) addCost(what string, on bool, value float64) {
 		at = len(w.Costs)
 		w.Costs = append(w.Costs, Cost{What: what})
 	}
-	c := &w.Costs[at]
+	values := &w.Costs[at].Off
 	if on {
-		c.On = append(c.On, value)
-	} else {
-		c.Off = append(c.Off, value)
+		values = &w.Costs[at].On
 	}
-}
-
-// use is a value of a metric: a level, or the sum of all that came since the component started.
-type use struct {
-	value float64
-	level bool
-}
-
-// usage returns what the API server and the kubelet of the last worker have used.
-func (w *Walker) usage(ctx context.Context) (map[string]use, error) {
-	served, err := w.scrape(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]use{"requests to the API server per pod": {value: sum(served["kube-apiserver"]["apiserver_request_total"])}}
-	for component, families := range served {
-		all[processorTime(component)] = use{value: sum(families["process_cpu_seconds_total"])}
-		all["resident memory of "+component+", in MiB"] = use{sum(families["process_resident_memory_bytes"]) / (1 << 20), true}
-	}
-	return all, nil
+	*values = append(*values, value)
 }
 
 func sum(family *dto.MetricFamily) (total float64) {

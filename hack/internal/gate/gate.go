@@ -17,6 +17,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
@@ -166,25 +167,12 @@ var needs = []struct {
 	{regexp.MustCompile(`\[Feature:(GPU|NVIDIA)|\[Feature:DevicePlugin`), "a device"},
 }
 
-// cannotRun is a regular expression of the names of specs that need what podenv's clusters lack.
-func cannotRun() string {
-	var names []string
-	for _, need := range needs {
-		names = append(names, need.name.String())
-	}
-	return strings.Join(names, "|")
-}
-
 // countSpecs counts the specs of each gate in the output of --list-tests.
 func countSpecs(gates []Gate, names string) {
-	byName := map[string]*Gate{}
-	for i := range gates {
-		byName[gates[i].Name] = &gates[i]
-	}
 	for line := range strings.Lines(names) {
 		for _, m := range label.FindAllStringSubmatch(line, -1) {
-			if g := byName[m[1]]; g != nil {
-				g.count(line)
+			if i := slices.IndexFunc(gates, func(g Gate) bool { return g.Name == m[1] }); i >= 0 {
+				gates[i].count(line)
 			}
 		}
 	}
@@ -238,30 +226,17 @@ func CanWalk(minor string, g Gate) (open, has bool) {
 	return open, g.switched() && (g.CanRun > 0 || err == nil && len(own) > 0)
 }
 
-// nearest proposes up to three gates whose names begin and end as name does, whatever its case, or have it in
-// them: those with the fewest other letters.
+// nearest proposes up to three gates whose names are like name, by what cobra proposes of verbs.
 func nearest(gates []Gate, name string) string {
-	others := map[string]int{}
+	verbs := cobra.Command{SuggestionsMinimumDistance: max(2, len(name)/4)}
 	for _, g := range gates {
-		a, b := strings.ToLower(g.Name), strings.ToLower(name)
-		same := len(b)
-		if !strings.Contains(a, b) {
-			for same = 0; same < min(len(a), len(b)) && a[same] == b[same]; {
-				same++
-			}
-			for a, b = a[same:], b[same:]; a != "" && b != "" && a[len(a)-1] == b[len(b)-1]; same++ {
-				a, b = a[:len(a)-1], b[:len(b)-1]
-			}
-		}
-		if 2*same > len(name) {
-			others[g.Name] = len(g.Name) - 2*same
-		}
+		verbs.AddCommand(&cobra.Command{Use: g.Name, Run: func(*cobra.Command, []string) {}})
 	}
-	if len(others) == 0 {
+	like := verbs.SuggestionsFor(name)
+	if len(like) == 0 {
 		return ""
 	}
-	names := slices.SortedFunc(maps.Keys(others), func(a, b string) int { return cmp.Or(others[a]-others[b], strings.Compare(a, b)) })
-	return ", did you mean " + strings.Join(names[:min(3, len(names))], ", ") + "?"
+	return ", did you mean " + strings.Join(like[:min(3, len(like))], ", ") + "?"
 }
 
 // WriteTable writes gates as a table.

@@ -19,9 +19,6 @@ import (
 // unknown is the answer to a question that a walk cannot answer.
 const unknown = "This walk does not tell."
 
-// noGate is the answer to a question about API servers with the gate on and off where none has it.
-const noGate = "The API server does not know the gate."
-
 // Save writes walk.json and walk.md, the page, to a folder.
 func (w *Walk) Save(dir string) error {
 	data, err := json.MarshalIndent(w, "", "  ")
@@ -144,8 +141,6 @@ func list(sentence, none string, found []string) string {
 
 func (w *Walk) fields() string {
 	switch {
-	case !w.Gate.ofAPIServer():
-		return noGate
 	case w.Stored == nil:
 		return unknown
 	case len(w.Objects) == 0:
@@ -208,7 +203,7 @@ func (s *Stored) restarts() string {
 
 func (w *Walk) servers() string {
 	if !w.Gate.ofAPIServer() {
-		return noGate
+		return "The API server does not know the gate."
 	}
 	if w.Servers == nil || w.Servers.Objects == 0 {
 		return unknown
@@ -282,7 +277,7 @@ func (w *Walk) disturbed() string {
 }
 
 func (w *Walk) metrics() string {
-	if !w.Measured {
+	if w.Metrics == nil {
 		return unknown
 	}
 	these := "These:"

@@ -26,7 +26,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	w.Again = w.On[:1]
 	w.Objects, w.Dropped, w.Refused = map[string]int{"Pod": 2}, []string{"Pod: spec.middle"}, []string{"Pod: Invalid"}
 	w.Stored = &Stored{Objects: 4, Pods: 2, Again: true, Updated: 2, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
-	w.Metrics, w.Measured = []string{"kubelet: middle_total"}, true
+	w.Metrics = []string{"kubelet: middle_total"}
 	// That no field was dropped says nothing of objects that were refused.
 	w.Dropped = nil
 	if got := page(); strings.Contains(got, "stores all of their fields") || !strings.Contains(got, "leaves no field out of those that it takes.\n\nIt refuses some:") {
@@ -113,7 +113,7 @@ func TestWhatWasNotComparedIsNoAnswer(t *testing.T) {
 		"objects that the API server takes no second time": {
 			Walk{Gate: Gate{Components: api}, Stored: stored, Objects: map[string]int{}},
 			[]string{"created no object that an API server with the gate on takes again", "| - | 0 hidden"}, "stores all of their fields"},
-		"a gate of kubelets": {Walk{Gate: Gate{Components: []string{"kubelet"}}, Stored: stored}, []string{"are stored?** " + noGate, "off?** " + noGate, "| - | 0 hidden"}, ""},
+		"a gate of kubelets": {Walk{Gate: Gate{Components: []string{"kubelet"}}, Stored: stored}, []string{"are stored?** Unknown", "off?** The API server does not know the gate.", "| - | 0 hidden"}, ""},
 		"no update":          {Walk{Gate: Gate{Components: api}, Stored: stored}, []string{"Updates of a label that were accepted: 0.\n\n**"}, "have the same fields"},
 		"no pod": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Again: true}, Older: &Stored{Objects: 1, Again: true}},
 			[]string{"run?** " + unknown, "No pod ran.", "| 0 hidden, 0 lost, 0 refused, no pods |"}, "0 restarted"},
@@ -178,8 +178,8 @@ func TestFind(t *testing.T) {
 		t.Errorf("got %v, %v", g, err)
 	}
 	for name, want := range map[string]string{
-		"InplacePodVertical": "did you mean InPlacePodVerticalScaling, InPlacePodLevelResources?", "Xy": `no gate "Xy": podenv gate list`,
-		"KubeletTrackng": "did you mean KubeletTracing?", "EnvFlies": "did you mean EnvFiles?", "levelresource": "did you mean InPlacePodLevelResources?",
+		"InplacePodVertical": "did you mean InPlacePodVerticalScaling?", "Xy": `no gate "Xy": podenv gate list`,
+		"KubeletTrackng": "did you mean KubeletTracing?", "EnvFlies": "did you mean EnvFiles?", "inplacepodl": "did you mean InPlacePodLevelResources?",
 		"Locked": "is locked to false in the release, and cannot be turned on and off: name a minor", "Nobody": "is known by no component",
 		"Scheduling": "is known by kube-scheduler, kube-controller-manager, and a walk turns gates on and off in the API server and the kubelets: choose",
 	} {

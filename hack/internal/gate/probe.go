@@ -203,26 +203,23 @@ var assigned = []string{"metadata.uid", "metadata.creationTimestamp", "metadata.
 func compare(a, b any, path string, paths *[]string) {
 	switch a := a.(type) {
 	case map[string]any:
-		other, ok := b.(map[string]any)
-		if !ok {
-			*paths = append(*paths, path)
+		if other, ok := b.(map[string]any); ok {
+			for key, value := range a {
+				compare(value, other[key], strings.TrimPrefix(path+"."+key, "."), paths)
+			}
 			return
-		}
-		for key, value := range a {
-			compare(value, other[key], strings.TrimPrefix(path+"."+key, "."), paths)
 		}
 	case []any:
-		other, ok := b.([]any)
-		if !ok || len(a) != len(other) {
-			*paths = append(*paths, path)
+		if other, ok := b.([]any); ok && len(a) == len(other) {
+			for i, value := range a {
+				compare(value, other[i], path+"[]", paths)
+			}
 			return
 		}
-		for i, value := range a {
-			compare(value, other[i], path+"[]", paths)
-		}
 	default:
-		if fmt.Sprint(a) != fmt.Sprint(b) {
-			*paths = append(*paths, path)
+		if fmt.Sprint(a) == fmt.Sprint(b) {
+			return
 		}
 	}
+	*paths = append(*paths, path)
 }

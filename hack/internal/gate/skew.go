@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -67,7 +67,8 @@ func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.St
 		}
 	}
 	w.Walk.Servers = found
-	return w.settled(ctx)
+	_, err = w.settled(ctx, "servers-")
+	return err
 }
 
 // second starts the second API server, and waits until it serves.
@@ -84,17 +85,9 @@ func (w *Walker) second(ctx context.Context, step *progress.Step) (dynamic.Inter
 	if _, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", secondserver.Install(manifest)); err != nil {
 		return nil, err
 	}
-	object, err := w.client.CoreV1().Nodes().Get(ctx, w.controlPlane(), metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	address := ""
-	for _, a := range object.Status.Addresses {
-		if a.Type == v1.NodeInternalIP && address == "" {
-			address = net.JoinHostPort(a.Address, strconv.Itoa(secondserver.Port))
-		}
-	}
-	client, objects, err := w.clients(address)
+	_, address, _ := strings.Cut(first, "--advertise-address=") // both listen there
+	address, _, _ = strings.Cut(address, "\n")
+	client, objects, err := w.clients(net.JoinHostPort(address, strconv.Itoa(secondserver.Port)))
 	if err != nil {
 		return nil, err
 	}
@@ -121,12 +114,7 @@ func (w *Walker) endSecond(ctx context.Context) error {
 func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
 	w.Walk.Skew = map[string][]conformance.Row{}
 	for _, older := range w.Older {
-		err := w.swapped(ctx, r, func(n string) []node.Build {
-			if n == w.controlPlane() {
-				return nil
-			}
-			return []node.Build{older}
-		}, func() (err error) {
+		err := w.swapped(ctx, r, []node.Build{older}, nil, func() (err error) {
 			w.Walk.Skew[older.Version], err = w.specs(ctx, "kubelet-"+older.Version, r)
 			return err
 		})
@@ -156,12 +144,7 @@ func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Re
 		s.object = now.Object
 		left = append(left, s)
 	}
-	err := w.swapped(ctx, r, func(n string) []node.Build {
-		if n == w.controlPlane() {
-			return w.Before
-		}
-		return w.Before[:1]
-	}, func() (err error) {
+	err := w.swapped(ctx, r, w.Before[:1], w.Before, func() (err error) {
 		w.Walk.Older, err = w.changed(ctx, left)
 		return err
 	})
@@ -172,12 +155,16 @@ func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Re
 	return step.End(w.back(ctx, w.Walk.Older, left))
 }
 
-// swapped runs f while each node runs the builds that it gets, the control plane's last, and then undoes
-// that. A gate that a build does not know is left out.
-func (w *Walker) swapped(ctx context.Context, r *progress.Reporter, builds func(node string) []node.Build, f func() error) (err error) {
+// swapped runs f while the workers and then the control plane run these builds, and undoes that. A gate that a
+// build does not know is left out.
+func (w *Walker) swapped(ctx context.Context, r *progress.Reporter, workers, controlPlane []node.Build, f func() error) (err error) {
 	defer func() { err = errors.Join(err, w.undo(context.WithoutCancel(ctx), r)) }()
 	for i := len(w.nodes) - 1; i >= 0; i-- {
-		for _, b := range builds(w.nodes[i].Name) {
+		builds := workers
+		if w.nodes[i].Name == w.controlPlane() {
+			builds = controlPlane
+		}
+		for _, b := range builds {
 			if _, err := node.Swap(ctx, w.Cluster, w.nodes[i].Name, b, nil, r); err != nil {
 				return err
 			}

@@ -59,10 +59,9 @@ type Walk struct {
 	Skew map[string][]conformance.Row `json:"skew,omitempty"`
 	// Costs are what the components used for pods of the specs, off and on.
 	Costs []Cost `json:"costs,omitempty"`
-	// Metrics are the metrics that components serve with the gate on only, as COMPONENT: NAME.
-	Metrics []string `json:"metrics,omitempty"`
-	// Measured reports whether Metrics were compared.
-	Measured bool `json:"measured"`
+	// Metrics are the metrics that components serve with the gate on only, as COMPONENT: NAME; nil if they
+	// were not compared.
+	Metrics []string `json:"metrics"`
 }
 
 // Stored is what became of stored objects while something else ran, and after all was as before.
@@ -116,27 +115,21 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.restore(context.WithoutCancel(ctx), r)) }()
-	// part runs a part of the walk, unless an earlier one failed, and saves what was found. A part without
-	// a name reports steps of its own.
+	// part runs a part of the walk, unless an earlier one failed, and saves what was found.
 	part := func(name string, run func(step *progress.Step)) {
 		if err != nil {
 			return
 		}
-		if name == "" {
-			run(nil)
-		} else {
-			step := r.Step(name)
-			run(step)
-			err = step.End(err)
-		}
-		err = errors.Join(err, w.Save())
+		step := r.Step(name)
+		run(step)
+		err = errors.Join(step.End(err), w.Save())
 	}
 	var (
 		probes              []probe
 		objects             []stored
 		first, off, metrics []string
 	)
-	part("", func(*progress.Step) { w.Walk.On, err = w.specs(ctx, "", r) })
+	part("specs of the gate", func(*progress.Step) { w.Walk.On, err = w.specs(ctx, "", r) })
 	part("objects of the specs", func(step *progress.Step) { probes, err = w.replayOn(ctx, step) })
 	part("storing objects", func(step *progress.Step) {
 		if objects, err = w.store(ctx, probes, step); err == nil {
@@ -144,7 +137,7 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		}
 	})
 	part("two API servers", func(step *progress.Step) { err = w.disagree(ctx, probes, step) })
-	part("", func(*progress.Step) { err = w.set(ctx, false, r) })
+	part("gate off", func(*progress.Step) { err = w.set(ctx, false, r) })
 	part("objects with the gate off", func(step *progress.Step) {
 		if err = w.replayOff(ctx, probes, step); err == nil {
 			w.Walk.Stored, err = w.changed(ctx, objects)
@@ -155,17 +148,19 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 			off, err = w.metrics(ctx)
 		}
 	})
-	part("", func(*progress.Step) { err = w.set(ctx, true, r) })
+	part("gate on again", func(*progress.Step) { err = w.set(ctx, true, r) })
 	part("objects with the gate on again", func(*progress.Step) { err = w.back(ctx, w.Walk.Stored, objects) })
 	part("costs with the gate on", func(step *progress.Step) {
 		if err = w.measure(ctx, objects, true, step); err == nil {
 			metrics, err = w.metrics(ctx)
 		}
-		w.Walk.Metrics, w.Walk.Measured = onlyOn(first, off, metrics), err == nil
+		if err == nil {
+			w.Walk.Metrics = onlyOn(first, off, metrics)
+		}
 	})
-	part("", func(*progress.Step) { w.Walk.Again, err = w.specs(ctx, "again", r) })
-	part("", func(*progress.Step) { err = w.skew(ctx, r) })
-	part("", func(*progress.Step) { err = w.upAndDown(ctx, objects, r) })
+	part("specs again", func(*progress.Step) { w.Walk.Again, err = w.specs(ctx, "again", r) })
+	part("older kubelets", func(*progress.Step) { err = w.skew(ctx, r) })
+	part("up and down", func(*progress.Step) { err = w.upAndDown(ctx, objects, r) })
 	if err != nil {
 		return err
 	}
@@ -177,7 +172,10 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 // until the timeout does not end the walk.
 func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter) ([]conformance.Row, error) {
 	o := w.Specs
-	o.Dir, o.Skip = filepath.Join(o.Dir, folder), cannotRun()
+	o.Dir = filepath.Join(o.Dir, folder)
+	for _, need := range needs {
+		o.Skip = append(o.Skip, need.name.String())
+	}
 	rows, err := conformance.Run(ctx, w.client, o, r)
 	switch {
 	case errors.Is(err, suite.ErrNoSpecs):
@@ -355,33 +353,34 @@ func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step)
 		}
 	}
 	step.Now("waiting for the pods")
-	if err := w.settled(ctx); err != nil {
-		return nil, err
+	_, err := w.settled(ctx, "")
+	if err == nil {
+		w.starts, err = w.restarts(ctx)
 	}
-	var err error
-	w.starts, err = w.restarts(ctx)
 	return all, err
 }
 
 // settle is how long pods may take until they run or have ended.
-const settle = time.Minute
+var settle = time.Minute
 
 var errPending = errors.New("pods are pending")
 
-// settled waits until no pod is pending. That one still is after the time is no error: a pod of a spec
-// may wait for what the spec would have done.
-func (w *Walker) settled(ctx context.Context) error {
-	err := poll.Until(ctx, settle, func(ctx context.Context) error {
+// settled waits until none of the pods whose names begin with prefix is pending, and reports that. That one still
+// is after the time is no error: a pod of a spec may wait for what the spec would have done.
+func (w *Walker) settled(ctx context.Context, prefix string) (all bool, err error) {
+	err = poll.Until(ctx, settle, func(ctx context.Context) error {
 		pods, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err == nil && slices.ContainsFunc(pods.Items, func(p v1.Pod) bool { return p.Status.Phase == v1.PodPending }) {
+		if err == nil && slices.ContainsFunc(pods.Items, func(p v1.Pod) bool {
+			return p.Status.Phase == v1.PodPending && strings.HasPrefix(p.Name, prefix)
+		}) {
 			err = errPending
 		}
 		return err
 	})
 	if errors.Is(err, errPending) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // restarts returns the restart count of each container that has started.
