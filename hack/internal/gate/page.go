@@ -288,21 +288,18 @@ func (w *Walk) metrics() string {
 }
 
 func (w *Walk) failures() string {
-	rows := map[string][]conformance.Row{"": w.On, "after the gate was off: ": w.Again}
-	for release, specs := range w.Skew {
-		rows["with kubelets "+release+": "] = specs
+	rows, none := slices.Concat(w.On, w.Again), unknown
+	for _, release := range slices.Sorted(maps.Keys(w.Skew)) {
+		rows = append(rows, w.Skew[release]...)
 	}
 	var failed []string
-	none := unknown
-	for _, when := range slices.Sorted(maps.Keys(rows)) {
-		for _, r := range rows[when] {
-			switch r.State {
-			case conformance.Failed:
-				failed = append(failed, when+r.Spec+": "+r.Why)
-			case conformance.Passed:
-				none = "No spec of it failed here."
-			}
+	for _, r := range rows {
+		switch r.State {
+		case conformance.Failed:
+			failed = add(failed, r.Spec+": "+r.Why)
+		case conformance.Passed:
+			none = "No spec of it failed here."
 		}
 	}
-	return list("Specs that failed here:", none, failed) + list("\n\nNot all specs ran:", "", w.Ended)
+	return list("Specs that failed here, also with older kubelets:", none, failed) + list("\n\nNot all specs ran:", "", w.Ended)
 }

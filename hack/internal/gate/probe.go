@@ -175,7 +175,7 @@ func (p probe) named(namespace, name string) *unstructured.Unstructured {
 func (p probe) String() string { return p.object.GetKind() }
 
 // dryRun returns what the API server would store, or why it refuses.
-func (p probe) dryRun(ctx context.Context, objects dynamic.Interface, namespace string) (map[string]any, string, error) {
+func (p probe) dryRun(ctx context.Context, objects dynamic.Interface) (map[string]any, string, error) {
 	stored, err := p.client(objects, namespace).Create(ctx, p.named(namespace, "probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500 {
 		return nil, status.Status().Message, nil

@@ -77,12 +77,8 @@ type Stored struct {
 	Again     bool     `json:"again"`               // all was as before: Lost and Written are complete
 }
 
-// A walk stores objects in namespace. Its dry runs are in dryRuns, where nothing is stored: a LimitRange
-// of one spec would change the pods of others.
-const (
-	namespace = "podenv-gate"
-	dryRuns   = "podenv-gate-dry-runs"
-)
+// namespace is where a walk stores objects, and creates them in dry runs.
+const namespace = "podenv-gate"
 
 // limits are resources that change or refuse what others store in their namespace.
 var limits = []string{"limitranges", "resourcequotas"}
@@ -231,13 +227,12 @@ func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 
 // restore undoes the operations on nodes and deletes the walk's objects.
 func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
-	all := []error{w.undo(ctx, r)}
-	for _, name := range []string{namespace, dryRuns} {
-		if err := w.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
-			all = append(all, err)
-		}
+	undone := w.undo(ctx, r)
+	err := w.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		err = nil
 	}
-	return errors.Join(all...)
+	return errors.Join(undone, err)
 }
 
 // undo undoes the operations on nodes: the control plane's first, because no kubelet may be newer than
@@ -263,17 +258,15 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{namespace, dryRuns} {
-		if _, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
-			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, err
-		}
-		if err := poll.Until(ctx, settle, func(ctx context.Context) error {
-			_, err := w.client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{}) // without it, pods are refused
-			return err
-		}); err != nil {
-			return nil, err
-		}
+	if _, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	if err := poll.Until(ctx, settle, func(ctx context.Context) error {
+		_, err := w.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}) // without it, pods are refused
+		return err
+	}); err != nil {
+		return nil, err
 	}
 	needed, own, err := declared(w.Minor, w.Walk.Gate.Name)
 	if err != nil {
@@ -287,11 +280,11 @@ func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, er
 	probes = append(own, probes...)
 	for i := range probes {
 		p := &probes[i]
-		if p.on, _, err = p.dryRun(ctx, w.objects, dryRuns); err != nil {
+		if p.on, _, err = p.dryRun(ctx, w.objects); err != nil {
 			return nil, err
 		}
 		// What differs between two equal requests, such as the name of a token's volume, is not the gate's.
-		another, _, err := p.dryRun(ctx, w.objects, dryRuns)
+		another, _, err := p.dryRun(ctx, w.objects)
 		if err != nil {
 			return nil, err
 		}
@@ -310,7 +303,7 @@ func (w *Walker) replayOff(ctx context.Context, probes []probe, step *progress.S
 		}
 		w.Walk.Objects[p.String()]++
 		step.Now("%s %d of %d", p, i+1, len(probes))
-		off, refused, err := p.dryRun(ctx, w.objects, dryRuns)
+		off, refused, err := p.dryRun(ctx, w.objects)
 		if err != nil {
 			return err
 		}
