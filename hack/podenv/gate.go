@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,10 +114,8 @@ Exit status: 0, also if specs failed, which the page says.`,
 			err := a.reported(func(report *htmlreport.Run) (err error) {
 				walks, err = a.walks(ctx, p, args, older, timeout)
 				for _, w := range walks {
-					var page strings.Builder
-					err = errors.Join(err, w.WriteMarkdown(&page),
-						addRows(report, w.Gate.Name+" on", w.On), addRows(report, w.Gate.Name+" on again, after it was off", w.Again))
-					report.Texts = append(report.Texts, htmlreport.Text{Title: "What the walk found about " + w.Gate.Name, Text: page.String()})
+					err = errors.Join(err, addRows(report, w.Gate.Name+" on", w.On), addRows(report, w.Gate.Name+" on again, after it was off", w.Again))
+					report.Texts = append(report.Texts, htmlreport.Text{Title: "What the walk found about " + w.Gate.Name, Text: w.Markdown()})
 				}
 				return err
 			})
@@ -130,7 +129,8 @@ Exit status: 0, also if specs failed, which the page says.`,
 			case format.value == "json":
 				return errors.Join(err, jsonout.Write(a.out, walks[0]))
 			}
-			return errors.Join(err, walks[0].WriteMarkdown(a.out))
+			_, failed := io.WriteString(a.out, walks[0].Markdown())
+			return errors.Join(err, failed)
 		}),
 	}
 	a.stockFlag(cmd)
@@ -204,12 +204,11 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
 			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 		}}
-		err := a.walk(ctx, p, r, images, &walker)
-		if err != nil {
+		if err := a.walk(ctx, p, r, images, &walker); err != nil {
 			w.Problem = err.Error()
-			err = errors.Join(err, w.Save(dir))
+			return w, errors.Join(err, w.Save(dir))
 		}
-		return w, err
+		return w, nil
 	}
 	if len(names) > 0 {
 		w, err := walk(found)

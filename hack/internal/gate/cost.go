@@ -72,12 +72,9 @@ func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *p
 			}
 		}
 		after, err := w.scrape(ctx)
-		if err != nil {
-			return err
-		}
-		if !ran {
+		if err != nil || !ran {
 			w.Walk.Costs = nil
-			return nil
+			return err
 		}
 		perPod := func(component, metric string) float64 {
 			return (sum(after[component][metric]) - sum(before[component][metric])) / podsPerRound

@@ -25,12 +25,8 @@ func (w *Walk) Save(dir string) error {
 	if err != nil {
 		return err
 	}
-	var page strings.Builder
-	if err := w.WriteMarkdown(&page); err != nil {
-		return err
-	}
 	return errors.Join(os.MkdirAll(dir, 0o755), renameio.WriteFile(filepath.Join(dir, "walk.json"), append(data, '\n'), 0o644),
-		renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(page.String()), 0o644))
+		renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(w.Markdown()), 0o644))
 }
 
 // Load returns the walk that Save has written to a folder if it is of the same build and complete, or nil.
@@ -89,16 +85,12 @@ func (s *Stored) summary() string {
 	if s == nil || !s.Again || s.Objects == 0 {
 		return "-"
 	}
-	restarted := "no pods"
-	if s.Pods > 0 {
-		restarted = fmt.Sprintf("%d restarted", len(s.Restarted))
-	}
-	return fmt.Sprintf("%d hidden, %d lost, %d refused, %s", len(s.Hidden), len(s.Lost)+len(s.Written), len(s.Refused), restarted)
+	return fmt.Sprintf("%d hidden, %d lost, %d refused, %d of %d restarted", len(s.Hidden), len(s.Lost)+len(s.Written), len(s.Refused), len(s.Restarted), s.Pods)
 }
 
-// WriteMarkdown writes what a walk has found as answers to the questions of a KEP's Production
+// Markdown returns what a walk has found as answers to the questions of a KEP's Production
 // Readiness Review, in their order.
-func (w *Walk) WriteMarkdown(out io.Writer) error {
+func (w *Walk) Markdown() string {
 	g := w.Gate
 	var b strings.Builder
 	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n", title) }
@@ -127,8 +119,7 @@ func (w *Walk) WriteMarkdown(out io.Writer) error {
 	question("Which API calls, processor time and memory does it add?", w.costs())
 	section("Troubleshooting")
 	question("What is known to fail?", w.failures())
-	_, err := io.WriteString(out, b.String())
-	return err
+	return b.String()
 }
 
 // list renders findings under a sentence; none is the answer if there are none.
@@ -186,19 +177,14 @@ func (s *Stored) after() string {
 	if s.Objects == 0 {
 		return "Unknown: no object of the specs could be stored."
 	}
-	written := ""
-	if s.Updated > 0 {
-		written = "\n\nThose whose label was updated meanwhile have the same fields as before."
-	}
 	return list("Fields were lost, or differ, of objects that nobody had written to:", "Objects that nobody had written to were as before.", s.Lost) +
-		list("\n\nFields were lost, or differ, of objects whose label was to be updated meanwhile:", written, s.Written)
+		list("\n\nFields were lost, or differ, of objects whose label was to be updated meanwhile:",
+			fmt.Sprintf("\n\nSo were those whose label was updated meanwhile, %d.", s.Updated), s.Written)
 }
 
 func (s *Stored) restarts() string {
-	if s.Pods == 0 {
-		return "No pod ran."
-	}
-	return list("These containers were started again, or ended, as some do by themselves:", "No container was started again, and none ended.", s.Restarted)
+	return list("These containers were started again, or ended, as some do by themselves:",
+		fmt.Sprintf("Of %d containers none was started again, and none ended.", s.Pods), s.Restarted)
 }
 
 func (w *Walk) servers() string {

@@ -13,11 +13,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	w := Walk{Gate: Gate{Name: "Middle", Stage: "BETA", Components: []string{"kube-apiserver", "kubelet"}}, Release: "v1.33.13", Command: "podenv gate walk Middle"}
 	page := func() string {
 		t.Helper()
-		var out strings.Builder
-		if err := w.WriteMarkdown(&out); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
+		return w.Markdown()
 	}
 	if got := page(); strings.Count(got, unknown) != 12 || !strings.Contains(got, "By the gate `Middle` of kube-apiserver, kubelet.") {
 		t.Errorf("before anything was measured:\n%s", got)
@@ -54,7 +50,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	w.Costs = []Cost{{What: "requests per pod", Off: []float64{1, 2, 6}, On: []float64{4}}}
 	got = page()
 	for _, want := range []string{
-		"API server were v1.32.1 for a while. 3 objects", "label that were accepted: 0.\n\nSome were refused:\n\n- Pod: unknown", "- Pod: spec.older\n\nNo pod ran.", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
+		"API server were v1.32.1 for a while. 3 objects", "label that were accepted: 0.\n\nSome were refused:\n\n- Pod: unknown", "- Pod: spec.older\n\nSo were those whose label was updated meanwhile, 0.\n\nOf 0 containers none", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
 		"older kubelets:\n\n- b: no\n- old: no\n", "- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 1 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
 		"| requests per pod | 3 (1 to 6) | 4 (4 to 4) |", "These:\n\n- kubelet: middle_total",
 	} {
@@ -93,7 +89,7 @@ func TestTheTableHasARowForEachWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| `Done` | beta | 1 passed, 0 failed, 0 left out | 1 dropped, 0 refused | 0 hidden, 1 lost, 0 refused, no pods | 0 lost, 0 refused | v0: 0 passed, 1 failed, 0 left out | - | 1 (1 to 1) off, 2 (2 to 2) on |\n",
+		"| `Done` | beta | 1 passed, 0 failed, 0 left out | 1 dropped, 0 refused | 0 hidden, 1 lost, 0 refused, 0 of 0 restarted | 0 lost, 0 refused | v0: 0 passed, 1 failed, 0 left out | - | 1 (1 to 1) off, 2 (2 to 2) on |\n",
 		"| `None` | alpha | no specs that can run |", "| `Broken` | alpha | not walked: no \\| node |",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -114,9 +110,9 @@ func TestWhatWasNotComparedIsNoAnswer(t *testing.T) {
 			Walk{Gate: Gate{Components: api}, Stored: stored, Objects: map[string]int{}},
 			[]string{"created no object that an API server with the gate on takes again", "| - | 0 hidden"}, "stores all of their fields"},
 		"a gate of kubelets": {Walk{Gate: Gate{Components: []string{"kubelet"}}, Stored: stored}, []string{"are stored?** Unknown", "off?** The API server does not know the gate.", "| - | 0 hidden"}, ""},
-		"no update":          {Walk{Gate: Gate{Components: api}, Stored: stored}, []string{"Updates of a label that were accepted: 0.\n\n**"}, "have the same fields"},
+		"no update":          {Walk{Gate: Gate{Components: api}, Stored: stored}, []string{"Updates of a label that were accepted: 0.\n\n**", "updated meanwhile, 0.\n"}, ""},
 		"no pod": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Again: true}, Older: &Stored{Objects: 1, Again: true}},
-			[]string{"run?** " + unknown, "No pod ran.", "| 0 hidden, 0 lost, 0 refused, no pods |"}, "0 restarted"},
+			[]string{"run?** " + unknown, "Of 0 containers none", "| 0 hidden, 0 lost, 0 refused, 0 of 0 restarted |"}, ""},
 		"a walk that ended while the gate was off": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Pods: 1}},
 			[]string{"again?** " + unknown, "run?** " + unknown}, "No container was started again"},
 		"specs that did not run": {Walk{Gate: Gate{Components: api}}, []string{"tests of it?** " + unknown, "fail?** " + unknown}, "No spec of it failed"},
@@ -128,9 +124,7 @@ func TestWhatWasNotComparedIsNoAnswer(t *testing.T) {
 			[]string{"older kubelets?** " + unknown, " - | - | - | - |"}, "v1: 0 passed"},
 	} {
 		var out strings.Builder
-		if err := test.walk.WriteMarkdown(&out); err != nil {
-			t.Fatal(err)
-		}
+		out.WriteString(test.walk.Markdown())
 		if err := WriteMarkdownTable(&out, []*Walk{&test.walk}); err != nil {
 			t.Fatal(err)
 		}

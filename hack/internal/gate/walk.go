@@ -26,7 +26,7 @@ import (
 )
 
 // Walk is what a walk with one gate has found. A part that was not reached, or that the walk cannot
-// tell, is nil or empty, and WriteMarkdown says so.
+// tell, is nil or empty, and Markdown says so.
 type Walk struct {
 	Gate    Gate   `json:"gate"`
 	Release string `json:"release"`
