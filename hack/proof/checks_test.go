@@ -56,6 +56,7 @@ func TestClusters(t *testing.T) {
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
+	l.check("nodes pull signed images alone", "image", needBuild, imageVerifier)
 	l.check("upgrade by kubeadm through all minors", "atlas", needBuild, kubeadmAtlas)
 	if *full {
 		l.check("several control planes", "image", needBuild, severalControlPlanes)

@@ -81,9 +81,11 @@ type Verifier struct {
 }
 
 // askVerifiers lets containerd's transfer service pull for the kubelet. containerd pulls in another
-// way, which asks no verifier, if some settings are not at their defaults; this one of the node image is.
+// way, which asks no verifier, if some settings are not at their defaults; the first one of the node image
+// is. That service takes the default of the second, two folders, for one that does not exist.
 const askVerifiers = `[plugins."io.containerd.cri.v1.images"]
   discard_unpacked_layers = false
+  registry.config_path = "/etc/containerd/certs.d"
 `
 
 // installVerifier puts v on all nodes. Images that are already there are not pulled.

@@ -160,10 +160,13 @@ func TestContainerdAsksTheVerifier(t *testing.T) {
 		}
 		maps.Copy(settings, tree.GetPath(images).(*toml.Tree).ToMap())
 	}
-	for _, key := range []string{"discard_unpacked_layers", "disable_snapshot_annotations", "registry", "max_concurrent_downloads", "image_pull_with_sync_fs", "use_local_image_pull"} {
+	for _, key := range []string{"discard_unpacked_layers", "disable_snapshot_annotations", "max_concurrent_downloads", "image_pull_with_sync_fs", "use_local_image_pull"} {
 		if value, set := settings[key]; set && (key != "discard_unpacked_layers" || value != false) {
 			t.Errorf("%s is %v", key, value)
 		}
+	}
+	if registry, ok := settings["registry"].(map[string]any); !ok || len(registry) != 1 || registry["config_path"] != "/etc/containerd/certs.d" {
+		t.Errorf("registry is %v", settings["registry"])
 	}
 	plain := podenvConfig()
 	if patches := plain.kind().ContainerdConfigPatches; patches != nil {
