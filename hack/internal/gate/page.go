@@ -135,7 +135,7 @@ func (w *Walk) fields() string {
 	case w.Stored == nil:
 		return unknown
 	case len(w.Objects) == 0:
-		return "Unknown: the specs of the gate created no object that an API server with the gate on takes again."
+		return "Unknown: no object of the specs could be created again in an API server with the gate on and with it off."
 	}
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(w.Objects)) {

@@ -108,7 +108,7 @@ func TestWhatWasNotComparedIsNoAnswer(t *testing.T) {
 	}{
 		"objects that the API server takes no second time": {
 			Walk{Gate: Gate{Components: api}, Stored: stored, Objects: map[string]int{}},
-			[]string{"created no object that an API server with the gate on takes again", "| - | 0 hidden"}, "stores all of their fields"},
+			[]string{"no object of the specs could be created again", "| - | 0 hidden"}, "stores all of their fields"},
 		"a gate of kubelets": {Walk{Gate: Gate{Components: []string{"kubelet"}}, Stored: stored}, []string{"are stored?** Unknown", "off?** The API server does not know the gate.", "| - | 0 hidden"}, ""},
 		"no update":          {Walk{Gate: Gate{Components: api}, Stored: stored}, []string{"Updates of a label that were accepted: 0.\n\n**", "updated meanwhile, 0.\n"}, ""},
 		"no pod": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Again: true}, Older: &Stored{Objects: 1, Again: true}},
