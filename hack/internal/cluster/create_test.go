@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,6 +190,34 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 		t.Fatal("Create goes on after its context has ended")
 	}
 	checkNothingLeft(t, f, open(l, e, "podenv").dir, filepath.Join(l.Logs(), "cluster-podenv"))
+}
+
+// An archive that is made while it is read may keep its reader waiting.
+func TestALoadThatIsCancelledEnds(t *testing.T) {
+	f, l, e := newFakeDocker(t)
+	f.addCluster(t, &record{})
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- open(l, e, "podenv").LoadImage(ctx, func() (io.ReadCloser, error) { return r, nil }, nil, "podenv-worker")
+	}()
+	if err := poll.Until(t.Context(), 30*time.Second, func(context.Context) error {
+		_, err := os.Stat(filepath.Join(f.dir, "ctr-runs"))
+		return err
+	}); err != nil {
+		t.Fatalf("nothing is loaded: %v", err)
+	}
+	cancel()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want context.Canceled", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("LoadImage goes on after its context has ended")
+	}
 }
 
 func TestFindAndDelete(t *testing.T) {

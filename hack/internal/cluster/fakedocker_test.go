@@ -404,6 +404,13 @@ func (f fakeDocker) exec(args []string) error {
 		return nil
 	case "mkdir /kind", "cp /dev/stdin":
 		return nil
+	case "containerd config":
+		fmt.Println("version = 3\n[plugins.'io.containerd.cri.v1.images']\nsnapshotter = 'overlayfs'")
+		return nil
+	case "ctr images":
+		f.touch("ctr-runs")
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
 	case "kubeadm init":
 		f.touch("kubeadm-runs")
 		for {

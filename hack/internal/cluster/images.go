@@ -49,7 +49,9 @@ func loadOnto(ctx context.Context, node nodes.Node, open func() (io.ReadCloser, 
 		return err
 	}
 	defer archive.Close()
-	err = nodeutils.LoadImageArchive(node, contextReader{ctx, archive})
+	// A command of kind on a node cannot be cancelled, but fails with its reader. It would read a bare file itself.
+	defer context.AfterFunc(ctx, func() { archive.Close() })()
+	err = nodeutils.LoadImageArchive(node, struct{ io.Reader }{archive})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -57,20 +59,6 @@ func loadOnto(ctx context.Context, node nodes.Node, open func() (io.ReadCloser, 
 		return fmt.Errorf("node %s: %w", node, explain(err))
 	}
 	return nil
-}
-
-// contextReader fails when its context ends. Commands of kind on nodes cannot be cancelled,
-// but a command that reads fails with its reader.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 // Verifier makes the nodes refuse to pull images that are not signed with a key. containerd asks
