@@ -25,7 +25,7 @@ import (
 func goProgram(t *testing.T) image.File {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x")
-	if out, err := exec.Command("go", "build", "-o", file, "podenv.dev/test/images/envdump").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", file, "podenv.dev/test/images/envdump").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return image.File{Path: "/bin/x", Mode: 0o755, Source: file}
