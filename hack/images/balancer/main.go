@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"io"
 	"log"
@@ -155,12 +156,17 @@ func (b *balancer) order() (ready []*server) {
 	return append(ready, others...)
 }
 
-// serve proxies each connection of l to the first server that takes it.
+// serve proxies each connection of l to the first server that takes it, until l is closed.
 func (b *balancer) serve(l net.Listener) {
 	for {
 		client, err := l.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // too many open files: the connection waits until there are fewer
+			log.Print(err)
+			time.Sleep(interval)
+			continue
 		}
 		go func() {
 			defer client.Close()

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -220,6 +221,42 @@ func TestASilentServerThatAnswersAgainIsChosen(t *testing.T) {
 	await(t, port, time.Second, "a")
 	b.status.Store(http.StatusOK)
 	await(t, port, 10*time.Second, "a", "b")
+}
+
+// exhausted is a listener that first has too many open files.
+type exhausted struct {
+	net.Listener
+	failures atomic.Int32
+}
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	if l.failures.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
+
+func TestConnectionsAreTakenAgainAfterAnError(t *testing.T) {
+	a := newAPIServer(t, "a")
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &exhausted{Listener: inner}
+	l.failures.Store(2)
+	var b balancer
+	b.follow(t.Context(), []string{a.host()})
+	ended := make(chan struct{})
+	go func() { b.serve(l); close(ended) }()
+	if name, err := ask(inner.Addr().(*net.TCPAddr).Port); name != "a" {
+		t.Errorf("%q answers, error %v", name, err)
+	}
+	l.Close()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on after the listener is closed")
+	}
 }
 
 func TestServersFollowTheFiles(t *testing.T) {
