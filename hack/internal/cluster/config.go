@@ -72,10 +72,7 @@ func (c *Config) validate() error {
 	if c.Workers < 0 {
 		return fmt.Errorf("cluster %s cannot have %d workers: ask for 0 or more", c.Name, c.Workers)
 	}
-	if err := validatePort(c.APIServerPort); err != nil {
-		return err
-	}
-	return nil
+	return validatePort(c.APIServerPort)
 }
 
 // CheckControlPlanes returns an error for a number of control planes that no cluster can have.
