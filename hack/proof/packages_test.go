@@ -89,8 +89,10 @@ kubectl version --client | grep --fixed-strings "$1"
 systemd-analyze verify kubelet.service
 grep --quiet KUBELET_KUBEADM_ARGS /usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf
 dpkg --remove kubelet kubeadm kubectl
-[ ! -e /etc/systemd/system/multi-user.target.wants/kubelet.service ]
+[ ! -e /etc/systemd/system/multi-user.target.wants/kubelet.service ] # the link leads nowhere
 [ -e /etc/default/kubelet ] # until it is purged
+dpkg --install /packages/new/*.deb
+[ "$(systemctl is-enabled kubelet)" = enabled ] # as before
 dpkg --purge kubelet kubeadm kubectl
 list > /tmp/after
 diff /tmp/before /tmp/after

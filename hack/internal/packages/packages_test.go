@@ -116,6 +116,64 @@ func TestVersionsSortBetweenThoseOfReleases(t *testing.T) {
 	}
 }
 
+// dpkg has the version before also of a package that was removed: its scripts cannot know by it that they install anew.
+func TestAKubeletThatIsInstalledAgainIsEnabledAsBefore(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("dpkg installs into a folder as root only")
+	}
+	dir, bin, root := t.TempDir(), t.TempDir(), t.TempDir()
+	if _, err := Build(t.Context(), layout.MustFind(), []*build.Result{programs(t, "v1.33.13", "amd64"), programs(t, "v1.33.14", "amd64")}, released, dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(root, "etc/systemd/system/multi-user.target.wants/kubelet.service")
+	for _, d := range []string{filepath.Join(root, "var/lib/dpkg"), filepath.Dir(link)} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	systemctl := `#!/bin/sh
+case "$*" in
+preset*) ln -s /usr/lib/systemd/system/kubelet.service ` + link + ` ;;
+*disable*) rm -f ` + link + ` ;;
+esac`
+	if err := os.WriteFile(filepath.Join(bin, "systemctl"), []byte(systemctl), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	dpkg := func(args ...string) {
+		output(t, "dpkg", append([]string{"--root=" + root, "--force-script-chrootless,architecture,depends,unsafe-io", "--log=" + filepath.Join(dir, "log")}, args...)...)
+	}
+	const first, second = "kubelet_1.33.13-1_amd64.deb", "kubelet_1.33.14-1_amd64.deb"
+	for _, step := range []struct {
+		what    string
+		do      func()
+		enabled bool // a link, which leads nowhere while the package is removed
+	}{
+		{"installed", func() { dpkg("--install", filepath.Join(dir, first)) }, true},
+		{"upgraded", func() { dpkg("--install", filepath.Join(dir, second)) }, true},
+		{"removed and installed again", func() { dpkg("--remove", "kubelet"); dpkg("--install", filepath.Join(dir, second)) }, true},
+		{"disabled, removed and installed again", func() {
+			if err := os.Remove(link); err != nil {
+				t.Fatal(err)
+			}
+			dpkg("--remove", "kubelet")
+			dpkg("--install", filepath.Join(dir, second))
+		}, false},
+		{"purged and installed again", func() { dpkg("--purge", "kubelet"); dpkg("--install", filepath.Join(dir, first)) }, true},
+		{"removed, then purged", func() { dpkg("--remove", "kubelet"); dpkg("--purge", "kubelet") }, false},
+	} {
+		if step.do(); t.Failed() {
+			return
+		}
+		if _, err := os.Lstat(link); (err == nil) != step.enabled {
+			t.Errorf("%s: enabled %v, want %v", step.what, err == nil, step.enabled)
+		}
+	}
+}
+
 func TestNoDigestsOfPackagesThatAreNotThere(t *testing.T) {
 	l, b, dir := layout.MustFind(), programs(t, "v1.33.13", "amd64"), t.TempDir()
 	if _, err := Build(t.Context(), l, []*build.Result{b}, released, dir, nil); err != nil {
