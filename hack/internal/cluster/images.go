@@ -70,10 +70,13 @@ type Verifier struct {
 
 // askVerifiers lets containerd's transfer service pull for the kubelet. containerd pulls in another
 // way, which asks no verifier, if some settings are not at their defaults; the first one of the node image
-// is. That service takes the default of the second, two folders, for one that does not exist.
+// is. That service takes the default of the second, two folders, for one that does not exist, and unpacks
+// only for snapshotters that it knows, by default not for the one that kind sets on ZFS.
 const askVerifiers = `[plugins."io.containerd.cri.v1.images"]
   discard_unpacked_layers = false
   registry.config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.transfer.v1.local"]
+  unpack_config = [{platform = "linux", snapshotter = "overlayfs", differ = "walking", optional = true}, {platform = "linux", snapshotter = "native", differ = "walking"}]
 `
 
 // installVerifier puts v on all nodes. Images that are already there are not pulled.

@@ -159,6 +159,15 @@ func TestContainerdAsksTheVerifier(t *testing.T) {
 			t.Fatal(err)
 		}
 		maps.Copy(settings, tree.GetPath(images).(*toml.Tree).ToMap())
+		// Without any for the node's snapshotter it refuses to pull. kind sets native on ZFS, where overlayfs may be missing.
+		var unpacks []any
+		configs, _ := tree.GetPath([]string{"plugins", "io.containerd.transfer.v1.local", "unpack_config"}).([]*toml.Tree)
+		for _, c := range configs {
+			unpacks = append(unpacks, c.Get("snapshotter"), c.Get("optional"))
+		}
+		if !slices.Equal(unpacks, []any{"overlayfs", true, "native", nil}) {
+			t.Errorf("it unpacks for %v", unpacks)
+		}
 	}
 	for _, key := range []string{"discard_unpacked_layers", "disable_snapshot_annotations", "max_concurrent_downloads", "image_pull_with_sync_fs", "use_local_image_pull"} {
 		if value, set := settings[key]; set && (key != "discard_unpacked_layers" || value != false) {
