@@ -58,6 +58,10 @@ last: an interrupted publish has published nothing, or whole images alone.`,
 					return err
 				}
 			}
+			// A registry that refuses one refuses them before the minutes that it takes to build them.
+			if err := r.Check(ctx, append(names, pipeline.PublishedNames...)[0]); err != nil {
+				return err
+			}
 			if r.Provenance, err = p.Provenance(ctx); err != nil {
 				return err
 			}

@@ -90,6 +90,22 @@ func (r Registry) Tag(image, tag string) (name.Tag, error) {
 	return t, nil
 }
 
+// withContext ends the requests of what takes no context.
+type withContext struct{ context.Context }
+
+func (c withContext) RoundTrip(r *http.Request) (*http.Response, error) {
+	return remote.DefaultTransport.RoundTrip(r.WithContext(c))
+}
+
+// Check returns an error if the registry does not take that image. It publishes nothing.
+func (r Registry) Check(ctx context.Context, image string) error {
+	ref, err := name.NewTag(r.Path + "/" + image)
+	if err != nil || r.DryRun {
+		return err
+	}
+	return explain(ctx, ref, remote.CheckPushPermission(ref, authn.DefaultKeychain, transport.NewRetry(withContext{ctx})))
+}
+
 // entry is an image with what is computed of it.
 type entry struct {
 	Image
@@ -226,9 +242,9 @@ var answers = map[int]string{
 	http.StatusTooManyRequests: "the registry limits requests: wait, and run the same command again; what it has is not sent again",
 }
 
-// explain adds what to do to an error about ref's registry.
+// explain adds what to do to an error about ref's registry, unless it is nil.
 func explain(ctx context.Context, ref name.Reference, err error) error {
-	if ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	host, remedies := ref.Context().RegistryStr(), ""

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -343,6 +344,11 @@ func TestErrorsOfRegistriesSayWhatToDo(t *testing.T) {
 				_, err := Registry{Path: s.path}.Push(t.Context(), []Image{testImage(t, "x", "one")}, nil)
 				return err
 			}
+			checked := tc.want
+			if name == "a cut upload" {
+				checked = "" // before the build there is nothing to cut
+			}
+			testutil.CheckError(t, Registry{Path: s.path}.Check(t.Context(), "x"), checked)
 			testutil.CheckError(t, push(), tc.want)
 			s.mu.Lock()
 			s.before = nil
@@ -355,6 +361,58 @@ func TestErrorsOfRegistriesSayWhatToDo(t *testing.T) {
 			}
 			if err := push(); err != nil {
 				t.Errorf("the same command does not go on: %v", err)
+			}
+		})
+	}
+}
+
+// Before the build: whom a registry lets read, it may not let write.
+func TestAnAccountThatMayOnlyReadIsToldBeforeTheBuild(t *testing.T) {
+	s := newServer(t, httptest.NewServer)
+	r := Registry{Path: s.path}
+	if err := r.Check(t.Context(), "x"); err != nil {
+		t.Errorf("who may write: %v", err)
+	}
+	if put := s.sent(http.MethodPut); len(put) > 0 {
+		t.Errorf("sent %q", put)
+	}
+	s.mu.Lock()
+	s.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		return r.Method == http.MethodPost
+	}
+	s.mu.Unlock()
+	testutil.CheckError(t, r.Check(t.Context(), "x"), "may not do this there")
+	r.DryRun = true
+	if err := r.Check(t.Context(), "x"); err != nil {
+		t.Errorf("a dry run asks: %v", err)
+	}
+}
+
+func TestCtrlCEndsAQuestionThatARegistryDoesNotAnswer(t *testing.T) {
+	for what, ask := range map[string]func(ctx context.Context, path string) error{
+		"may I push": func(ctx context.Context, path string) error { return Registry{Path: path}.Check(ctx, "x") },
+		"push": func(ctx context.Context, path string) error {
+			_, err := Registry{Path: path}.Push(ctx, []Image{testImage(t, "x", "one")}, nil)
+			return err
+		},
+		"find": func(ctx context.Context, path string) error { _, err := Find(ctx, path+"/x:1", nil); return err },
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newServer(t, httptest.NewServer)
+			ctx, cancel := context.WithCancel(t.Context())
+			s.before = func(_ http.ResponseWriter, r *http.Request) bool {
+				cancel()
+				select {
+				case <-r.Context().Done(): // the client has gone
+				case <-time.After(5 * time.Second):
+				}
+				return false
+			}
+			if err := ask(ctx, s.path); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want context.Canceled", err)
 			}
 		})
 	}
