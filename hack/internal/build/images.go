@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -167,28 +168,18 @@ func ServerTarball(ctx context.Context, r *Result, step *progress.Step) (file st
 	file = filepath.Join(r.Dir, "kubernetes-server-linux-"+runtime.GOARCH+".tar.gz")
 	step.Now("packing %s", filepath.Base(file))
 	return file, image.WriteFile(file, func(w io.Writer) error {
-		zw, err := gzip.NewWriterLevel(contextWriter{ctx, w}, gzip.BestSpeed)
+		zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 		if err != nil {
 			return err
 		}
-		if err := image.WriteTar(files)(zw); err != nil {
-			return fmt.Errorf("server tarball: %w", err)
+		tar := image.Reader(image.WriteTar(files))
+		defer tar.Close()
+		defer context.AfterFunc(ctx, func() { tar.Close() })()
+		if _, err := io.Copy(zw, tar); err != nil {
+			return fmt.Errorf("server tarball: %w", cmp.Or(ctx.Err(), err))
 		}
 		return zw.Close()
 	})
-}
-
-// contextWriter fails when its context ends.
-type contextWriter struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (w contextWriter) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.w.Write(p)
 }
 
 // serverFiles lists the tarball's files. It writes the images' archives to scratch.

@@ -94,8 +94,7 @@ func (c *Cluster) installVerifier(ctx context.Context, v *Verifier, step *progre
 	})
 	for _, node := range nodes {
 		step.Now("installing the image verifier on %s", node.Name)
-		r, w := io.Pipe()
-		go func() { w.CloseWithError(write(w)) }()
+		r := image.Reader(write)
 		err := c.docker(ctx, "cp", "-", node.Name+":/").Stdin(r).Run()
 		if r.Close(); err != nil {
 			return fmt.Errorf("installing the image verifier on %s: %w", node.Name, err)

@@ -45,15 +45,26 @@ func WriteFiles(tw *tar.Writer, files []File, existing map[string]bool) error {
 	return nil
 }
 
-// WriteTar returns a function that writes the tar of files.
-func WriteTar(files []File) func(io.Writer) error {
+// WriteTar returns a function that writes the tar of files, without the parent directories existing.
+func WriteTar(files []File, existing ...string) func(io.Writer) error {
+	have := map[string]bool{}
+	for _, dir := range existing {
+		have[dir] = true
+	}
 	return func(w io.Writer) error {
 		tw := tar.NewWriter(w)
-		if err := WriteFiles(tw, files, nil); err != nil {
+		if err := WriteFiles(tw, files, have); err != nil {
 			return err
 		}
 		return tw.Close()
 	}
+}
+
+// Reader returns what write writes. After Close, write fails.
+func Reader(write func(io.Writer) error) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	return r
 }
 
 // withParents returns files and their parent directories by path in the tar, without a leading

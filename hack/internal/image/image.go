@@ -102,17 +102,12 @@ func NewLayer(write func(io.Writer) error) (v1.Layer, error) {
 	return l, err
 }
 
-func (l *layer) Uncompressed() (io.ReadCloser, error) {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(l.write(w)) }()
-	return r, nil
-}
-
-func (l *layer) Compressed() (io.ReadCloser, error)  { return l.Uncompressed() }
-func (l *layer) Digest() (v1.Hash, error)            { return l.hash, nil }
-func (l *layer) DiffID() (v1.Hash, error)            { return l.hash, nil }
-func (l *layer) Size() (int64, error)                { return l.size, nil }
-func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncompressedLayer, nil }
+func (l *layer) Uncompressed() (io.ReadCloser, error) { return Reader(l.write), nil }
+func (l *layer) Compressed() (io.ReadCloser, error)   { return l.Uncompressed() }
+func (l *layer) Digest() (v1.Hash, error)             { return l.hash, nil }
+func (l *layer) DiffID() (v1.Hash, error)             { return l.hash, nil }
+func (l *layer) Size() (int64, error)                 { return l.size, nil }
+func (l *layer) MediaType() (types.MediaType, error)  { return types.DockerUncompressedLayer, nil }
 
 // Write writes img to w as a docker-archive, with the reference ref.
 func Write(w io.Writer, ref string, img v1.Image) error {

@@ -144,8 +144,6 @@ func retag(path string) (ref name.Tag, open func() (io.ReadCloser, error), err e
 	}
 	ref = old.Context().Tag(fmt.Sprintf("%s-%.12s", old.TagStr(), id.Hex))
 	return ref, func() (io.ReadCloser, error) {
-		out, in := io.Pipe()
-		go func() { in.CloseWithError(tarball.Write(ref, only, in)) }()
-		return out, nil
+		return image.Reader(func(w io.Writer) error { return tarball.Write(ref, only, w) }), nil
 	}, nil
 }

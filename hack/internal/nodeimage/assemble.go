@@ -1,7 +1,6 @@
 package nodeimage
 
 import (
-	"archive/tar"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,17 +64,9 @@ func (c container) exec(ctx context.Context, stdin io.Reader, argv ...string) er
 
 // copy adds files to the container's root file system.
 func (c container) copy(ctx context.Context, files []image.File) error {
-	pr, pw := io.Pipe()
-	defer pr.Close()
-	go func() {
-		tw := tar.NewWriter(pw)
-		err := image.WriteFiles(tw, files, map[string]bool{"etc": true, "etc/containerd": true, "kind": true, "usr": true, "usr/bin": true})
-		if err == nil {
-			err = tw.Close()
-		}
-		pw.CloseWithError(err)
-	}()
-	return c.engine.Docker(ctx, "cp", "-", c.name+":/").Stdin(pr).Log(c.step.Log()).Run()
+	tar := image.Reader(image.WriteTar(files, "etc", "etc/containerd", "kind", "usr", "usr/bin"))
+	defer tar.Close()
+	return c.engine.Docker(ctx, "cp", "-", c.name+":/").Stdin(tar).Log(c.step.Log()).Run()
 }
 
 // importImages imports and unpacks the images of archives into containerd's store. It removes

@@ -67,10 +67,9 @@ func Base(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress
 		return "", err
 	}
 	step.Now("loading %s", ref)
-	pr, pw := io.Pipe()
-	defer pr.Close()
-	go func() { pw.CloseWithError(image.Write(pw, ref, img)) }()
-	if err := e.Docker(ctx, "load").Stdin(pr).Log(step.Log()).Run(); err != nil {
+	archive := image.Reader(func(w io.Writer) error { return image.Write(w, ref, img) })
+	defer archive.Close()
+	if err := e.Docker(ctx, "load").Stdin(archive).Log(step.Log()).Run(); err != nil {
 		return "", fmt.Errorf("loading the root file system: %w", err)
 	}
 	return ref, nil
