@@ -349,6 +349,10 @@ func TestErrorsOfRegistriesSayWhatToDo(t *testing.T) {
 				checked = "" // before the build there is nothing to cut
 			}
 			testutil.CheckError(t, Registry{Path: s.path}.Check(t.Context(), "x"), checked)
+			if checked != "" && name != "429" { // which is tried again for seconds
+				_, err := Find(t.Context(), s.path+"/x:1", nil) // podenv verify
+				testutil.CheckError(t, err, checked)
+			}
 			testutil.CheckError(t, push(), tc.want)
 			s.mu.Lock()
 			s.before = nil
@@ -405,16 +409,81 @@ func TestCtrlCEndsAQuestionThatARegistryDoesNotAnswer(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			s.before = func(_ http.ResponseWriter, r *http.Request) bool {
 				cancel()
-				select {
-				case <-r.Context().Done(): // the client has gone
-				case <-time.After(5 * time.Second):
-				}
+				waits(t, r)
 				return false
 			}
 			if err := ask(ctx, s.path); !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want context.Canceled", err)
 			}
 		})
+	}
+}
+
+// waits waits for the client of r to go.
+func waits(t *testing.T, r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-time.After(5 * time.Second):
+		t.Error("it waits for an answer after Ctrl-C")
+	}
+}
+
+func TestCtrlCEndsReading(t *testing.T) {
+	s := newServer(t, httptest.NewServer)
+	if _, err := (Registry{Path: s.path}).Push(t.Context(), []Image{testImage(t, "x", "one")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := Find(ctx, s.path+"/x:v1.33.13_podenv.26", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/blobs/") {
+			return false
+		}
+		_, _ = w.Write([]byte("a part"))
+		w.(http.Flusher).Flush()
+		cancel()
+		waits(t, r)
+		return true
+	}
+	s.mu.Unlock()
+	if err := p.Read(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+}
+
+// The tags are put one after the other: what has one is whole.
+func TestAPublishThatEndsBetweenTwoTagsGoesOn(t *testing.T) {
+	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+	private, public := keys(t)
+	images := []Image{testImage(t, "x", "one"), testImage(t, "y", "one")}
+	s.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, "/y/manifests/"+images[1].Tag) {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	}
+	r := Registry{Path: s.path, Key: private}
+	_, err := r.Push(t.Context(), images, nil)
+	testutil.CheckError(t, err, "may not do this there")
+	p, err := Find(t.Context(), s.path+"/x:"+images[0].Tag, public)
+	if err == nil {
+		err = p.Read(t.Context(), nil)
+	}
+	if err != nil {
+		t.Errorf("the first image is not whole: %v", err)
+	}
+	_, err = Find(t.Context(), s.path+"/y:"+images[1].Tag, public)
+	testutil.CheckError(t, err, "check the name")
+	s.mu.Lock()
+	s.before = nil
+	s.mu.Unlock()
+	if rows, err := r.Push(t.Context(), images, nil); err != nil || rows[0].State != "exists" || rows[1].State != "pushed" {
+		t.Errorf("the same command: %+v, %v", rows, err)
 	}
 }
 
@@ -565,6 +634,32 @@ func TestAChangedByteIsFound(t *testing.T) {
 	attach(data)
 	if _, err = Find(t.Context(), tag.String(), public); err == nil {
 		t.Error("a forged statement is taken")
+	}
+	// The registry sends another index, or another manifest, than the digest names.
+	manifest, err := good.Platforms["linux/amd64"].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	another, err := other.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, digest := range []string{good.Ref.DigestStr(), manifest.String()} {
+		s.mu.Lock()
+		s.before = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/manifests/"+digest) {
+				return false
+			}
+			w.Header().Set("Content-Type", string(types.OCIImageIndex))
+			_, _ = w.Write(another)
+			return true
+		}
+		s.mu.Unlock()
+		fresh, err := Find(t.Context(), good.Ref.String(), public)
+		if err == nil {
+			err = fresh.Read(t.Context(), nil)
+		}
+		testutil.CheckError(t, err, "does not match requested digest")
 	}
 	// The registry sends another layer, or another configuration, than the digest names.
 	m, err := good.Platforms["linux/amd64"].Manifest()
