@@ -204,7 +204,11 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
 			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 		}}
-		if err := a.walk(ctx, p, r, images, &walker); err != nil {
+		err := w.Depends(ctx, r.Build.Binaries["kube-apiserver"])
+		if err == nil {
+			err = a.walk(ctx, p, r, images, &walker)
+		}
+		if err != nil {
 			w.Problem = err.Error()
 			return w, errors.Join(err, w.Save(dir))
 		}
@@ -237,6 +241,9 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 // walk makes a walk on a cluster of its own.
 func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result, images string, walker *gate.Walker) (err error) {
 	want := cluster.Config{Name: a.name, Workers: 2, Gates: map[string]bool{walker.Walk.Gate.Name: true}}
+	for _, needed := range walker.Walk.Needs {
+		want.Gates[needed] = true
+	}
 	if want.Kind, err = gate.Kind(walker.Specs.Dir); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/node"
@@ -224,6 +225,30 @@ func CanWalk(minor string, g Gate) (open, has bool) {
 	_, own, err := declared(minor, g.Name)
 	open = !g.Locked && (g.Stage == "ALPHA" || g.Stage == "BETA")
 	return open, g.switched() && (g.CanRun > 0 || err == nil && len(own) > 0)
+}
+
+// dependency is what a component says of gates that need others.
+var dependency = regexp.MustCompile(`(\w+) is enabled, but depends on features that are disabled: \[([^\]]*)\]`)
+
+// Depends sets which gates that of w needs, and which need it, by what a kube-apiserver, the executable
+// apiServer, says when it starts with the gate on and off.
+func (w *Walk) Depends(ctx context.Context, apiServer string) error {
+	for i, others := range []*[]string{&w.NeededBy, &w.Needs} {
+		set := map[string]bool{w.Gate.Name: i == 1}
+		for found := 0; found < len(set); {
+			found = len(set)
+			_, err := node.Build{Component: "kube-apiserver", Binary: apiServer}.KnownGates(ctx, set)
+			for _, m := range dependency.FindAllStringSubmatch(fmt.Sprint(err), -1) {
+				for _, other := range strings.Fields(m[1+i]) {
+					*others, set[other] = add(*others, other), i == 1
+				}
+			}
+			if err != nil && len(set) == found {
+				return fmt.Errorf("the API server does not start with %s, so that no walk can turn the gate on and off; podenv node gate tries other gates with it: %w", featuregates.Flag(set), err)
+			}
+		}
+	}
+	return nil
 }
 
 // nearest proposes up to three gates whose names are like name, by what cobra proposes of verbs.

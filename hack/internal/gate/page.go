@@ -101,7 +101,9 @@ func (w *Walk) Markdown() string {
 		fmt.Fprintf(&b, "\n**The walk was not completed.** %s\n", w.Problem)
 	}
 	section("Enablement and rollback")
-	question("How is it turned on?", "By the gate `"+g.Name+"` of "+g.knownBy()+".")
+	question("How is it turned on?", "By the gate `"+g.Name+"` of "+g.knownBy()+"."+
+		list("\n\nIt needs these gates, which were on all the time:", "", w.Needs)+
+		list("\n\nThese gates need it, and were off while it was:", "", w.NeededBy))
 	question("Does it change what objects are stored?", w.fields())
 	question("Can it be turned off again?", w.Stored.meanwhile("While it was off"))
 	question("And on again?", w.Stored.after())

@@ -3,6 +3,7 @@ package gate
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,6 +181,53 @@ func TestFind(t *testing.T) {
 		if _, err := Find(gates, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
+	}
+}
+
+// TestDependsFindsOtherGates, with an API server whose gates need each other: Top needs Middle, which needs Base,
+// and Fixed, which is locked, needs Floor.
+func TestDependsFindsOtherGates(t *testing.T) {
+	server := filepath.Join(t.TempDir(), "kube-apiserver")
+	if err := os.WriteFile(server, []byte(`#!/bin/sh
+fail() { echo "\"command failed\" err=\"$1\"" >&2; exit 1; }
+needs() { fail "$1 is enabled, but depends on features that are disabled: [$2]"; }
+case $1 in
+*Broken=true*) fail 'the flag --other is missing' ;;
+*Fixed=false*) fail 'cannot set feature gate Fixed to false, feature is locked to true' ;;
+*Floor=false*) needs Fixed Floor ;;
+*Unknown*) fail 'unrecognized feature gate: Unknown' ;;
+esac
+on() { case $args in *$1=true*) ;; *) return 1 ;; esac; }
+off() { case $args in *$1=false*) ;; *) return 1 ;; esac; }
+args=$1
+if on Top && ! on Middle; then needs Top Middle; fi
+if on Middle && ! on Base; then needs Middle Base; fi
+if off Default && ! { off Beta && off Gamma; }; then fail '[Beta is enabled, but depends on features that are disabled: [Default], Gamma is enabled, but depends on features that are disabled: [Default Base]]'; fi
+`), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ needs, neededBy, err string }{
+		"Top": {"Middle Base", "", ""}, "Default": {"", "Beta Gamma", ""}, "Alone": {}, "Unknown": {},
+		"Floor":  {"", "Fixed", "does not start with Fixed=false,Floor=false"},
+		"Broken": {"", "", "the flag --other is missing"},
+	} {
+		w := Walk{Gate: Gate{Name: name}}
+		err := w.Depends(t.Context(), server)
+		if strings.Join(w.Needs, " ") != want.needs || strings.Join(w.NeededBy, " ") != want.neededBy ||
+			(err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
+			t.Errorf("%s needs %q and is needed by %q, %v; want %v", name, w.Needs, w.NeededBy, err, want)
+		}
+	}
+}
+
+func TestGatesThatNeedItAreOffWithIt(t *testing.T) {
+	w := Walk{Gate: Gate{Name: "Base", Components: []string{"kubelet"}}, Needs: []string{"Ground"}, NeededBy: []string{"Top"}}
+	if got := w.switched(); !slices.Equal(got, []string{"Base", "Top"}) {
+		t.Errorf("switches %q", got)
+	}
+	const want = "of kubelet.\n\nIt needs these gates, which were on all the time:\n\n- Ground\n\nThese gates need it, and were off while it was:\n\n- Top\n"
+	if page := w.Markdown(); !strings.Contains(page, want) {
+		t.Errorf("no %q in\n%s", want, page)
 	}
 }
 

@@ -78,7 +78,7 @@ func (w *Walker) second(ctx context.Context, step *progress.Step) (dynamic.Inter
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := secondserver.Manifest(first, secondserver.GatesOff([]string{w.Walk.Gate.Name}))
+	manifest, err := secondserver.Manifest(first, secondserver.GatesOff(w.Walk.switched()))
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,10 @@ type Walk struct {
 	Release string `json:"release"`
 	Build   string `json:"build"` // names the contents of all programs that the walk runs
 	Command string `json:"command"`
+	// Needs are the gates that it needs, which are on all the time. NeededBy are those that need it, which
+	// are off while it is.
+	Needs    []string `json:"needs,omitempty"`
+	NeededBy []string `json:"neededBy,omitempty"`
 	// Complete reports that no part is left.
 	Complete bool `json:"complete"`
 	// Problem is why it was not completed.
@@ -206,10 +210,16 @@ func (w *Walker) controlPlane() string {
 	return w.nodes[max(i, 0)].Name
 }
 
+// switched are the gates that a walk turns on and off together.
+func (w *Walk) switched() []string { return append([]string{w.Gate.Name}, w.NeededBy...) }
+
 // set turns the gate on or off in the API server and in the kubelets of the workers, as far as they
 // know it.
 func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
-	change := map[string]*bool{w.Walk.Gate.Name: &on}
+	changes := map[string]*bool{}
+	for _, name := range w.Walk.switched() {
+		changes[name] = &on
+	}
 	for _, n := range w.nodes {
 		component := "kubelet"
 		if n.Name == w.controlPlane() {
@@ -218,7 +228,7 @@ func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 		if !slices.Contains(w.Walk.Gate.Components, component) {
 			continue
 		}
-		if _, err := node.SetGates(ctx, w.Cluster, n.Name, component, change, r); err != nil {
+		if _, err := node.SetGates(ctx, w.Cluster, n.Name, component, changes, r); err != nil {
 			return err
 		}
 	}
