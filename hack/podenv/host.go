@@ -40,7 +40,7 @@ something must be fixed first.`,
 }
 
 func newClean(a *app) *cobra.Command {
-	o := clean.Options{UnusedFor: 7 * 24 * time.Hour}
+	unusedFor := 7 * 24 * time.Hour
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "clean",
@@ -55,7 +55,6 @@ what no series needs:
   cache    files in _output/cache that nothing has read for a week (--unused-for)
   scratch  logs, results of conformance and gate walk, and folders that tests work in,
            by the same rule
-  go       Go's build cache, with --go-cache only: other projects use it, too
 
 An image's size includes layers that it shares with others. make distclean deletes all
 of _output, but no tree: those are in trees/.`,
@@ -64,14 +63,14 @@ of _output, but no tree: those are in trees/.`,
   podenv clean -n -o tsv | awk -F '\t' '$1 == "remove" {n += $3} END {print n}'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.UnusedFor < 0 {
-				return &usageError{fmt.Errorf("--unused-for %s: a duration is 0 or more", o.UnusedFor)}
+			if unusedFor < 0 {
+				return &usageError{fmt.Errorf("--unused-for %s: a duration is 0 or more", unusedFor)}
 			}
 			e, err := engine.Find(cmd.Context())
 			if err != nil {
 				fmt.Fprintf(a.errs, "podenv: images are left out: %v\n", err)
 			}
-			items, err := clean.List(cmd.Context(), a.layout, e, o)
+			items, err := clean.List(cmd.Context(), a.layout, e, unusedFor)
 			if err != nil {
 				return err
 			}
@@ -82,8 +81,7 @@ of _output, but no tree: those are in trees/.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "only list")
-	cmd.Flags().DurationVar(&o.UnusedFor, "unused-for", o.UnusedFor, "remove cached files that nothing has read for this long")
-	cmd.Flags().BoolVar(&o.GoCache, "go-cache", false, "empty Go's build cache, too")
+	cmd.Flags().DurationVar(&unusedFor, "unused-for", unusedFor, "remove cached files that nothing has read for this long")
 	a.outputFlag(cmd)
 	return cmd
 }

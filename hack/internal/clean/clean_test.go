@@ -18,16 +18,14 @@ import (
 func repository(t *testing.T) layout.Layout {
 	t.Helper()
 	l := layout.Layout{Root: t.TempDir()}
-	t.Setenv("GOCACHE", t.TempDir())
-	t.Setenv("GOMODCACHE", t.TempDir())
 	testutil.WriteFile(t, filepath.Join(l.Patches("v1.33"), "go.mod"), "module podenv.dev/patches/v1.33\n\nrequire k8s.io/kubernetes v1.33.13\n")
 	return l
 }
 
 // list returns the items by name, which is relative to the repository for a path.
-func list(t *testing.T, l layout.Layout, e *engine.Engine, o Options) map[string]Item {
+func list(t *testing.T, l layout.Layout, e *engine.Engine) map[string]Item {
 	t.Helper()
-	items, err := List(t.Context(), l, e, o)
+	items, err := List(t.Context(), l, e, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +48,7 @@ func TestBuildsGoWithTheirSeries(t *testing.T) {
 	for _, name := range []string{"v1.33", "v1.33-stock", "v1.20", "v1.20-stock"} {
 		testutil.WriteFile(t, filepath.Join(l.Build(name), "bin", "kubelet"), strings.Repeat("x", 5000))
 	}
-	items := list(t, l, nil, Options{})
+	items := list(t, l, nil)
 	items["_output/build/v1.33"].want(t, Keep, "of series v1.33")
 	items["_output/build/v1.33-stock"].want(t, Keep, "of series v1.33")
 	items["_output/build/v1.20"].want(t, Remove, "no series v1.20")
@@ -74,7 +72,7 @@ func TestTreesWithEditsStay(t *testing.T) {
 	if err := os.MkdirAll(l.Tree("v1.20"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	items := list(t, l, nil, Options{})
+	items := list(t, l, nil)
 	items["trees/v1.19"].want(t, Keep, "is not a tree that podenv made")
 	items["trees/v1.20"].want(t, Remove, "no series v1.20")
 }
@@ -105,7 +103,7 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(l.Rebase("v1.34"), "edit"), day(30), day(30)); err != nil {
 		t.Fatal(err)
 	}
-	items, err := List(t.Context(), l, nil, Options{UnusedFor: 7 * 24 * time.Hour})
+	items, err := List(t.Context(), l, nil, 7*24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +151,7 @@ func TestImages(t *testing.T) {
 	testutil.WriteFile(t, filepath.Join(bin, "docker"), docker)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("CALLS", filepath.Join(bin, "calls"))
-	items := list(t, l, &engine.Engine{}, Options{})
+	items := list(t, l, &engine.Engine{})
 	items["podenv/node:new"].want(t, Keep, "newest of series v1.33")
 	items["podenv/node:old"].want(t, Remove, "newer one of v1.33.13+podenv.24")
 	items["podenv/node:stock"].want(t, Keep, "newest of series v1.33 without patches")
@@ -172,24 +170,6 @@ func TestImages(t *testing.T) {
 	}
 	if !strings.HasSuffix(string(calls), "image rm podenv/node:old\nimage rm podenv/node:gone\nimage rm podenv/node-base:b\n") {
 		t.Errorf("commands were %s", calls)
-	}
-}
-
-func TestGoCacheIsEmptiedOnRequestOnly(t *testing.T) {
-	l, cache := repository(t), t.TempDir()
-	t.Setenv("GOCACHE", cache)
-	for _, o := range []Options{{}, {GoCache: true}} {
-		testutil.WriteFile(t, filepath.Join(cache, "00", "0000-d"), "x")
-		items, err := List(t.Context(), l, nil, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Run(t.Context(), items); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Join(cache, "00", "0000-d")); (err != nil) != o.GoCache {
-			t.Errorf("%+v: the entry of the cache: %v", o, err)
-		}
 	}
 }
 

@@ -36,7 +36,7 @@ func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
 		{"_output", l.Output(), 6 * gib, 3 * gib, "free some space: `podenv clean --dry-run` shows what may go"},
 	}
 	if cache, err := run.Command(ctx, "go", "env", "GOCACHE").Dir("/").Output(); err == nil && cache != "" {
-		all = append(all, place{"Go cache", cache, 7 * gib, 4 * gib, "free some space: `podenv clean --go-cache` empties it, at the price of a full build"})
+		all = append(all, place{"Go cache", cache, 7 * gib, 4 * gib, "free some space: `go clean -cache` empties it, at the price of a full build"})
 	}
 	root := "/var/lib/docker"
 	if e != nil && e.Info.DockerRootDir != "" {

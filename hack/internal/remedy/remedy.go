@@ -36,7 +36,7 @@ var (
 )
 
 // ForDisk is the remedy for ErrNoDisk.
-const ForDisk = "`podenv doctor` says which disk, and `podenv clean --dry-run` what may go; `podenv clean --go-cache` also empties Go's build cache"
+const ForDisk = "`podenv doctor` says which disk, and `podenv clean --dry-run` what may go; `go clean -cache` empties Go's build cache"
 
 // known are failures that Explain finds, by errno or by the messages of commands.
 var known = []struct {
