@@ -61,7 +61,7 @@ func BuildSpecs(ctx context.Context, r *Result, step *progress.Step) (*Specs, er
 	}
 	mod := filepath.Join(s.Dir, "go.mod") // a change of the tree's own would be an edit
 	for _, file := range []string{"go.mod", "go.sum"} {
-		if err := copyFile(filepath.Join(t.Dir, file), filepath.Join(s.Dir, file)); err != nil {
+		if err := copyFile(ctx, filepath.Join(t.Dir, file), filepath.Join(s.Dir, file)); err != nil {
 			return nil, err
 		}
 	}

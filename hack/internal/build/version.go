@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"podenv.dev/hack/internal/gitrepo"
+	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -90,7 +91,7 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	}
 	defer os.RemoveAll(tmp)
 	repo, index := gitrepo.Repo{Dir: dir}, filepath.Join(tmp, "index")
-	if err := copyFile(repo.Path("index"), index); err != nil {
+	if err := copyFile(ctx, repo.Path("index"), index); err != nil {
 		return "", fmt.Errorf("reading the tree %s; run `podenv tree` to put it together: %w", dir, err)
 	}
 	objects := filepath.Join(tmp, "objects")
@@ -110,17 +111,6 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 
 // copyFile copies a file with its modification time, from which git knows which files were
 // changed since the index was written.
-func copyFile(from, to string) error {
-	info, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		return err
-	}
-	return os.Chtimes(to, info.ModTime(), info.ModTime())
+func copyFile(ctx context.Context, from, to string) error {
+	return run.Command(ctx, "cp", "--preserve=timestamps", from, to).Run()
 }
