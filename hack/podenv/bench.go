@@ -19,7 +19,7 @@ import (
 )
 
 func newBench(a *app) *cobra.Command {
-	b := &benchRun{app: a, format: choose("table", "csv")}
+	b := &benchRun{app: a}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure: env files, names and expansion beside upstream's, the kubelet, admission, pods, the harness",
@@ -61,11 +61,12 @@ bench writes each group to _output/bench/<group>.txt in the Go benchmark format 
 it with benchstat, which also compares two such files. A page with the tables of all
 groups is in _output/report/index.html.`,
 		Example: `  podenv bench
-  podenv bench --only envfile --count 1 --output csv
+  podenv bench --only envfile --count 1
   podenv bench --only cluster --name podenv --pods 20
   podenv bench --only scale --nodes 5000 --count 2
   podenv bench --only harness --cold
-  go tool benchstat before.txt _output/bench/kubelet.txt`,
+  go tool benchstat before.txt _output/bench/kubelet.txt
+  go tool benchstat -format csv -col /by _output/bench/envfile.txt`,
 		Args: noArgs,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
 			if err := b.check(); err != nil {
@@ -85,7 +86,6 @@ groups is in _output/report/index.html.`,
 	a.nameFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.only, "only", []string{"envfile", "names", "expansion", "kubelet", "admission"}, "measure these groups")
-	flags.VarP(&b.format, "output", "o", "table or csv")
 	flags.IntVar(&b.count, "count", 6, "how many times each benchmark runs; the median counts (not for cluster, presets, inject and harness; scale takes an even number)")
 	flags.IntVar(&b.pods, "pods", 50, "how many pods of each kind (cluster only)")
 	flags.IntVar(&b.nodes, "nodes", 1000, "how many simulated nodes, of 30 pods each (scale only)")
@@ -97,7 +97,6 @@ type benchRun struct {
 	app                *app
 	pipeline           *pipeline.Pipeline
 	only               []string
-	format             choice
 	count, pods, nodes int
 	cold               bool
 }
@@ -157,11 +156,7 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 	if err != nil {
 		return err
 	}
-	args := []string{"tool", "benchstat", "-col", columns}
-	if b.format.value == "csv" {
-		args = append(args, "-format", "csv")
-	}
-	table, err := run.Command(ctx, "go", append(args, b.file(name))...).Dir(b.app.layout.Root).Output()
+	table, err := run.Command(ctx, "go", "tool", "benchstat", "-col", columns, b.file(name)).Dir(b.app.layout.Root).Output()
 	if err != nil {
 		return err
 	}
@@ -176,7 +171,7 @@ func (b *benchRun) group(ctx context.Context, name string, report *htmlreport.Ru
 		err = writeGoals(&text, goals, m)
 	}
 	report.Texts = append(report.Texts, htmlreport.Text{Title: "bench " + name, Text: strings.TrimLeft(text.String()+"\n"+table, "\n"), Table: true})
-	if err != nil || text.Len() == 0 || b.format.value != "table" {
+	if err != nil || text.Len() == 0 {
 		return err
 	}
 	_, err = fmt.Fprintln(b.app.out, text.String())
@@ -254,7 +249,7 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	step := b.pipeline.Reporter.Step("bench " + group + " " + c.Name())
 	args = append([]string{"test", "-count=1", "-v", "-timeout=2h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
 	err = step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run())
-	if err != nil || b.format.value != "table" {
+	if err != nil {
 		return err
 	}
 	table, err := os.ReadFile(strings.TrimSuffix(b.file(group), ".txt") + ".log")
