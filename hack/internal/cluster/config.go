@@ -60,19 +60,16 @@ type Config struct {
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 func (c *Config) validate() error {
-	if err := ValidateName(c.Name); err != nil {
+	err := errors.Join(ValidateName(c.Name), CheckControlPlanes(cmp.Or(c.ControlPlanes, 1)), validatePort(c.APIServerPort))
+	switch {
+	case err != nil:
 		return err
-	}
-	if c.NodeImage == "" {
+	case c.NodeImage == "":
 		return fmt.Errorf("cluster %s has no node image: build one with `podenv image`", c.Name)
-	}
-	if err := CheckControlPlanes(cmp.Or(c.ControlPlanes, 1)); err != nil {
-		return err
-	}
-	if c.Workers < 0 {
+	case c.Workers < 0:
 		return fmt.Errorf("cluster %s cannot have %d workers: ask for 0 or more", c.Name, c.Workers)
 	}
-	return validatePort(c.APIServerPort)
+	return nil
 }
 
 // CheckControlPlanes returns an error for a number of control planes that no cluster can have.
