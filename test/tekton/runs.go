@@ -19,10 +19,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"podenv.dev/test/images"
 )
 
 // Image is what the steps of the examples run.
-const Image = "podenv.dev/busybox:1"
+const Image = images.Busybox
 
 // Client makes objects in one namespace.
 type Client struct {

@@ -27,7 +27,7 @@ import (
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
-	"podenv.dev/hack/internal/testimages"
+	"podenv.dev/test/images"
 )
 
 // Programs are the programs of Tekton that TaskRuns and PipelineRuns need.
@@ -165,19 +165,19 @@ func objects(r *Release) (all []*unstructured.Unstructured, minKubernetes string
 	return all, minKubernetes, nil
 }
 
-// parse reads the objects of a manifest. images has the image of each program.
-func parse(text []byte, images map[string]string) (all []*unstructured.Unstructured, err error) {
+// parse reads the objects of a manifest. built has the image of each program.
+func parse(text []byte, built map[string]string) (all []*unstructured.Unstructured, err error) {
 	text = koImage.ReplaceAllFunc(text, func(name []byte) []byte {
 		program := string(koImage.FindSubmatch(name)[1])
-		if images != nil && images[program] == "" {
+		if built != nil && built[program] == "" {
 			err = errors.Join(err, fmt.Errorf("it runs cmd/%s, which is not built: add it to the programs", program))
 		}
-		return []byte(images[program])
+		return []byte(built[program])
 	})
 	if err != nil {
 		return nil, err
 	}
-	text = shellImage.ReplaceAll(text, []byte(`${1}"`+testimages.Busybox+`"`))
+	text = shellImage.ReplaceAll(text, []byte(`${1}"`+images.Busybox+`"`))
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		o := &unstructured.Unstructured{}
 		switch err := d.Decode(&o.Object); {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"podenv.dev/hack/internal/testimages"
+	"podenv.dev/test/images"
 )
 
 const deployment = `# a comment
@@ -37,7 +37,7 @@ func TestManifestsNameTheImagesThatAreBuilt(t *testing.T) {
 		t.Errorf("image %v", spec["image"])
 	}
 	args := spec["args"].([]any)
-	if args[1] != "e:1" || args[3] != testimages.Busybox {
+	if args[1] != "e:1" || args[3] != images.Busybox {
 		t.Errorf("args %v", args)
 	}
 	for _, o := range objects {

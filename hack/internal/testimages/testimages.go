@@ -23,24 +23,7 @@ import (
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
-)
-
-// References of the images, for pods. No registry serves them: they are loaded into the
-// nodes.
-const (
-	// Busybox has a shell and the usual tools, from Debian's busybox-static. It runs as
-	// root unless told otherwise.
-	Busybox = "podenv.dev/busybox:1"
-	// Envdump has one static program and nothing else, no shell in particular.
-	// It prints its environment as JSON; `envdump serve` then waits for SIGTERM.
-	Envdump = "podenv.dev/envdump:1"
-	// EnvdumpNonroot is Envdump run as user 65532, which the image sets as a number.
-	EnvdumpNonroot = "podenv.dev/envdump-nonroot:1"
-	// EnvdumpGroup is Envdump run as user 1000 and group 2000, both set as numbers.
-	EnvdumpGroup = "podenv.dev/envdump-group:1"
-	// EnvdumpNamed is Envdump run as the user nobody, 65534, which only the image's
-	// /etc/passwd defines.
-	EnvdumpNamed = "podenv.dev/envdump-named:1"
+	"podenv.dev/test/images"
 )
 
 // Build returns the docker-archives of the images, Busybox first. It packs those whose
@@ -63,14 +46,14 @@ func pack(ctx context.Context, l layout.Layout, packaged []image.File, step *pro
 	if err := gobuild.Static(ctx, l, gobuild.Program{Package: "./test/images/envdump"}, program, step); err != nil {
 		return nil, fmt.Errorf("test image envdump: %w", err)
 	}
-	named := envdump(EnvdumpNamed, program, "nobody")
+	named := envdump(images.EnvdumpNamed, program, "nobody")
 	named.Files = append(named.Files, image.MinimalFiles()...)
 	cached := true
 	for _, spec := range []image.Spec{
 		shell,
-		envdump(Envdump, program, ""),
-		envdump(EnvdumpNonroot, program, "65532"),
-		envdump(EnvdumpGroup, program, "1000:2000"),
+		envdump(images.Envdump, program, ""),
+		envdump(images.EnvdumpNonroot, program, "65532"),
+		envdump(images.EnvdumpGroup, program, "1000:2000"),
 		named,
 	} {
 		name, _, _ := strings.Cut(path.Base(spec.Name), ":")
@@ -131,7 +114,7 @@ func busybox(packaged []image.File) (image.Spec, error) {
 	if !slices.Contains(applets, "printenv") {
 		files = append(files, image.File{Path: "/bin/printenv", Mode: 0o755, Data: printenv})
 	}
-	return image.Spec{Name: Busybox, Files: files, Config: v1.Config{Cmd: []string{"sh"}}}, nil
+	return image.Spec{Name: images.Busybox, Files: files, Config: v1.Config{Cmd: []string{"sh"}}}, nil
 }
 
 // appletsOf returns the names under which program, a busybox, can be called. It reads the

@@ -14,6 +14,7 @@ import (
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/image/imagetest"
 	"podenv.dev/hack/internal/layout"
+	"podenv.dev/test/images"
 )
 
 // packaged is a fake of Debian's busybox-static. Its busybox is a shell script with a table of
@@ -53,11 +54,11 @@ func TestBuildPacksEveryImage(t *testing.T) {
 		user  string
 		files []string
 	}{
-		{Busybox, "", []string{"bin/busybox", "bin/sh", "bin/cat", "bin/printenv", "usr/bin/env", "tmp/", "root/", "etc/passwd", "usr/share/doc/busybox-static/copyright"}},
-		{Envdump, "", []string{"envdump"}},
-		{EnvdumpNonroot, "65532", []string{"envdump"}},
-		{EnvdumpGroup, "1000:2000", []string{"envdump"}},
-		{EnvdumpNamed, "nobody", []string{"envdump", "etc/passwd"}},
+		{images.Busybox, "", []string{"bin/busybox", "bin/sh", "bin/cat", "bin/printenv", "usr/bin/env", "tmp/", "root/", "etc/passwd", "usr/share/doc/busybox-static/copyright"}},
+		{images.Envdump, "", []string{"envdump"}},
+		{images.EnvdumpNonroot, "65532", []string{"envdump"}},
+		{images.EnvdumpGroup, "1000:2000", []string{"envdump"}},
+		{images.EnvdumpNamed, "nobody", []string{"envdump", "etc/passwd"}},
 	} {
 		if tags, err := image.Tags(tars[i]); err != nil || !slices.Equal(tags, []string{want.ref}) {
 			t.Errorf("%s has the names %v (%v), want %s", tars[i], tags, err, want.ref)
@@ -68,7 +69,7 @@ func TestBuildPacksEveryImage(t *testing.T) {
 				t.Errorf("%s lacks %s: %v", want.ref, name, slices.Sorted(maps.Keys(files)))
 			}
 		}
-		if want.ref == Envdump && len(files) != 1 {
+		if want.ref == images.Envdump && len(files) != 1 {
 			t.Errorf("%s has more than its program: %v", want.ref, slices.Sorted(maps.Keys(files)))
 		}
 		config, err := img.ConfigFile()

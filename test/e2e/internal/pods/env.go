@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 	e2epod "k8s.io/kubernetes/test/e2e/framework/pod"
+
+	"podenv.dev/test/images"
 )
 
 // Env returns the environment that a container of the image Envdump printed. It waits for the
@@ -90,19 +92,14 @@ func TryExec(ctx context.Context, f *framework.Framework, pod, container, stdin 
 	return stdout, nil
 }
 
-// The images of test pods. They are in no registry: podenv loads them onto the nodes of its
-// clusters, and the user onto the nodes of other clusters.
+// The images of test pods.
 const (
-	Busybox = "podenv.dev/busybox:1" // a shell and its applets, as root
-	Envdump = "podenv.dev/envdump:1" // one static program that prints its environment, and nothing else
-
-	EnvdumpNonroot = "podenv.dev/envdump-nonroot:1" // Envdump with USER 65532
-	EnvdumpGroup   = "podenv.dev/envdump-group:1"   // Envdump with USER 1000:2000
-	EnvdumpNamed   = "podenv.dev/envdump-named:1"   // Envdump with USER nobody, which its /etc/passwd knows
+	Busybox        = images.Busybox
+	Envdump        = images.Envdump
+	EnvdumpNonroot = images.EnvdumpNonroot
+	EnvdumpGroup   = images.EnvdumpGroup
+	EnvdumpNamed   = images.EnvdumpNamed
 )
-
-// Images are all of them.
-var Images = []string{Busybox, Envdump, EnvdumpNonroot, EnvdumpGroup, EnvdumpNamed}
 
 // HowToLoad is the end of an error about a node that lacks a test image.
 const HowToLoad = "podenv loads them into its own clusters; for another one `podenv image` makes them, as _output/cache/testimages/*.tar: " +

@@ -23,6 +23,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // preflightTimeout limits the wait for a schedulable node, and for a node to run one pod of the
@@ -105,7 +106,7 @@ func newProbe(node string) *v1.Pod {
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "preflight-"},
 		Spec:       v1.PodSpec{NodeName: node, RestartPolicy: v1.RestartPolicyNever},
 	}
-	for i, image := range pods.Images {
+	for i, image := range images.All {
 		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: fmt.Sprintf("image-%d", i), Image: image, ImagePullPolicy: v1.PullNever})
 	}
 	pods.Quick(&pod.Spec)
