@@ -80,7 +80,7 @@ func newGateWalk(a *app) *cobra.Command {
 	format := choose("markdown", "json")
 	var all bool
 	var older []string
-	var timeout time.Duration
+	var timeout, limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "walk GATE | --all",
 		Short: "Turn a gate on, off and on again, and answer a Production Readiness Review by what happens",
@@ -95,8 +95,8 @@ The page, the JSON and the JUnit files of the specs go to _output/gates/SERIES/G
 what was found by the time of an error or Ctrl-C, and to _output/report/index.html.
 
 With --all, each alpha and beta gate that is not locked and has specs that can run is
-walked, and a table is printed with a row for each, also for those that have none. What
-an earlier call has completed on the same builds is not repeated.
+walked, for at most --limit, and a table is printed with a row for each, also for those
+that have none. What an earlier call has completed on the same builds is not repeated.
 
 Exit status: 0, also if specs failed, which the page says.`,
 		Example: `  podenv gate walk InPlacePodVerticalScaling
@@ -112,7 +112,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, args []string) error {
 			var walks []*gate.Walk
 			err := a.reported(func(report *htmlreport.Run) (err error) {
-				walks, err = a.walks(ctx, p, args, older, timeout)
+				walks, err = a.walks(ctx, p, args, older, timeout, limit)
 				for _, w := range walks {
 					err = errors.Join(err, addRows(report, w.Gate.Name+" on", w.On), addRows(report, w.Gate.Name+" on again, after it was off", w.Again))
 					report.Texts = append(report.Texts, htmlreport.Text{Title: "What the walk found about " + w.Gate.Name, Text: w.Markdown()})
@@ -137,16 +137,17 @@ Exit status: 0, also if specs failed, which the page says.`,
 	flags := cmd.Flags()
 	flags.StringVar(&a.name, "name", "gate", "the cluster's name")
 	flags.VarP(&format, "output", "o", "markdown or json")
-	flags.DurationVar(&timeout, "timeout", 15*time.Minute, "how long the specs may take, each time")
+	flags.DurationVar(&timeout, "timeout", 15*time.Minute, "how long the specs may take, each time; with --all at most a third of --limit")
+	flags.DurationVar(&limit, "limit", 15*time.Minute, "with --all, how long the walk of one gate may take")
 	flags.StringSliceVar(&older, "older", nil, "minors of the older kubelets (default the minor before)")
 	flags.BoolVar(&a.keep, "keep", false, "leave the cluster")
 	flags.BoolVar(&all, "all", false, "walk all gates that can be walked")
 	return cmd
 }
 
-// walks makes a walk with the gate called names[0] or, without a name, with each gate. The walks are also
-// valid with an error, as far as they got.
-func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []string, timeout time.Duration) (walks []*gate.Walk, err error) {
+// walks makes a walk with the gate called names[0] or, without a name, with each gate, each for at most limit.
+// The walks are also valid with an error, as far as they got.
+func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []string, timeout, limit time.Duration) (walks []*gate.Walk, err error) {
 	flags := " --series " + a.series
 	if a.stock {
 		flags += " --stock"
@@ -175,6 +176,8 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 		if found, err = gate.Find(gates, names[0]); err != nil {
 			return nil, &usageError{err}
 		}
+	} else {
+		timeout = min(timeout, limit/3) // one spec that hangs does not take the time of all parts
 	}
 	build := r.Image + " " + specs.Key
 	stock := func(minor, component string) (b node.Build) {
@@ -197,7 +200,7 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 	dirOf := func(g gate.Gate) string {
 		return filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name)
 	}
-	walk := func(g gate.Gate) (*gate.Walk, error) {
+	walk := func(ctx context.Context, g gate.Gate) (*gate.Walk, error) {
 		dir := dirOf(g)
 		w := &gate.Walk{Gate: g, Release: r.Build.Version, Build: build, Command: "podenv gate walk " + g.Name + flags}
 		walker := gate.Walker{Walk: w, Minor: a.series, Older: older, Before: before, Save: func() error { return w.Save(dir) }, Specs: conformance.Options{
@@ -208,34 +211,21 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 		if err == nil {
 			err = a.walk(ctx, p, r, images, &walker)
 		}
-		if err != nil {
-			w.Problem = err.Error()
-			return w, errors.Join(err, w.Save(dir))
-		}
-		return w, nil
+		return w, w.End(ctx, dir, err)
 	}
 	if len(names) > 0 {
-		w, err := walk(found)
+		w, err := walk(ctx, found)
 		return []*gate.Walk{w}, err
 	}
-	for _, g := range gates {
-		open, has := gate.CanWalk(a.series, g)
-		if !open {
-			continue
+	return gate.WalkAll(ctx, a.series, gates, limit, func(ctx context.Context, g gate.Gate, has bool) (*gate.Walk, error) {
+		if w := gate.Load(dirOf(g), build); w != nil {
+			return w, nil
 		}
-		w := gate.Load(dirOf(g), build)
-		switch {
-		case w != nil:
-		case !has:
-			w = &gate.Walk{Gate: g, Release: r.Build.Version}
-		default:
-			if w, err = walk(g); ctx.Err() != nil {
-				return append(walks, w), err
-			}
+		if !has {
+			return &gate.Walk{Gate: g, Release: r.Build.Version}, nil
 		}
-		walks = append(walks, w)
-	}
-	return walks, nil
+		return walk(ctx, g)
+	})
 }
 
 // walk makes a walk on a cluster of its own.

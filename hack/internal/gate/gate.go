@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -225,6 +226,25 @@ func CanWalk(minor string, g Gate) (open, has bool) {
 	_, own, err := declared(minor, g.Name)
 	open = !g.Locked && (g.Stage == "ALPHA" || g.Stage == "BETA")
 	return open, g.switched() && (g.CanRun > 0 || err == nil && len(own) > 0)
+}
+
+// WalkAll calls walk for each of gates that --all walks, with a context that ends after limit, and returns the
+// walks. It goes on after an error, which the walk has as its Problem, unless ctx has ended.
+func WalkAll(ctx context.Context, minor string, gates []Gate, limit time.Duration, walk func(ctx context.Context, g Gate, has bool) (*Walk, error)) ([]*Walk, error) {
+	var walks []*Walk
+	for _, g := range gates {
+		open, has := CanWalk(minor, g)
+		if !open {
+			continue
+		}
+		limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s, which --limit sets", limit))
+		w, err := walk(limited, g, has)
+		cancel()
+		if walks = append(walks, w); err != nil && ctx.Err() != nil {
+			return walks, err
+		}
+	}
+	return walks, nil
 }
 
 // dependency is what a component says of gates that need others.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,19 @@ func (w *Walk) Save(dir string) error {
 		renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(w.Markdown()), 0o644))
 }
 
+// End saves why a walk was not completed: err and, if ctx has ended, the cause of that. It returns the reason,
+// or nil if err is nil.
+func (w *Walk) End(ctx context.Context, dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	w.Problem = err.Error()
+	return errors.Join(err, w.Save(dir))
+}
+
 // Load returns the walk that Save has written to a folder if it is of the same build and complete, or nil.
 func Load(dir, build string) *Walk {
 	var w Walk
@@ -53,14 +67,17 @@ func WriteMarkdownTable(out io.Writer, walks []*Walk) error {
 
 // row has the columns of the table that the walk found: specs, fields and the six others.
 func (w *Walk) row() []string {
+	problem, _, _ := strings.Cut(strings.ReplaceAll(w.Problem, "|", `\|`), "\n")
 	switch {
-	case w.Problem != "":
-		first, _, _ := strings.Cut(w.Problem, "\n")
-		return []string{"not walked: " + strings.ReplaceAll(first, "|", `\|`), "", "", "", "", "", ""}
+	case w.Stored == nil && len(w.On) == 0 && problem != "":
+		return []string{"not walked: " + problem, "", "", "", "", "", ""}
 	case w.Stored == nil && len(w.On) == 0:
 		return []string{"no specs that can run", "", "", "", "", "", ""}
 	}
 	row := []string{counts(w.On), "-", w.Stored.summary(), "-", "-", w.Older.summary(), "-"}
+	if problem != "" {
+		row[0] += "<br>not completed: " + problem
+	}
 	if len(w.Objects) > 0 {
 		row[1] = fmt.Sprintf("%d dropped, %d refused", len(w.Dropped), len(w.Refused))
 	}

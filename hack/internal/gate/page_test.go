@@ -1,11 +1,15 @@
 package gate
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"podenv.dev/hack/internal/conformance"
 )
@@ -159,6 +163,64 @@ func TestCanWalk(t *testing.T) {
 		if open, has := CanWalk("v1.33", g); open != test.open || has != test.has {
 			t.Errorf("%s: got %t, %t", name, open, has)
 		}
+	}
+}
+
+// TestWalkAllEndsAWalkAtItsLimit: what it has found is kept, with the reason, and the next gate is walked.
+func TestWalkAllEndsAWalkAtItsLimit(t *testing.T) {
+	dir := t.TempDir()
+	of := func(name string) Gate {
+		return Gate{Name: name, Stage: "BETA", Components: []string{"kubelet"}, CanRun: 1}
+	}
+	gates := []Gate{of("Hangs"), {Name: "Old", Stage: "GA"}, of("Next"), {Name: "None", Stage: "ALPHA"}}
+	limit := 50 * time.Millisecond
+	walks, err := WalkAll(t.Context(), "v1.33", gates, limit, func(ctx context.Context, g Gate, has bool) (*Walk, error) {
+		w := &Walk{Gate: g}
+		if !has {
+			return w, nil
+		}
+		w.On = []conformance.Row{{State: conformance.Passed}}
+		if g.Name == "Next" {
+			return w, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+			t.Error("the walk goes on after its limit")
+		}
+		return w, w.End(ctx, dir, fmt.Errorf("waiting for pods: %w", ctx.Err()))
+	})
+	if err != nil || len(walks) != 3 {
+		t.Fatalf("%d walks, %v; want those of 3 gates", len(walks), err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "walk.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := WriteMarkdownTable(&out, walks); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"**The walk was not completed.** it took longer than 50ms, which --limit sets: waiting for pods: context deadline exceeded\n", "with the gate on: 1 passed,",
+		"| `Hangs` | beta | 1 passed, 0 failed, 0 left out<br>not completed: it took longer than 50ms", "| `Next` | beta | 1 passed, 0 failed, 0 left out |", "| `None` | alpha | no specs",
+	} {
+		if text := string(page) + out.String(); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestWalkAllEndsAtCtrlC(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	g := Gate{Name: "A", Stage: "BETA", Components: []string{"kubelet"}, CanRun: 1}
+	walks, err := WalkAll(ctx, "v1.33", []Gate{g, g}, time.Minute, func(ctx context.Context, g Gate, _ bool) (*Walk, error) {
+		cancel()
+		w := &Walk{Gate: g}
+		return w, w.End(ctx, t.TempDir(), ctx.Err())
+	})
+	if !errors.Is(err, context.Canceled) || len(walks) != 1 || walks[0].Problem != "context canceled" {
+		t.Errorf("%d walks, %v; want the first one and %v", len(walks), err, context.Canceled)
 	}
 }
 
