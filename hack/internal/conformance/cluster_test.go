@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,10 @@ import (
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	fakerest "k8s.io/client-go/rest/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"podenv.dev/hack/internal/build"
@@ -63,7 +69,28 @@ func clientOf(apiServer string, uid types.UID, allowed bool, nodes ...runtime.Ob
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authv1.SelfSubjectAccessReview{Status: authv1.SubjectAccessReviewStatus{Allowed: allowed}}, nil
 	})
-	return client
+	return serving{client, http.StatusOK, "kubernetes_feature_enabled{name=\"A\",stage=\"BETA\"} 1\n"}
+}
+
+// serving is a client of an API server that answers a request for its metrics. That of a fake has none.
+type serving struct {
+	kubernetes.Interface
+	code    int
+	metrics string
+}
+
+type core struct {
+	typedv1.CoreV1Interface
+	serving
+}
+
+func (s serving) CoreV1() typedv1.CoreV1Interface { return core{s.Interface.CoreV1(), s} }
+
+func (c core) RESTClient() rest.Interface {
+	return &fakerest.RESTClient{
+		NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
+		Resp:                 &http.Response{StatusCode: c.code, Body: io.NopCloser(strings.NewReader(c.metrics))},
+	}
 }
 
 // What has passed on one cluster must not count for another.
@@ -73,11 +100,18 @@ func TestCheckTellsClustersApart(t *testing.T) {
 		n.Status.NodeInfo.KubeletVersion = version
 		return n
 	}
+	metrics := func(code int, text string) kubernetes.Interface {
+		client := clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")).(serving)
+		client.code, client.metrics = code, text
+		return client
+	}
 	seen := map[string]string{}
 	for name, client := range map[string]kubernetes.Interface{
 		"a cluster":           clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
 		"of another build":    clientOf("v1.33.13+podenv.24", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
 		"with other kubelets": clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13+podenv.24")),
+		"with a gate off":     metrics(http.StatusOK, "kubernetes_feature_enabled{name=\"A\",stage=\"BETA\"} 0\n"),
+		"of unknown gates":    metrics(http.StatusForbidden, ""),
 		"another one":         clientOf("v1.33.13", "2", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
 	} {
 		var o Options
@@ -89,6 +123,8 @@ func TestCheckTellsClustersApart(t *testing.T) {
 		}
 		seen[o.Cluster] = name
 	}
+	var o Options
+	testutil.CheckError(t, o.Check(t.Context(), metrics(http.StatusServiceUnavailable, ""), "v1.33"), "which gates are on in the API server")
 }
 
 // Upstream's runner waits in vain for a tainted node unless it is told that pods need not run there.

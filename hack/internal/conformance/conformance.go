@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -21,8 +22,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/digest"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
@@ -191,8 +194,13 @@ func (o *Options) Check(ctx context.Context, client kubernetes.Interface, minor 
 	if fit := len(nodes.Items) - len(unfit); fit < 2 {
 		return fmt.Errorf("pods can run on %d of the cluster's nodes, and the specs need 2: add nodes or remove taints; %s", fit, strings.Join(unfit, "; "))
 	}
+	metrics, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("reading which gates are on in the API server: %w", err)
+	}
+	gates, _ := featuregates.OnFromMetrics(bytes.NewReader(metrics)) // nil if the user may not see them
 	slices.Sort(kubelets)
-	o.Cluster = fmt.Sprintf("%s %s %s", version, system.UID, slices.Compact(kubelets))
+	o.Cluster = fmt.Sprintf("%s %s %s gates %.12s", version, system.UID, slices.Compact(kubelets), digest.Of(featuregates.Flag(gates)))
 	return nil
 }
 
