@@ -198,7 +198,7 @@ func (c *Cluster) abort(ctx context.Context, err error, step *progress.Step) err
 		step.Now("collecting the nodes' logs")
 		if os.RemoveAll(logs) == nil && c.CollectLogs(ctx, logs) == nil {
 			err = fmt.Errorf("%w\n  logs of its nodes: %s", err, logs)
-			if line := kubeletFailure(logs); line != "" {
+			if line := nodeFailure(logs); line != "" {
 				err = fmt.Errorf("%w\n  %s", err, line)
 			}
 		}

@@ -210,15 +210,22 @@ func remedyFor(text string) string {
 // its log may be temporary.
 var fatalToKubelets = []string{"too many open files", "no space left on device", "unrecognized feature gate"}
 
-// kubeletFailure returns the first line of the kubelets' logs that has one of fatalToKubelets,
-// with its remedy; "" if there is none. kubeadm only reports a timeout.
-func kubeletFailure(logs string) string {
-	files, _ := filepath.Glob(filepath.Join(logs, "*", "kubelet.log"))
-	for _, file := range files {
-		text, _ := os.ReadFile(file) // one that cannot be read says nothing
-		for line := range strings.Lines(string(text)) {
-			if remedy.ContainsAny(line, fatalToKubelets...) {
-				return fmt.Sprintf("%s: %s\n  %s", filepath.Base(filepath.Dir(file)), strings.TrimSpace(line), remedyFor(line))
+// nodeFailure returns the first line of the nodes' logs that says why a component does not start, with its
+// remedy if there is one: a line of a kubelet that has one of fatalToKubelets, or the error with which a
+// component of the control plane ended. It returns "" if there is none. kubeadm only reports a timeout.
+func nodeFailure(logs string) string {
+	for _, in := range []struct {
+		files    string
+		messages []string
+	}{{"kubelet.log", fatalToKubelets}, {"pods/kube-system_*/*/*.log", []string{`"command failed"`}}} {
+		files, _ := filepath.Glob(filepath.Join(logs, "*", in.files))
+		for _, file := range files {
+			text, _ := os.ReadFile(file) // one that cannot be read says nothing
+			for line := range strings.Lines(string(text)) {
+				if remedy.ContainsAny(line, in.messages...) {
+					node, _, _ := strings.Cut(strings.TrimPrefix(file, logs+"/"), "/")
+					return strings.TrimSpace(fmt.Sprintf("%s: %s\n  %s", node, strings.TrimSpace(line), remedyFor(line)))
+				}
 			}
 		}
 	}
