@@ -74,7 +74,7 @@ func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDi
 	return tars, err
 }
 
-// supportImages are the images that kubeadm asks for.
+// supportImages are the images that kubeadm asks for, etcd's first.
 func supportImages(v versions) []support {
 	return []support{
 		{
@@ -101,8 +101,17 @@ var podnet = support{
 	binary: "/podnet", config: v1.Config{Entrypoint: []string{"/podnet"}},
 }
 
-// build compiles and packs the image. The go command decides what must be compiled.
-func (s support) build(ctx context.Context, l layout.Layout, arch string, step *progress.Step) (string, error) {
+// Etcd compiles the etcd of the release in treeDir for this machine, and returns the program.
+func Etcd(ctx context.Context, l layout.Layout, treeDir string, step *progress.Step) (string, error) {
+	v, err := readVersions(treeDir)
+	if err != nil {
+		return "", err
+	}
+	return supportImages(v)[0].compile(ctx, l, runtime.GOARCH, step)
+}
+
+// compile compiles the program, and returns it. The go command decides what must be compiled.
+func (s support) compile(ctx context.Context, l layout.Layout, arch string, step *progress.Step) (string, error) {
 	if modFile := filepath.Join(s.program.Dir, s.program.ModFile); s.program.ModFile != "" {
 		if _, err := os.Stat(filepath.Join(l.Root, modFile)); errors.Is(err, os.ErrNotExist) {
 			return "", fmt.Errorf("no file pins this version: make %s from the one beside it, with `go mod tidy -modfile=%s` there", modFile, s.program.ModFile)
@@ -110,14 +119,20 @@ func (s support) build(ctx context.Context, l layout.Layout, arch string, step *
 	}
 	s.program.Arch = arch
 	name := strings.NewReplacer("/", "-", ":", "-").Replace(s.ref)
-	bin := filepath.Join(l.Cache("support"), gobuild.Name("bin", arch), name) // testimages.ForSpecs takes etcd from there
+	bin := filepath.Join(l.Cache("support"), gobuild.Name("bin", arch), name)
 	step.Now("compiling %s", s.ref)
-	if err := gobuild.Static(ctx, l, s.program, bin, step); err != nil {
+	return bin, gobuild.Static(ctx, l, s.program, bin, step)
+}
+
+// build compiles and packs the image.
+func (s support) build(ctx context.Context, l layout.Layout, arch string, step *progress.Step) (string, error) {
+	bin, err := s.compile(ctx, l, arch, step)
+	if err != nil {
 		return "", err
 	}
 	archive, _, err := image.Spec{
 		Name: s.ref, Architecture: arch, Files: []image.File{{Path: s.binary, Mode: 0o755, Source: bin}}, Config: s.config,
-	}.Cached(l.Cache("support"), gobuild.Name(name, arch))
+	}.Cached(l.Cache("support"), gobuild.Name(filepath.Base(bin), arch))
 	return archive, err
 }
 

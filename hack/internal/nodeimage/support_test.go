@@ -76,7 +76,7 @@ const PauseVersion = "9.9"
 // foreignArch is not this machine's, so that nothing of a node image alone is built for it.
 var foreignArch = map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 
-// The images of a release's specs take any etcd from the folder of programs, which must run here.
+// The images of a release's specs have its etcd, which must run here.
 func TestProgramsOfAnotherArchitectureHaveAFolderOfTheirOwn(t *testing.T) {
 	fakeCommands(t, map[string]string{"go": goBuilds(t)})
 	l := fakeRepository(t)
@@ -88,9 +88,15 @@ func TestProgramsOfAnotherArchitectureHaveAFolderOfTheirOwn(t *testing.T) {
 		}
 		archives[archive] = true
 	}
-	programs, err := filepath.Glob(filepath.Join(l.Cache("support"), "bin", "*-etcd-*"))
-	if err != nil || len(programs) != 1 || len(archives) != 2 {
-		t.Errorf("programs %q of archives %v, %v", programs, archives, err)
+	tree := t.TempDir()
+	testutil.WriteFile(t, filepath.Join(tree, kubeadmConstants), "package constants\n\nconst DefaultEtcdVersion = \"3.5.24-0\"\nconst CoreDNSVersion = \"v1\"\nconst PauseVersion = \"3\"\n")
+	testutil.WriteFile(t, filepath.Join(l.Root, "hack/images/etcd/v3.5.24.mod"), "module etcd\n")
+	program, err := Etcd(t.Context(), l, tree, nil)
+	if want := filepath.Join(l.Cache("support"), "bin", "registry.k8s.io-etcd-3.5.24-0"); err != nil || program != want || len(archives) != 2 {
+		t.Errorf("program %q of archives %v, %v; want %s", program, archives, err, want)
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Error(err)
 	}
 }
 

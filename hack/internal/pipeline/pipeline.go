@@ -206,7 +206,11 @@ func (p *Pipeline) Specs(ctx context.Context, r *build.Result) (*build.Specs, st
 	if err != nil {
 		return nil, "", end(err)
 	}
-	archive, err := testimages.ForSpecs(ctx, p.Layout, r.Tree.Dir, specs.Dir, specs.Key, imageRefs(ctx, r.Tree.Dir, listed), s)
+	etcd, err := nodeimage.Etcd(ctx, p.Layout, r.Tree.Dir, s)
+	if err != nil {
+		return nil, "", end(err)
+	}
+	archive, err := testimages.ForSpecs(ctx, p.Layout, r.Tree.Dir, specs.Dir, specs.Key, etcd, imageRefs(ctx, r.Tree.Dir, listed), s)
 	return specs, archive, end(err)
 }
 

@@ -49,7 +49,7 @@ var specConfigs = map[string]v1.Config{
 
 // specFiles returns what all images have beside Debian's packages. programs is the folder with what
 // build.BuildSpecs compiled.
-func specFiles(programs string, etcd []string) []image.File {
+func specFiles(programs, etcd string) []image.File {
 	files := []image.File{
 		// Debian's busybox has no shell that leaves its children variables such as data-1.
 		{Path: "/shell/sh", Link: "/usr/bin/bash"}, {Path: "/usr/bin/sysctl", Link: "busybox"},
@@ -78,29 +78,22 @@ CustomLog /proc/self/fd/1 "%h %t \"%r\" %>s %b"
 	}
 	for path, source := range map[string]string{
 		"/agnhost": programs + "/agnhost", "/consumer": programs + "/resource-consumer", "/consume-cpu": programs + "/consume-cpu",
-		"/regression-issue-74839": programs + "/regression-issue-74839", "/sample-apiserver": programs + "/sample-apiserver",
+		"/regression-issue-74839": programs + "/regression-issue-74839", "/sample-apiserver": programs + "/sample-apiserver", "/usr/local/bin/etcd": etcd,
 	} {
 		files = append(files, image.File{Path: path, Mode: 0o755, Source: source})
-	}
-	if len(etcd) > 0 { // any version will do
-		files = append(files, image.File{Path: "/usr/local/bin/etcd", Mode: 0o755, Source: etcd[len(etcd)-1]})
 	}
 	return files
 }
 
 // ForSpecs returns a docker-archive with those of the images refs, which a release's specs run, that can be
-// made from tree, its source, and programs, the folder with what build.BuildSpecs compiled from inputs with
-// the digest key. They have the same files, which nodes get once.
-func ForSpecs(ctx context.Context, l layout.Layout, tree, programs, key string, refs []string, step *progress.Step) (string, error) {
+// made from tree, its source, programs, the folder with what build.BuildSpecs compiled from inputs with the
+// digest key, and etcd, that of the release. They have the same files, which nodes get once.
+func ForSpecs(ctx context.Context, l layout.Layout, tree, programs, key, etcd string, refs []string, step *progress.Step) (string, error) {
 	rootfs, err := debian.Specs.RootFS(ctx, l, step)
 	if err != nil {
 		return "", err
 	}
-	etcd, err := filepath.Glob(filepath.Join(l.Cache("support"), "bin", "*-etcd-*"))
-	if err != nil {
-		return "", err
-	}
-	key = digest.Of(specFormat, rootfs, key, strings.Join(etcd, ","), strings.Join(refs, ","))
+	key = digest.Of(specFormat, rootfs, key, etcd, strings.Join(refs, ","))
 	archive, packed, err := image.Cached(l.Cache("testimages"), filepath.Base(tree)+"-specs", key, func(archive string) error {
 		step.Now("packing the images")
 		return packSpecs(archive, rootfs, filepath.Join(tree, "test/images"), specFiles(programs, etcd), refs)

@@ -41,7 +41,7 @@ func archiveOfSpecs(t *testing.T, more []string, refs ...string) string {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(dir, "specs.tar")
-	if err := packSpecs(archive, rootfs, sources, specFiles(programs, []string{filepath.Join(programs, "etcd")}), refs); err != nil {
+	if err := packSpecs(archive, rootfs, sources, specFiles(programs, filepath.Join(programs, "etcd")), refs); err != nil {
 		t.Fatal(err)
 	}
 	return archive
