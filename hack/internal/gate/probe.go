@@ -147,9 +147,9 @@ func declared(minor, name string) (needed, probes []probe, err error) {
 var scaffolding = []string{"namespaces", "serviceaccounts", "events", "subjectaccessreviews", "selfsubjectaccessreviews",
 	"tokenreviews", "leases", "clusterrolebindings", "rolebindings"}
 
-// storable reports whether a walk stores p: the API server took it, and it changes nothing else.
+// storable reports whether a walk stores p: the API server took it, and it neither changes nor refuses others.
 func (p probe) storable() bool {
-	return p.on != nil && p.namespaced && !slices.Contains(limits, p.resource.Resource)
+	return p.on != nil && p.namespaced && !slices.Contains([]string{"limitranges", "resourcequotas"}, p.resource.Resource)
 }
 
 // client returns the client of p's kind, in namespace if the kind has namespaces.

@@ -84,9 +84,6 @@ type Stored struct {
 // namespace is where a walk stores objects, and creates them in dry runs.
 const namespace = "podenv-gate"
 
-// limits are resources that change or refuse what others store in their namespace.
-var limits = []string{"limitranges", "resourcequotas"}
-
 // Walker walks with one gate on a cluster that has it on, whose API server logs requests.
 type Walker struct {
 	Cluster *cluster.Cluster
@@ -204,11 +201,8 @@ func (w *Walker) clients(address string) (kubernetes.Interface, dynamic.Interfac
 	return client, objects, err
 }
 
-// controlPlane is the name of the node of the API server.
-func (w *Walker) controlPlane() string {
-	i := slices.IndexFunc(w.nodes, func(n cluster.Node) bool { return n.Role == "control-plane" })
-	return w.nodes[max(i, 0)].Name
-}
+// controlPlane is the name of the node of the API server, which is the first one.
+func (w *Walker) controlPlane() string { return w.nodes[0].Name }
 
 // switched are the gates that a walk turns on and off together.
 func (w *Walk) switched() []string { return append([]string{w.Gate.Name}, w.NeededBy...) }
@@ -237,23 +231,21 @@ func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 
 // restore undoes the operations on nodes and deletes the walk's objects.
 func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
-	undone := w.undo(ctx, r)
-	err := w.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		err = nil
+	err := w.undo(ctx, r)
+	if deleted := w.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); !apierrors.IsNotFound(deleted) {
+		err = errors.Join(err, deleted)
 	}
-	return errors.Join(undone, err)
+	return err
 }
 
 // undo undoes the operations on nodes: the control plane's first, because no kubelet may be newer than
 // its API server.
-func (w *Walker) undo(ctx context.Context, r *progress.Reporter) error {
-	var all []error
+func (w *Walker) undo(ctx context.Context, r *progress.Reporter) (all error) {
 	for _, n := range w.nodes {
 		_, _, err := node.Undo(ctx, w.Cluster, n.Name, r)
-		all = append(all, err)
+		all = errors.Join(all, err)
 	}
-	return errors.Join(all...)
+	return all
 }
 
 // replayOn returns the objects that the specs created, with what an API server with the gate on stores
