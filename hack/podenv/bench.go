@@ -248,8 +248,7 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	}
 	step := b.pipeline.Reporter.Step("bench " + group + " " + c.Name())
 	args = append([]string{"test", "-count=1", "-v", "-timeout=2h", pkg, "-args", "-kubeconfig=" + c.Kubeconfig(), "-results=" + b.file(group)}, args...)
-	err = step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run())
-	if err != nil {
+	if err := step.End(run.Command(ctx, "go", args...).Dir(b.app.layout.Root).Log(step.Log()).Run()); err != nil {
 		return err
 	}
 	table, err := os.ReadFile(strings.TrimSuffix(b.file(group), ".txt") + ".log")

@@ -185,12 +185,10 @@ func (a *app) verifyBuild(ctx context.Context, p *pipeline.Pipeline, names []str
 			if err != nil {
 				return err
 			}
-			if diff == "" {
-				diff = "equal"
-			} else {
+			if diff != "" {
 				differ = errors.New("two builds of the same inputs differ: time, folder, order or the number of processors is in what the lines name")
 			}
-			fmt.Fprintf(a.out, "%s\t%s\n", image.Name, diff)
+			fmt.Fprintf(a.out, "%s\t%s\n", image.Name, cmp.Or(diff, "equal"))
 		}
 		return differ
 	})

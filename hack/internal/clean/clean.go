@@ -65,20 +65,19 @@ func List(ctx context.Context, l layout.Layout, e *engine.Engine, unusedFor time
 
 // Run removes the items whose Action is Remove. It continues after an error, and returns all
 // errors.
-func Run(ctx context.Context, items []Item) error {
-	var errs []error
+func Run(ctx context.Context, items []Item) (err error) {
 	for _, item := range items {
 		if item.Action != Remove {
 			continue
 		}
 		if ctx.Err() != nil {
-			return errors.Join(append(errs, ctx.Err())...)
+			return errors.Join(err, ctx.Err())
 		}
-		if err := item.remove(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("removing %s %s: %w", item.Kind, item.Name, err))
+		if failed := item.remove(ctx); failed != nil {
+			err = errors.Join(err, fmt.Errorf("removing %s %s: %w", item.Kind, item.Name, failed))
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // image is an image as `docker image inspect` prints it.
