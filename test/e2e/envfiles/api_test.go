@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 var _ = describe("the stored pod", func(f *framework.Framework) {
@@ -55,7 +56,7 @@ var _ = describe("the stored pod", func(f *framework.Framework) {
 		apply := applyv1.Pod("applied", f.Namespace.Name).WithSpec(applyv1.PodSpec().
 			WithSchedulingGates(applyv1.PodSchedulingGate().WithName("podenv.dev/never")).
 			WithVolumes(applyv1.Volume().WithName(volume).WithEmptyDir(applyv1.EmptyDirVolumeSource())).
-			WithContainers(applyv1.Container().WithName(consumer).WithImage(pods.Envdump).WithEnv(
+			WithContainers(applyv1.Container().WithName(consumer).WithImage(images.Envdump).WithEnv(
 				applyv1.EnvVar().WithName("A").WithValueFrom(applyv1.EnvVarSource().WithFileKeyRef(
 					applyv1.FileKeySelector().WithVolumeName(volume).WithPath("config.env").WithKey("KEY"))))))
 		var applied *v1.Pod

@@ -15,6 +15,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 // gate is the feature gate under test.
@@ -113,7 +114,7 @@ func optional(variable v1.EnvVar) v1.EnvVar {
 // runs is an init container that runs a shell script with the volume mounted.
 func runs(name, script string) v1.Container {
 	return v1.Container{
-		Name: name, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+		Name: name, Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 		Command:      []string{"sh", "-ec", script},
 		VolumeMounts: []v1.VolumeMount{{Name: volume, MountPath: mount}},
 	}

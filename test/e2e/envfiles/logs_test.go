@@ -19,6 +19,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // verbosity is the level at which the logs must be silent about env files.
@@ -35,7 +36,7 @@ var _ = describe("no byte of an env file", func(f *framework.Framework) {
 
 		// The one that starts must not print it either: a container's log is on the node.
 		quiet := pods.Dumps(consumer, from("A", "config.env", "A"))
-		quiet.Image, quiet.Command = pods.Busybox, []string{"sh", "-c", `test -n "$A"`}
+		quiet.Image, quiet.Command = images.Busybox, []string{"sh", "-c", `test -n "$A"`}
 		pods.RunToEnd(ctx, f, newPod("silent-good", []v1.Container{writesSecret("A=$LICENSE")}, quiet))
 		names := []string{"silent-good"}
 		for name, content := range map[string]string{

@@ -19,6 +19,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // The kubelet's metrics that these specs are about: the branch's own, and those by
@@ -92,7 +93,7 @@ var _ = describe("metrics", func(f *framework.Framework) {
 		expectInvalid(err, fileKeyRef+".path")
 		err = f.ClientSet.CoreV1().RESTClient().Post().Namespace(f.Namespace.Name).Resource("pods").Body([]byte(`{
 			"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "malformed"},
-			"spec": {"containers": [{"name": "main", "image": "`+pods.Envdump+`", "env": [
+			"spec": {"containers": [{"name": "main", "image": "`+images.Envdump+`", "env": [
 				{"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "config", "path": 1, "key": "KEY"}}}
 			]}]}}`)).SetHeader("Content-Type", "application/json").Do(ctx).Error()
 		gomega.Expect(apierrors.IsBadRequest(err)).To(gomega.BeTrueBecause("want code 400, got %v", err))

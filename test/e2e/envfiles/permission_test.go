@@ -16,13 +16,14 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 // reader is a container, and what it is to read, of which its user has no permission.
 type reader struct {
 	script string        // changes the file, as root
 	path   string        // of the file; config.env if empty
-	image  string        // of the container; pods.Envdump if empty
+	image  string        // of the container; images.Envdump if empty
 	user   *int64        // runAsUser of the container
 	group  *int64        // runAsGroup of the container
 	pod    func(*v1.Pod) // what the pod is otherwise; nil: nothing
@@ -63,18 +64,18 @@ var unreadableBy = []ginkgo.TableEntry{
 	}),
 	ginkgo.Entry("the image, a number", reader{
 		script: "chmod 600 config.env",
-		image:  pods.EnvdumpNonroot,
+		image:  images.EnvdumpNonroot,
 		fix:    "chown 65532 config.env",
 	}),
 	ginkgo.Entry("the image, with a group, of which the kubelet sees nothing", reader{
 		script: "chgrp 2000 config.env; chmod 640 config.env",
-		image:  pods.EnvdumpGroup,
+		image:  images.EnvdumpGroup,
 		says:   []string{"the primary group, which is not known; set runAsGroup"},
 		fix:    "chown 1000 config.env",
 	}),
 	ginkgo.Entry("the image, a name, which the kubelet cannot know", reader{
 		script: "chown 65534:65534 config.env; chmod 660 config.env",
-		image:  pods.EnvdumpNamed,
+		image:  images.EnvdumpNamed,
 		says:   []string{"runAsUser"},
 		fix:    "chmod o+r config.env",
 	}),

@@ -17,6 +17,7 @@ import (
 	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // The file that the writers change has one key per kilobyte. All have the same value, a or
@@ -135,7 +136,7 @@ func startBeside(ctx context.Context, f *framework.Framework, w writer, n int) (
 func (w writer) container() v1.Container {
 	c := sidecar("cd /data; (set +e; while :; do " + w.loop + "\ndone) &")
 	if w.loop == "" {
-		c.Image, c.Command, c.Args = pods.Envdump, nil, []string{"overwrite-mapped", mount + "/config.env"}
+		c.Image, c.Command, c.Args = images.Envdump, nil, []string{"overwrite-mapped", mount + "/config.env"}
 		c.StartupProbe = nil
 	}
 	if w.cpu != "" {

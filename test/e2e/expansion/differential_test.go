@@ -22,6 +22,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 const relaxed = "RelaxedEnvironmentVariableValidation"
@@ -178,7 +179,7 @@ func expectExpanded(ctx context.Context, f *framework.Framework, pod *v1.Pod, un
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		at := slices.IndexFunc(want, func(e expanded) bool { return e.Name == c.Name })
 		gomega.Expect(at).NotTo(gomega.Equal(-1), "kubectl podenv expand prints container %s", c.Name)
-		if c.Image == pods.Envdump {
+		if c.Image == images.Envdump {
 			seen, said := withoutRuntimes(pods.Env(ctx, f, pod.Name, c.Name)), want[at].env()
 			for _, name := range unknown {
 				gomega.Expect(said).To(gomega.HaveKeyWithValue(name, "<unknown "+name+">"))

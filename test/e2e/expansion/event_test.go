@@ -12,6 +12,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 var _ = describe("an event on the pod", func(f *framework.Framework) {
@@ -100,7 +101,7 @@ var _ = describe("an event on the pod", func(f *framework.Framework) {
 		pod := pods.Create(ctx, f, pods.Once("debugged", serving))
 		pod.ResourceVersion = "" // whatever the scheduler and the kubelet write meanwhile
 		pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
-			Name: "debug", Image: pods.Envdump, ImagePullPolicy: v1.PullNever, Env: []v1.EnvVar{literal("A", "$(NONE)")},
+			Name: "debug", Image: images.Envdump, ImagePullPolicy: v1.PullNever, Env: []v1.EnvVar{literal("A", "$(NONE)")},
 		}}}
 		_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).UpdateEphemeralContainers(ctx, pod.Name, pod, metav1.UpdateOptions{})
 		framework.ExpectNoError(err)

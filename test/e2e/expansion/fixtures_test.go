@@ -14,6 +14,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 // gate is the feature gate under test; envFiles is the one of fileKeyRef.
@@ -50,7 +51,7 @@ func dumps(env ...v1.EnvVar) v1.Container {
 // of its own. The words are in its command.
 func prints(words, args []string, env ...v1.EnvVar) v1.Container {
 	return v1.Container{
-		Name: consumer, Image: pods.Busybox, ImagePullPolicy: v1.PullNever, Env: env,
+		Name: consumer, Image: images.Busybox, ImagePullPolicy: v1.PullNever, Env: env,
 		Command: append([]string{"printf", `%s\n`}, words...), Args: args,
 	}
 }
@@ -96,7 +97,7 @@ func withFile(pod *v1.Pod, content string) *v1.Pod {
 	content = envfile.Text(content)
 	pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("config")}
 	pod.Spec.InitContainers = []v1.Container{{
-		Name: "setup-envfile", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+		Name: "setup-envfile", Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 		Command: []string{"sh", "-ec", `printf %s "$CONTENT" > /data/config.env`},
 		// The kubelet would expand $(NAME) and take $$ for $.
 		Env:          []v1.EnvVar{literal("CONTENT", strings.ReplaceAll(content, "$", "$$"))},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 var _ = describeIf(whateverTheGate, "with enableServiceLinks: false", func(f *framework.Framework) {
@@ -42,7 +43,7 @@ func createService(ctx context.Context, f *framework.Framework, name, hostVariab
 
 	// A container that is restarted until the kubelet has heard of the service.
 	probe := pods.Once("knows-"+name, v1.Container{
-		Name: consumer, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+		Name: consumer, Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 		Command: []string{"sh", "-c", `test -n "$` + hostVariable + `"`},
 	})
 	probe.Spec.RestartPolicy = v1.RestartPolicyOnFailure

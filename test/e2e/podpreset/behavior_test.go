@@ -13,6 +13,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 var _ = describe("behavior", func(f *framework.Framework) {
@@ -108,7 +109,7 @@ spec:
 
 	f.It("server-side apply of a pod injects, and owns nothing of what was injected", func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
-		manifest := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"applied","labels":{"role":"frontend"}},"spec":{"containers":[{"name":"website","image":"` + pods.Envdump + `"}]}}`)
+		manifest := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"applied","labels":{"role":"frontend"}},"spec":{"containers":[{"name":"website","image":"` + images.Envdump + `"}]}}`)
 		force := true
 		for range 2 {
 			pod, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, "applied", "application/apply-patch+yaml", manifest, metav1.PatchOptions{FieldManager: "spec", Force: &force})

@@ -10,6 +10,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 var _ = describe("kubectl debug", func(f *framework.Framework) {
@@ -19,7 +20,7 @@ var _ = describe("kubectl debug", func(f *framework.Framework) {
 		pod = pods.Create(ctx, f, pod)
 		pods.Await(ctx, f, pod.Name, "it to run", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning })
 		suite.RunKubectl(ctx, "debug", pod.Name, "--namespace", f.Namespace.Name, "--container", "debugger", "--profile", "baseline",
-			"--image", pods.Envdump, "--image-pull-policy", "Never")
+			"--image", images.Envdump, "--image-pull-policy", "Never")
 
 		pod = pods.Await(ctx, f, pod.Name, "the ephemeral container to end", func(pod *v1.Pod) bool {
 			return pods.Status(pod, "debugger").State.Terminated != nil

@@ -13,6 +13,7 @@ import (
 	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // colored is the start of a preset with a variable from an env file in the volume config.
@@ -45,7 +46,7 @@ var _ = describe("with env files,", func(f *framework.Framework) {
 		createUnlikeProbe(ctx, f, colored+"  - {name: SHADE, value: dark $(COLOR)}\n")
 		pod := pods.RunToEnd(ctx, f, website(func(pod *v1.Pod) {
 			pod.Spec.InitContainers = []v1.Container{{
-				Name: "write", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+				Name: "write", Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 				Command:      []string{"sh", "-ec", `printf %s "$0" > /data/config.env`, envfile.Text("COLOR=blue\n")},
 				VolumeMounts: []v1.VolumeMount{{Name: "config", MountPath: "/data"}},
 			}}
@@ -116,7 +117,7 @@ spec:
   - {name: URL, value: "redis://$(ADDRESS)/"}
 `)
 		pod := pods.RunToEnd(ctx, f, website(func(pod *v1.Pod) {
-			says := v1.Container{Name: "says", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+			says := v1.Container{Name: "says", Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 				Command: []string{"sh", "-c", `echo "$0"; sleep 0.25`, "$(URL)"}} // as long as envdump, for its log
 			pod.Spec.Containers = append(pod.Spec.Containers, says)
 			for i := range pod.Spec.Containers {

@@ -11,6 +11,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 var _ = describe("$(NAME) is expanded for a special name", func(f *framework.Framework) {
@@ -38,7 +39,7 @@ var _ = describe("$(NAME) is expanded for a special name", func(f *framework.Fra
 
 	f.It("in command and args, and not where it is escaped", func(ctx context.Context) {
 		pod := pods.Once("expanded", v1.Container{
-			Name: consumer, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+			Name: consumer, Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 			Env:     []v1.EnvVar{{Name: story, Value: "Debug"}, {Name: "1 $", Value: "one"}},
 			Command: []string{"printf", `%s\n`, "$(" + story + ")"},
 			Args:    []string{"$(1 $)", "$$(1 $)", "$(not set)"},

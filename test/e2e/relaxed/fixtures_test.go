@@ -15,6 +15,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 // gate is the feature gate under test.
@@ -61,7 +62,7 @@ func debugFrom(ctx context.Context, f *framework.Framework, from ...v1.EnvFromSo
 
 func debugWith(ctx context.Context, f *framework.Framework, container v1.EphemeralContainerCommon) error {
 	ginkgo.GinkgoHelper()
-	container.Name, container.Image, container.ImagePullPolicy = "debug", pods.Envdump, v1.PullNever
+	container.Name, container.Image, container.ImagePullPolicy = "debug", images.Envdump, v1.PullNever
 	serving := dumps()
 	serving.Args = []string{"serve"}
 	if olderThan(f, 33) {

@@ -15,6 +15,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/suite"
+	"podenv.dev/test/images"
 )
 
 var _ = describe("kubectl warns of a special name and lets the API server decide:", func(f *framework.Framework) {
@@ -31,7 +32,7 @@ var _ = describe("kubectl warns of a special name and lets the API server decide
 
 	f.It("run --env", func(ctx context.Context) {
 		text := suite.RunKubectl(ctx, "run", consumer, "--namespace", f.Namespace.Name, "--restart=Never",
-			"--image", pods.Envdump, "--image-pull-policy=Never", "--env", story+"=Debug")
+			"--image", images.Envdump, "--image-pull-policy=Never", "--env", story+"=Debug")
 
 		gomega.Expect(text).To(warnOf(story))
 		pods.Await(ctx, f, consumer, "success", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })

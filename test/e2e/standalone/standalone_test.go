@@ -21,6 +21,7 @@ import (
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 const (
@@ -72,7 +73,7 @@ func staticPod(namespace string) *v1.Pod {
 		Spec: v1.PodSpec{
 			HostNetwork: true,
 			InitContainers: []v1.Container{{
-				Name: "sidecar", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+				Name: "sidecar", Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 				RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways),
 				Command: []string{"sh", "-ec", `
 					echo "` + envfile.Text("A=first") + `" > /data/config.env
@@ -82,7 +83,7 @@ func staticPod(namespace string) *v1.Pod {
 				VolumeMounts: []v1.VolumeMount{{Name: "config", MountPath: "/data"}},
 			}},
 			Containers: []v1.Container{{
-				Name: consumer, Image: pods.Envdump, ImagePullPolicy: v1.PullNever,
+				Name: consumer, Image: images.Envdump, ImagePullPolicy: v1.PullNever,
 				Env: []v1.EnvVar{envfile.Var("A", "config", "config.env", "A", nil)},
 			}},
 			Volumes: []v1.Volume{pods.EmptyDir("config")},

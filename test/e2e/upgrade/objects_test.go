@@ -17,6 +17,7 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // special is a name that strict validation refuses.
@@ -181,10 +182,10 @@ func (o objects) update(ctx context.Context, name string) map[string]error {
 }
 
 func otherImage(image string) string {
-	if image == pods.Envdump {
-		return pods.EnvdumpNonroot
+	if image == images.Envdump {
+		return images.EnvdumpNonroot
 	}
-	return pods.Envdump
+	return images.Envdump
 }
 
 const podKind, deploymentKind = "Pod", "Deployment"

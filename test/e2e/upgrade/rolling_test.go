@@ -27,6 +27,7 @@ import (
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/e2e/internal/workloads"
+	"podenv.dev/test/images"
 	"podenv.dev/test/manifests"
 )
 
@@ -351,7 +352,7 @@ func (r rolling) writes(ctx context.Context) []write {
 	}
 	if r.template == nil {
 		all = append(all, r.patch("an ephemeral container", types.StrategicMergePatchType,
-			`{"spec":{"ephemeralContainers":[{"name":"debug-%d","image":"`+pods.Busybox+`"}]}}`, "ephemeralcontainers"))
+			`{"spec":{"ephemeralContainers":[{"name":"debug-%d","image":"`+images.Busybox+`"}]}}`, "ephemeralcontainers"))
 		if r.hasResize() {
 			all = append(all, r.patch("a resize", types.StrategicMergePatchType,
 				`{"spec":{"containers":[{"name":"`+regular+`","resources":{"requests":{"cpu":"1%dm"}}}]}}`, "resize"))

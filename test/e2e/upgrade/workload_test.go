@@ -18,6 +18,7 @@ import (
 
 	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 const (
@@ -50,7 +51,7 @@ func newWorkload(ctx context.Context, f *framework.Framework) workload {
 // setup is an init container that writes the env file.
 func setup() v1.Container {
 	return v1.Container{
-		Name: "setup", Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+		Name: "setup", Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 		Command:      []string{"sh", "-c", envfile.Script("/data/config.env", "KEY=value")},
 		VolumeMounts: []v1.VolumeMount{{Name: volume, MountPath: "/data"}},
 	}

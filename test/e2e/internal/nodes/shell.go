@@ -24,6 +24,7 @@ import (
 
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // Shell is a root shell in the Linux namespaces of a node.
@@ -49,7 +50,7 @@ func OpenShell(ctx context.Context, f *framework.Framework, node string) Shell {
 			HostPID:     true,
 			HostNetwork: true,
 			Containers: []v1.Container{{
-				Name: container, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+				Name: container, Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 				Command:         []string{"sleep", "3600"},
 				SecurityContext: &v1.SecurityContext{Privileged: ptr.To(true)},
 			}},

@@ -92,15 +92,6 @@ func TryExec(ctx context.Context, f *framework.Framework, pod, container, stdin 
 	return stdout, nil
 }
 
-// The images of test pods.
-const (
-	Busybox        = images.Busybox
-	Envdump        = images.Envdump
-	EnvdumpNonroot = images.EnvdumpNonroot
-	EnvdumpGroup   = images.EnvdumpGroup
-	EnvdumpNamed   = images.EnvdumpNamed
-)
-
 // HowToLoad is the end of an error about a node that lacks a test image.
 const HowToLoad = "podenv loads them into its own clusters; for another one `podenv image` makes them, as _output/cache/testimages/*.tar: " +
 	"`kind load image-archive TAR --name CLUSTER` loads them into a kind cluster, `ctr -n k8s.io images import TAR` into any node with containerd"
@@ -115,7 +106,7 @@ func Once(name string, containers ...v1.Container) *v1.Pod {
 
 // Dumps is a container without a shell that prints its environment.
 func Dumps(name string, env ...v1.EnvVar) v1.Container {
-	return v1.Container{Name: name, Image: Envdump, ImagePullPolicy: v1.PullNever, Env: env}
+	return v1.Container{Name: name, Image: images.Envdump, ImagePullPolicy: v1.PullNever, Env: env}
 }
 
 // EmptyDir is a volume that lives as long as the pod.

@@ -20,6 +20,8 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/utils/ptr"
+
+	"podenv.dev/test/images"
 )
 
 const (
@@ -63,7 +65,7 @@ func checkPrintsAll(c v1.Container) error {
 	shell := len(c.Command) > 2 && path.Base(c.Command[0]) == "sh" && printsEnv.MatchString(strings.Join(c.Command[2:], " "))
 	special := len(c.EnvFrom) > 0 || slices.ContainsFunc(c.Env, func(env v1.EnvVar) bool { return len(validation.IsCIdentifier(env.Name)) > 0 })
 	if shell && special {
-		return fmt.Errorf("container %s prints its environment through a shell, which drops names that are no identifiers: use the image %s", c.Name, Envdump)
+		return fmt.Errorf("container %s prints its environment through a shell, which drops names that are no identifiers: use the image %s", c.Name, images.Envdump)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/pods"
+	"podenv.dev/test/images"
 )
 
 // The containers of the workload.
@@ -120,7 +121,7 @@ func withFailingProbe(c v1.Container) v1.Container {
 
 func runs(name, script string) v1.Container {
 	return v1.Container{
-		Name: name, Image: pods.Busybox, ImagePullPolicy: v1.PullNever,
+		Name: name, Image: images.Busybox, ImagePullPolicy: v1.PullNever,
 		Command:      []string{"sh", "-ec", script},
 		VolumeMounts: []v1.VolumeMount{{Name: volume, MountPath: "/data"}},
 	}
