@@ -47,10 +47,7 @@ last: an interrupted publish has published nothing, or whole images alone.`,
 			if _, err := r.Tag("x", "x"); err != nil {
 				return &usageError{fmt.Errorf("--registry: %w", err)}
 			}
-			if err := checkWords(unknownComponent, pipeline.PublishedNames, names...); err != nil {
-				return err
-			}
-			if err := checkWords("--platforms", pipeline.PublishedPlatforms, platforms...); err != nil {
+			if err := errors.Join(checkWords(unknownComponent, pipeline.PublishedNames, names...), checkWords("--platforms", pipeline.PublishedPlatforms, platforms...)); err != nil {
 				return err
 			}
 			if keyFile != "" {

@@ -60,10 +60,8 @@ func BuildSpecs(ctx context.Context, r *Result, step *progress.Step) (*Specs, er
 		return nil, err
 	}
 	mod := filepath.Join(s.Dir, "go.mod") // a change of the tree's own would be an edit
-	for _, file := range []string{"go.mod", "go.sum"} {
-		if err := copyFile(ctx, filepath.Join(t.Dir, file), filepath.Join(s.Dir, file)); err != nil {
-			return nil, err
-		}
+	if err := run.Command(ctx, "cp", filepath.Join(t.Dir, "go.mod"), filepath.Join(t.Dir, "go.sum"), s.Dir).Run(); err != nil {
+		return nil, err
 	}
 	step.Now("compiling the specs (minutes the first time)")
 	flags := append([]string{"-modfile=" + mod, "-ldflags", stamp.linkerFlags()}, goFlags...)

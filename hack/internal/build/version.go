@@ -91,7 +91,8 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 	}
 	defer os.RemoveAll(tmp)
 	repo, index := gitrepo.Repo{Dir: dir}, filepath.Join(tmp, "index")
-	if err := copyFile(ctx, repo.Path("index"), index); err != nil {
+	// From the time of the index git knows which files were changed since it was written.
+	if err := run.Command(ctx, "cp", "--preserve=timestamps", repo.Path("index"), index).Run(); err != nil {
 		return "", fmt.Errorf("reading the tree %s; run `podenv tree` to put it together: %w", dir, err)
 	}
 	objects := filepath.Join(tmp, "objects")
@@ -107,10 +108,4 @@ func TreeContent(ctx context.Context, dir, scratch string) (string, error) {
 		return "", err
 	}
 	return repo.Cmd(ctx, "write-tree").Env(env...).Output()
-}
-
-// copyFile copies a file with its modification time, from which git knows which files were
-// changed since the index was written.
-func copyFile(ctx context.Context, from, to string) error {
-	return run.Command(ctx, "cp", "--preserve=timestamps", from, to).Run()
 }
