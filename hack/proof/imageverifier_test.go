@@ -28,26 +28,34 @@ import (
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/publish"
+	"podenv.dev/hack/internal/run"
 )
 
 // verifiedCluster pulls only signed images.
 var verifiedCluster = layout.MustFind().UniqueName("podenv-verified")
 
-// imageVerifier creates a cluster whose node pulls what is signed with a key, and refuses an image of
-// which one byte was changed, and one that somebody else has signed.
+// imageVerifier publishes the node image and creates a cluster from it, whose node pulls what is signed with a
+// key, and refuses an image of which one byte was changed, and one that somebody else has signed.
 func imageVerifier(c *check) (err error) {
 	address, err := bridgeAddress(c.ctx, built.value.Engine)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	forNodes, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: registry.New(registry.Logger(discard()), registry.WithReferrersSupport(true)), ReadHeaderTimeout: time.Minute}
-	go server.Serve(listener) //nolint:errcheck // it ends with Close
+	forHost, err := net.Listen("tcp", "127.0.0.1:0") // the engine takes images from there without a certificate
+	if err != nil {
+		return err
+	}
+	dir := c.TempDir()
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: registry.New(
+		registry.Logger(discard()), registry.WithReferrersSupport(true), registry.WithBlobHandler(registry.NewDiskBlobHandler(dir)))}
+	for _, listener := range []net.Listener{forNodes, forHost} {
+		go server.Serve(listener) //nolint:errcheck // it ends with Close
+	}
 	defer server.Close()
-	path, dir := listener.Addr().String()+"/images", c.TempDir()
 	key, err := newKeys(dir, "own")
 	if err != nil {
 		return err
@@ -56,35 +64,36 @@ func imageVerifier(c *check) (err error) {
 	if err != nil {
 		return err
 	}
+	image, err := publishNode(c, forHost.Addr().String()+"/kubernetes", dir)
+	if err != nil {
+		return err
+	}
+	err = cli(c, "up", "--name", verifiedCluster, "--image", image, "--verify-images", filepath.Join(dir, "own.pub"), "--recreate").Run()
+	verified, errFind := cluster.Find(c.ctx, repo, built.value.Engine, verifiedCluster)
+	defer func() {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
+		defer cancel()
+		if errFind == nil {
+			err = errors.Join(err, verified.Delete(clean, c.step))
+		}
+		err = errors.Join(err, deleteImages(clean, built.value.Engine, image))
+	}()
+	if err := errors.Join(err, errFind); err != nil {
+		return err
+	}
+
+	path := forNodes.Addr().String() + "/images"
 	for content, key := range map[string]attest.Key{"one": key, "onf": nil, "two": foreign} {
 		if err := publishFile(c.ctx, publish.Registry{Path: path, Key: key}, dir, content); err != nil {
 			return err
 		}
 	}
-
-	verifier, err := quiet().Verifier(c.ctx, filepath.Join(dir, "own.pub"))
-	if err != nil {
-		return err
-	}
-	gates, err := steps.Gates()
-	if err != nil {
-		return err
-	}
-	verified, err := quiet().Cluster(c.ctx, built.value, cluster.Config{Name: verifiedCluster, Gates: gates, Recreate: true, Verifier: verifier})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
-		defer cancel()
-		err = errors.Join(err, verified.Delete(clean, c.step))
-	}()
 	nodes, err := verified.Nodes(c.ctx)
 	if err != nil {
 		return err
 	}
 	node := nodes[0].Name
-	if _, err := verified.Exec(c.ctx, node, "sh", "-ec", `d=/etc/containerd/certs.d/$1; mkdir -p "$d"; echo "server = \"http://$1\"" > "$d/hosts.toml"`, "sh", listener.Addr().String()); err != nil {
+	if _, err := verified.Exec(c.ctx, node, "sh", "-ec", `d=/etc/containerd/certs.d/$1; mkdir -p "$d"; echo "server = \"http://$1\"" > "$d/hosts.toml"`, "sh", forNodes.Addr().String()); err != nil {
 		return err
 	}
 	client, err := verified.Client()
@@ -101,6 +110,49 @@ func imageVerifier(c *check) (err error) {
 		})
 	}
 	return nil
+}
+
+// publishNode publishes the node image, signed with the key own in dir, in the folder path of a registry. It returns
+// its reference with the digest.
+func publishNode(c *check, path, dir string) (ref string, err error) {
+	push := func() (state, ref string, err error) {
+		out, err := cli(c, "publish", "node", "--registry", path, "--platforms", "linux/"+runtime.GOARCH, "--key", filepath.Join(dir, "own"), "--output", "tsv").Output()
+		columns := strings.Split(out, "\t") // reference, platforms, bytes, state, digest
+		if err == nil && len(columns) != 5 {
+			err = fmt.Errorf("it printed %q", out)
+		}
+		if err != nil {
+			return "", "", err
+		}
+		return columns[3], path + "/node@" + columns[4], nil
+	}
+	state, ref, err := push()
+	if err == nil && state != "pushed" {
+		err = fmt.Errorf("the published image is %q", state)
+	}
+	if err != nil {
+		return "", err
+	}
+	c.part("published again, nothing is sent", func() error {
+		again, _, err := push()
+		if err == nil && again != "exists" {
+			err = fmt.Errorf("the image is %q", again)
+		}
+		return err
+	})
+	c.part("no cluster from an image that somebody else has signed", func() error {
+		err := cli(c, "up", "--name", verifiedCluster, "--image", ref, "--verify-images", filepath.Join(dir, "foreign.pub")).Run()
+		if err == nil || !strings.Contains(err.Error(), "not signed with this key") {
+			return fmt.Errorf("up ended with %v", err)
+		}
+		return nil
+	})
+	return ref, nil
+}
+
+// cli prepares a command of podenv on the series.
+func cli(c *check, args ...string) *run.Cmd {
+	return c.command(*podenv, append(args, "--plain", "--series", steps.Series.Name)...)
 }
 
 // pull has the kubelet of node pull an image, and returns why that failed; it is empty if it did not.
