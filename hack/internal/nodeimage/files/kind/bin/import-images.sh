@@ -8,8 +8,8 @@ set -euo pipefail
 root=${1:-}
 imported=$root/var/lib/containerd/podenv-images-imported
 [ ! -e "$imported" ] || exit 0
-# kind's entrypoint writes another snapshotter there where overlayfs does not work
-snapshotter=$(sed -n 's/^ *snapshotter = "\(.*\)"$/\1/p' "$root/etc/containerd/config.toml")
+# The first one is that of CRI: kind's entrypoint writes another one there where overlayfs does not work.
+snapshotter=$(grep --max-count=1 '^ *snapshotter = ' "$root/etc/containerd/config.toml" | cut --delimiter='"' --fields=2)
 find "$root/kind/images" -name '*.tar' -print0 | sort -z |
 	xargs -0 -n 1 -P 2 ctr --namespace=k8s.io images import --snapshotter="$snapshotter"
 touch "$imported"
