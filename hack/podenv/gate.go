@@ -20,6 +20,7 @@ import (
 	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
+	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 )
 
@@ -139,7 +140,7 @@ Exit status: 0, also if specs failed, which the page says.`,
 	flags.VarP(&format, "output", "o", "markdown or json")
 	flags.DurationVar(&timeout, "timeout", 15*time.Minute, "how long the specs may take, each time; with --all at most a third of --limit")
 	flags.DurationVar(&limit, "limit", 15*time.Minute, "with --all, how long the walk of one gate may take")
-	flags.StringSliceVar(&older, "older", nil, "minors of the older kubelets (default the minor before)")
+	flags.StringSliceVar(&older, "older", nil, "minors of the older kubelets (default the three before, with --all the one before)")
 	flags.BoolVar(&a.keep, "keep", false, "leave the cluster")
 	flags.BoolVar(&all, "all", false, "walk all gates that can be walked")
 	return cmd
@@ -148,15 +149,15 @@ Exit status: 0, also if specs failed, which the page says.`,
 // walks makes a walk with the gate called names[0] or, without a name, with each gate, each for at most limit.
 // The walks are also valid with an error, as far as they got.
 func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []string, timeout, limit time.Duration) (walks []*gate.Walk, err error) {
-	flags := " --series " + a.series
-	if a.stock {
-		flags += " --stock"
-	}
-	if len(minors) > 0 {
-		flags += " --older " + strings.Join(minors, ",")
+	if len(names) > 0 && len(minors) == 0 { // --all has the time for one
+		minors = p.Series.Older(a.layout, series.SupportedSkew)
 	}
 	if minors, err = olderMinors(a.layout, p.Series, minors); err != nil {
 		return nil, err
+	}
+	flags := " --series " + a.series + " --older=" + strings.Join(minors, ",")
+	if a.stock {
+		flags += " --stock"
 	}
 	r, err := p.NodeImage(ctx)
 	if err != nil {

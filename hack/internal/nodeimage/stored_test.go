@@ -85,7 +85,7 @@ func TestANodeImportsTheImagesOnce(t *testing.T) {
 		// as kind writes it on ZFS, with what --verify-images adds
 		"etc/containerd/config.toml": strings.ReplaceAll(string(containerdConfig("p")), `"overlayfs"`, `"native"`) +
 			"[[plugins.\"io.containerd.transfer.v1.local\".unpack_config]]\n  snapshotter = \"overlayfs\"\n",
-		"kind/images/a.tar":          "a", "kind/images/b.tar": "b", "var/lib/containerd/x": "",
+		"kind/images/a.tar": "a", "kind/images/b.tar": "b", "var/lib/containerd/x": "",
 	} {
 		testutil.WriteFile(t, filepath.Join(root, name), content)
 	}
