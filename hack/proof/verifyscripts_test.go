@@ -149,6 +149,9 @@ func (w *checkout) completeCheckout() error {
 			return err
 		}
 	}
+	if err := w.goIn(tools, "mod", "tidy"); err != nil { // verify-internal-modules.sh wants it so
+		return err
+	}
 	// In the workspace of the root, which it is not in, nothing could be installed from it.
 	if err := w.command("go", "work", "init", ".").Dir(tools).Env("GOWORK=" + filepath.Join(tools, "go.work")).Run(); err != nil {
 		return err
