@@ -167,13 +167,7 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 		_, err := Create(ctx, l, e, podenvConfig(), nil)
 		done <- err
 	}()
-	err := poll.Until(t.Context(), 30*time.Second, func(context.Context) error {
-		_, err := os.Stat(filepath.Join(f.dir, "kubeadm-runs"))
-		return err
-	})
-	if err != nil {
-		t.Fatalf("kubeadm was not run: %v", err)
-	}
+	f.awaitRun(t, "kubeadm-runs")
 	if nodes := f.names(t, "containers"); len(nodes) != 2 {
 		t.Fatalf("nodes before Ctrl-C: %q", nodes)
 	}
@@ -181,14 +175,7 @@ func TestCreateThatIsCancelledDeletesTheNodesMadeSoFar(t *testing.T) {
 		t.Errorf("networks before Ctrl-C: %q, want the cluster's own", networks)
 	}
 	cancel()
-	select {
-	case err := <-done:
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want context.Canceled", err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("Create goes on after its context has ended")
-	}
+	checkCanceled(t, done)
 	checkNothingLeft(t, f, open(l, e, "podenv").dir, filepath.Join(l.Logs(), "cluster-podenv"))
 }
 
@@ -203,20 +190,32 @@ func TestALoadThatIsCancelledEnds(t *testing.T) {
 	go func() {
 		done <- open(l, e, "podenv").LoadImage(ctx, func() (io.ReadCloser, error) { return r, nil }, nil, "podenv-worker")
 	}()
+	f.awaitRun(t, "ctr-runs")
+	cancel()
+	checkCanceled(t, done)
+}
+
+// awaitRun waits until the command that touches file runs on a node.
+func (f fakeDocker) awaitRun(t *testing.T, file string) {
+	t.Helper()
 	if err := poll.Until(t.Context(), 30*time.Second, func(context.Context) error {
-		_, err := os.Stat(filepath.Join(f.dir, "ctr-runs"))
+		_, err := os.Stat(filepath.Join(f.dir, file))
 		return err
 	}); err != nil {
-		t.Fatalf("nothing is loaded: %v", err)
+		t.Fatal(err)
 	}
-	cancel()
+}
+
+// checkCanceled checks that what was cancelled ends, and with what error.
+func checkCanceled(t *testing.T, done <-chan error) {
+	t.Helper()
 	select {
 	case err := <-done:
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want context.Canceled", err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("LoadImage goes on after its context has ended")
+		t.Fatal("it goes on after its context has ended")
 	}
 }
 
