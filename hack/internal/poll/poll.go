@@ -37,8 +37,8 @@ func Until(ctx context.Context, timeout time.Duration, check func(context.Contex
 		if fatal, ok := errors.AsType[Fatal](err); ok {
 			return fatal.error
 		}
-		// An error from the deadline itself says less than the one before.
-		if limited.Err() == nil || last == nil {
+		// An error from the deadline, or of a client that cannot ask again before it, says less than the one before.
+		if deadline, _ := limited.Deadline(); time.Until(deadline) > time.Second || last == nil {
 			last = err
 		}
 		select {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 func TestPoll(t *testing.T) {
@@ -36,6 +38,20 @@ func TestPoll(t *testing.T) {
 			}
 			<-ctx.Done()
 			return ctx.Err()
+		})
+		if !errors.Is(err, awaited) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("keeps it from the error of a client that would ask too late", func(t *testing.T) {
+		tries := 0
+		err := Until(t.Context(), time.Second, func(ctx context.Context) error {
+			if tries++; tries == 1 {
+				return awaited
+			}
+			limiter := rate.NewLimiter(rate.Every(time.Hour), 1)
+			limiter.Allow()
+			return limiter.Wait(ctx)
 		})
 		if !errors.Is(err, awaited) {
 			t.Errorf("error %v", err)
