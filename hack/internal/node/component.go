@@ -45,9 +45,6 @@ var (
 	allComponents = append(slices.Clone(Components), "kube-proxy", "kubeadm", "kubectl")
 )
 
-// logLines is how many log lines the error shows if a component does not serve.
-const logLines = 15
-
 // target is a component on a node. Its methods are what several kinds of components share.
 type target struct {
 	*cluster.Cluster
@@ -150,8 +147,7 @@ func (t *target) processSum(ctx context.Context, pid string) (string, error) {
 
 // log returns the end of the log of the component's newest container.
 func (t *target) log(ctx context.Context) string {
-	out, err := t.exec(ctx, "sh", "-c",
-		fmt.Sprintf(`tail -n %d "$(ls -t /var/log/containers/%s-*.log | head -n 1)"`, logLines, t.name))
+	out, err := t.exec(ctx, "sh", "-c", fmt.Sprintf(`tail -n 15 "$(ls -t /var/log/containers/%s-*.log | head -n 1)"`, t.name))
 	if err != nil {
 		return err.Error()
 	}
@@ -177,11 +173,8 @@ func (t *target) await(ctx context.Context, want cluster.State, runs func(contex
 		if err := runs(ctx, want.SHA256); err != nil {
 			return err
 		}
-		if err := healthy(ctx); err != nil {
+		if err := healthy(ctx); err != nil || want.Version == "" || !slices.Contains(Components, t.name) {
 			return err
-		}
-		if want.Version == "" || !slices.Contains(Components, t.name) {
-			return nil
 		}
 		r, err := t.runningState(ctx)
 		if err != nil {

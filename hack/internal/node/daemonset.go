@@ -33,7 +33,7 @@ func (d *daemonSet) state(ctx context.Context) (s cluster.State, err error) {
 		s.SHA256, err = d.processSum(ctx, pid)
 	}
 	if err != nil {
-		return s, nil //nolint:nilerr // a component that is down can be changed as well
+		return s, nil //nolint:nilerr // a component that is down can be changed again
 	}
 	out, err := d.exec(ctx, "/proc/"+pid+"/exe", "--version")
 	s.Version = printedVersion.FindString(out)

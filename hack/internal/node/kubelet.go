@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -159,7 +158,7 @@ func (k *kubelet) checkReady(ctx context.Context) error {
 }
 
 func (k *kubelet) log(ctx context.Context) string {
-	out, err := k.exec(ctx, "journalctl", "--no-pager", "--output=cat", "--unit="+k.name, "--lines="+strconv.Itoa(logLines))
+	out, err := k.exec(ctx, "journalctl", "--no-pager", "--output=cat", "--unit="+k.name, "--lines=15")
 	if err != nil {
 		return err.Error()
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/poll"
 	"podenv.dev/hack/internal/progress"
 )
 
@@ -115,11 +116,19 @@ func (o *operation) inspect(ctx context.Context, c *cluster.Cluster, nodes []str
 }
 
 func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
-	if i.from, err = i.state(ctx); err != nil {
+	var known bool
+	i.recorded, known = o.before[i.target.node].Components[o.component]
+	// What runs before the first change is what undo restores. A kubelet that was changed may be starting it.
+	err = poll.Until(ctx, i.target.serveTimeout(), func(ctx context.Context) error {
+		if i.from, err = i.state(ctx); err != nil || known || i.from.SHA256 != "" {
+			return poll.Stop(err)
+		}
+		return fmt.Errorf("%s does not run, so that podenv could not undo the change", o.component)
+	})
+	if err != nil {
 		return err
 	}
-	var known bool
-	if i.recorded, known = o.before[i.target.node].Components[o.component]; !known {
+	if !known {
 		i.recorded = cluster.ComponentChange{Original: i.from, Gates: i.from.Gates}
 	}
 	i.wanted = i.recorded.Gates

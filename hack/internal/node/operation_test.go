@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/kubernetes"
@@ -22,6 +23,7 @@ import (
 // fakeComponent runs a build and records the calls of its methods.
 type fakeComponent struct {
 	runs, old, new string
+	starting       int // so many times it does not run yet
 	done           []string
 	failAt         string
 	fail           error
@@ -45,6 +47,10 @@ func (f *fakeComponent) do(what string) error {
 }
 
 func (f *fakeComponent) state(context.Context) (cluster.State, error) {
+	if f.starting > 0 {
+		f.starting--
+		return cluster.State{}, nil
+	}
 	return cluster.State{SHA256: f.runs, Version: "v1.33.13+podenv.24", Gates: map[string]bool{"EnvFiles": true}}, nil
 }
 
@@ -105,6 +111,27 @@ func swapToNew(_ context.Context, i *instance) error {
 }
 
 func noChange(_ context.Context, i *instance) error { i.to = i.from; return nil }
+
+// TestTheOriginalIsWhatRuns plans changes of a component that the kubelet is starting again.
+func TestTheOriginalIsWhatRuns(t *testing.T) {
+	component := &fakeComponent{runs: "old", new: "new", starting: 2}
+	i := &instance{component: component, target: &target{node: "podenv-control-plane", name: "kube-apiserver"}}
+	o := &operation{component: "kube-apiserver"}
+	if err := o.plan(t.Context(), i, swapToNew); err != nil || i.recorded.Original.SHA256 != "old" {
+		t.Errorf("undo would restore %+v (%v)", i.recorded.Original, err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	component.starting = 1000
+	if err := o.plan(ctx, i, swapToNew); err == nil {
+		t.Errorf("a component that does not run is changed: %+v", i.recorded)
+	}
+	o.before = cluster.Changes(nil).With("podenv-control-plane", "kube-apiserver", &cluster.ComponentChange{Original: originalState, Gates: originalState.Gates})
+	if err := o.plan(t.Context(), i, swapToNew); err != nil || i.recorded.Original.SHA256 != "old" {
+		t.Errorf("one that was changed before is not changed again: %+v (%v)", i.recorded, err)
+	}
+}
 
 func TestAnOperationIsMadeOrTakenBack(t *testing.T) {
 	broken := errors.New("it crashes")

@@ -58,7 +58,7 @@ func (p *staticPod) state(ctx context.Context) (s cluster.State, err error) {
 		s.SHA256, err = p.processSum(ctx, pid)
 	}
 	if err != nil {
-		return s, ctx.Err() // any other error comes again when the change is made
+		return s, ctx.Err() // a component that is down can be changed again
 	}
 	if p.name != "etcd" {
 		if r, err := p.runningState(ctx); err == nil {
