@@ -1,6 +1,8 @@
 package featuregates
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 )
@@ -41,7 +43,8 @@ func init() {
 				{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
 			},
 			Switches: Switches{RuntimeConfig: []string{"settings.k8s.io/v1alpha1"}, AdmissionPlugins: []string{"PodPreset"}},
-			Suites:   []string{"podpreset"},
+			Suites:   []string{"podpreset", "upgrade"},
+			Probe:    &Probe{Objects: []string{"probe-podpreset-preset.yaml"}, Pod: "probe-podpreset.yaml", Saw: sawPreset, Want: wantPreset},
 			Examples: presetExample,
 		},
 		VariableExpansionEvents: {
@@ -49,7 +52,8 @@ func init() {
 			Specs: featuregate.VersionedSpecs{
 				{Version: version.MustParse("1.29"), Default: false, PreRelease: featuregate.Alpha},
 			},
-			Suites: []string{"expansion"},
+			Suites: []string{"expansion", "upgrade"},
+			Probe:  &Probe{Pod: "probe-expansion.yaml", Saw: sawExpansion, Want: wantExpansion},
 		},
 	}
 }
@@ -75,12 +79,18 @@ const (
 	Both     = "both"      // they are there
 	NameOnly = "name only" // the key is left out
 
+	// Of a reference that cannot be expanded.
+	Event   = "event"
+	NoEvent = "no event"
+
 	specialName = "Logging:Level"
 	specialKey  = "1st.key"
 )
 
-func sawFile(env map[string]string) string {
-	switch got, ok := env["FROM_FILE"]; {
+func sawFile(s Sight) string { return sawVariable(s, "FROM_FILE") }
+
+func sawVariable(s Sight, name string) string {
+	switch got, ok := s.Env[name]; {
 	case !ok:
 		return NotSet
 	case got == "":
@@ -112,11 +122,11 @@ func wantEnvFile(c Cell) Outcome {
 	}
 }
 
-func sawNames(env map[string]string) string {
+func sawNames(s Sight) string {
 	switch {
-	case env[specialName] != Value:
+	case s.Env[specialName] != Value:
 		return "no name"
-	case env[specialKey] == Value:
+	case s.Env[specialKey] == Value:
 		return Both
 	}
 	return NameOnly
@@ -136,4 +146,31 @@ func wantRelaxed(c Cell) Outcome {
 		return Outcome{Refused, given}
 	}
 	return Outcome{given, given}
+}
+
+func sawPreset(s Sight) string { return sawVariable(s, "FROM_PRESET") }
+
+// wantPreset is the effect of the skew on a pod that a PodPreset selects: the API server that
+// creates it injects, or none does.
+func wantPreset(c Cell) Outcome {
+	if c.APIServer.Gate(PodPreset) != GateOn {
+		return Outcome{NotSet, Value}
+	}
+	return Outcome{Value, Value}
+}
+
+func sawExpansion(s Sight) string {
+	if slices.Contains(s.Events, "UnexpandedVariableReferences") {
+		return Event
+	}
+	return NoEvent
+}
+
+// wantExpansion is the effect of the skew on a reference that cannot be expanded. No API server
+// has a part in it.
+func wantExpansion(c Cell) Outcome {
+	if c.Kubelet.Gate(VariableExpansionEvents) != GateOn {
+		return Outcome{NoEvent, NoEvent}
+	}
+	return Outcome{Event, Event}
 }

@@ -14,12 +14,19 @@ type Probe struct {
 	Objects []string
 	// Pod is the file of test/manifests with the pod, whose only container prints its environment.
 	Pod string
-	// Env are the variables of that container that only an API server with the gate on accepts.
+	// Env are the variables of that container that only an API server with the gate on accepts;
+	// nil if every API server takes the pod.
 	Env []string
-	// Saw says what the container saw of the feature in the environment that it printed.
-	Saw func(env map[string]string) string
+	// Saw says what a sight of the pod shows of the feature.
+	Saw func(s Sight) string
 	// Want is what the pair c should make of the pod.
 	Want func(c Cell) Outcome
+}
+
+// Sight is what can be seen of a probe's pod once its container has started.
+type Sight struct {
+	Env    map[string]string // what the container printed
+	Events []string          // the reasons of the events on the pod
 }
 
 // Build is the origin of a component.

@@ -58,7 +58,7 @@ func TestAFifthFeatureIsOneDeclaration(t *testing.T) {
 		Switches:   featuregates.Switches{RuntimeConfig: []string{"tides.podenv.dev/v1alpha1"}, AdmissionPlugins: []string{fifth}},
 		Suites:     []string{"tides"},
 		Probe: &featuregates.Probe{
-			Pod: "tides.yaml", Saw: func(map[string]string) string { return "high" },
+			Pod: "tides.yaml", Saw: func(featuregates.Sight) string { return "high" },
 			Want: func(c featuregates.Cell) featuregates.Outcome {
 				return featuregates.Outcome{Created: string(c.APIServer.Gate(fifth)), Stored: string(c.Kubelet.Gate(fifth))}
 			},

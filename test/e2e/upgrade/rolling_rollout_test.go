@@ -94,7 +94,7 @@ func (w rollingWorkload) awaitEvent(ctx context.Context, reason, path string) {
 	list := framework.ListObjects(w.servers.Off.Client.CoreV1().Events(w.f.Namespace.Name).List, metav1.ListOptions{FieldSelector: "reason=" + reason})
 	refused := gomega.Not(gomega.BeEmpty())
 	at := 0 // in rollingEnv
-	for _, feature := range probed() {
+	for _, feature := range guarded() {
 		if !feature.Spec.LockToDefault {
 			refused = gomega.And(refused, gomega.ContainSubstring(fmt.Sprintf("%s[%d]", path, at)))
 		}

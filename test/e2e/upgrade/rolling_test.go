@@ -23,6 +23,7 @@ import (
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
 
+	"podenv.dev/featuregates"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
@@ -43,7 +44,7 @@ var _ = framework.SIGDescribe("node")("Rolling control plane", framework.WithFea
 	framework.WithSlow(), framework.WithSerial(), framework.WithDisruptive(), func() {
 		ginkgo.BeforeEach(nodes.RequirePodenv)
 		ginkgo.BeforeEach(func(ctx context.Context) {
-			for _, feature := range probed() {
+			for _, feature := range guarded() {
 				components.RequireGate(ctx, string(feature.Name))
 			}
 		})
@@ -70,9 +71,14 @@ var _ = framework.SIGDescribe("node")("Rolling control plane", framework.WithFea
 		})
 	})
 
-// gatesThatCanBeOff are those of the features that have a probe, but for gates that are locked.
+// guarded are the features whose probe only an API server with the gate on takes.
+func guarded() []featuregates.State {
+	return slices.DeleteFunc(probed(), func(s featuregates.State) bool { return len(s.Probe.Env) == 0 })
+}
+
+// gatesThatCanBeOff are those of the features that are guarded, but for gates that are locked.
 func gatesThatCanBeOff() (gates []string) {
-	for _, feature := range probed() {
+	for _, feature := range guarded() {
 		if !feature.Spec.LockToDefault {
 			gates = append(gates, string(feature.Name))
 		}
@@ -91,7 +97,7 @@ type rollingKind struct {
 	object   func() runtime.Object // one that no controller makes a pod of
 }
 
-// rollingTemplate is a pod that uses all features that have a probe, and is never scheduled.
+// rollingTemplate is a pod that uses all features that are guarded, and is never scheduled.
 func rollingTemplate(restart v1.RestartPolicy) v1.PodTemplateSpec {
 	template := rollingPod(pods.Dumps(regular, rollingEnv()...))
 	template.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "podenv.dev/never"}}
@@ -107,7 +113,7 @@ func rollingPod(container v1.Container) v1.PodTemplateSpec {
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "rolling"}},
 		Spec:       v1.PodSpec{Containers: []v1.Container{container}},
 	}
-	for _, feature := range probed() {
+	for _, feature := range guarded() {
 		pod, err := manifests.Pod(feature.Probe.Pod)
 		framework.ExpectNoError(err)
 		template.Spec.InitContainers = append(template.Spec.InitContainers, pod.Spec.InitContainers...)
@@ -120,7 +126,7 @@ func rollingPod(container v1.Container) v1.PodTemplateSpec {
 // rollingEnv are the variables of all probes that only an API server with the gates on takes.
 func rollingEnv() (env []v1.EnvVar) {
 	ginkgo.GinkgoHelper()
-	for _, feature := range probed() {
+	for _, feature := range guarded() {
 		pod, err := manifests.Pod(feature.Probe.Pod)
 		framework.ExpectNoError(err)
 		for _, v := range pod.Spec.Containers[0].Env {
@@ -240,7 +246,7 @@ func (r rolling) create(ctx context.Context) {
 		},
 		"applied": func(o *unstructured.Unstructured) error { return r.apply(ctx, off, o) },
 	} {
-		for _, feature := range probed() {
+		for _, feature := range guarded() {
 			name := how + "-" + strings.ToLower(string(feature.Name))
 			if err := create(r.build(name, feature.Probe.Env...)); feature.Spec.LockToDefault {
 				framework.ExpectNoError(err, "%s: a new %s that uses %s", off.Name, r.name, feature.Name)

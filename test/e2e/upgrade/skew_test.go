@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 
@@ -52,7 +53,7 @@ var _ = framework.SIGDescribe("node")("Version skew", framework.WithFeature(feat
 						want := feature.Probe.Want(c)
 						ginkgo.It(fmt.Sprintf("%s: API server %s, kubelet %s: a new pod: %s, a stored one: %s", feature.Name, a, k, want.Created, want.Stored), func(ctx context.Context) {
 							s.enter(ctx, f, c)
-							got := s.outcome(ctx, f, feature, c)
+							got := s.outcome(ctx, feature, c)
 							s.seen[key(feature, c)] = got.String()
 							gomega.Expect(got.Created).To(gomega.Equal(want.Created), "a new pod")
 							gomega.Expect(got.Stored).To(gomega.Equal(want.Stored), "a pod that was stored with all gates on")
@@ -132,9 +133,10 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 	gomega.Eventually(ctx, framework.RetryNotFound(framework.GetObject(f.ClientSet.CoreV1().ServiceAccounts(namespace.Name).Get, "default", metav1.GetOptions{}))).
 		WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.BeNil())
 	for _, feature := range s.features {
+		s.prepare(ctx, feature)
 		for _, a := range apiServers {
 			for _, k := range kubelets {
-				pod := prepare(ctx, s.stored, feature, key(feature, featuregates.Cell{APIServer: a, Kubelet: k}))
+				pod := probe(feature, key(feature, featuregates.Cell{APIServer: a, Kubelet: k}))
 				// A scheduler that is not there: the cell's spec binds it.
 				pod.Spec.SchedulerName = "podenv.dev/none"
 				pods.Create(ctx, s.stored, pod)
@@ -143,17 +145,33 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 	}
 }
 
-// prepare returns the probe of a feature as a pod called name, and makes what it needs.
-func prepare(ctx context.Context, f *framework.Framework, feature featuregates.State, name string) *v1.Pod {
+// prepare makes what the probe of a feature needs, and waits until the API server makes use of what
+// changes the pod itself: it watches.
+func (s *walker) prepare(ctx context.Context, feature featuregates.State) {
 	ginkgo.GinkgoHelper()
 	for _, file := range feature.Probe.Objects {
 		object, err := manifests.Object(file)
 		framework.ExpectNoError(err)
 		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
-		if _, err := f.DynamicClient.Resource(resource).Namespace(f.Namespace.Name).Create(ctx, object, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-			framework.ExpectNoError(err)
-		}
+		_, err = s.stored.DynamicClient.Resource(resource).Namespace(s.stored.Namespace.Name).Create(ctx, object, metav1.CreateOptions{})
+		framework.ExpectNoError(err)
 	}
+	if len(feature.Probe.Objects) == 0 {
+		return
+	}
+	gomega.Eventually(ctx, func(ctx context.Context) (string, error) {
+		pod, err := s.stored.ClientSet.CoreV1().Pods(s.stored.Namespace.Name).Create(ctx, probe(feature, "probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		env := map[string]string{}
+		for _, v := range pod.Spec.Containers[0].Env {
+			env[v.Name] = v.Value
+		}
+		return feature.Probe.Saw(featuregates.Sight{Env: env}), err
+	}).WithTimeout(patience).WithPolling(poll).ShouldNot(gomega.Equal(feature.Probe.Saw(featuregates.Sight{})))
+}
+
+// probe is the pod of a feature's probe, called name.
+func probe(feature featuregates.State, name string) *v1.Pod {
+	ginkgo.GinkgoHelper()
 	pod, err := manifests.Pod(feature.Probe.Pod)
 	framework.ExpectNoError(err)
 	pod.Name = name
@@ -207,30 +225,31 @@ func become(ctx context.Context, node nodes.Node, component string, r featuregat
 }
 
 // outcome makes a pod and has the kubelet take a stored one, both at the same time.
-func (s *walker) outcome(ctx context.Context, f *framework.Framework, feature featuregates.State, c featuregates.Cell) featuregates.Outcome {
+func (s *walker) outcome(ctx context.Context, feature featuregates.State, c featuregates.Cell) featuregates.Outcome {
 	ginkgo.GinkgoHelper()
-	pod := prepare(ctx, f, feature, "new")
+	stored := key(feature, c)
+	pod := probe(feature, "new-"+stored)
 	pod.Spec.NodeName = string(s.worker)
-	_, err := pods.TryCreate(ctx, f, pod)
+	_, err := pods.TryCreate(ctx, s.stored, pod)
 	got := featuregates.Outcome{Created: featuregates.Refused}
 	if !apierrors.IsInvalid(err) {
 		framework.ExpectNoError(err)
 		got.Created = ""
 	}
-	stored := key(feature, c)
-	framework.ExpectNoError(f.ClientSet.CoreV1().Pods(s.stored.Namespace.Name).Bind(ctx, &v1.Binding{
+	framework.ExpectNoError(s.stored.ClientSet.CoreV1().Pods(s.stored.Namespace.Name).Bind(ctx, &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: stored}, Target: v1.ObjectReference{Kind: "Node", Name: string(s.worker)},
 	}, metav1.CreateOptions{}))
 	if got.Created == "" {
-		got.Created = sees(ctx, f, feature, pod.Name)
+		got.Created = s.sees(ctx, feature, pod.Name)
 	}
-	got.Stored = sees(ctx, s.stored, feature, stored)
+	got.Stored = s.sees(ctx, feature, stored)
 	return got
 }
 
 // sees is what a kubelet makes of a pod that it has got.
-func sees(ctx context.Context, f *framework.Framework, feature featuregates.State, name string) string {
+func (s *walker) sees(ctx context.Context, feature featuregates.State, name string) string {
 	ginkgo.GinkgoHelper()
+	f := s.stored
 	refusedSince := time.Time{}
 	last := pods.Await(ctx, f, name, "its container to end, or to wait for good", func(pod *v1.Pod) bool {
 		status := pods.Status(pod, dumps)
@@ -245,5 +264,16 @@ func sees(ctx context.Context, f *framework.Framework, feature featuregates.Stat
 	if pods.Status(last, dumps).State.Terminated == nil {
 		return featuregates.Waits
 	}
-	return feature.Probe.Saw(pods.Env(ctx, f, name, dumps))
+	saw := featuregates.Sight{Env: pods.Env(ctx, f, name, dumps)}
+	// The kubelet sends its events in the order in which it raises them, that of the container's start last.
+	gomega.Eventually(ctx, func(ctx context.Context) (started bool, err error) {
+		events, err := f.ClientSet.CoreV1().Events(f.Namespace.Name).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.name", name).String()})
+		saw.Events = nil
+		for _, event := range events.Items {
+			saw.Events = append(saw.Events, event.Reason)
+			started = started || event.Reason == "Started" && event.InvolvedObject.FieldPath == "spec.containers{"+dumps+"}"
+		}
+		return started, err
+	}).WithTimeout(patience).WithPolling(poll).Should(gomega.BeTrue(), "pod %s: the event that its container was started", name)
+	return feature.Probe.Saw(saw)
 }
