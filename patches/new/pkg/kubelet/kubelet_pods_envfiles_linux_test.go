@@ -40,7 +40,8 @@ func fileKeyRef(name, volume, path, key string, tweaks ...func(*v1.FileKeySelect
 	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FileKeyRef: selector}}
 }
 
-func optional(selector *v1.FileKeySelector) { selector.Optional = ptr.To(true) }
+func optional(selector *v1.FileKeySelector)  { selector.Optional = ptr.To(true) }
+func mandatory(selector *v1.FileKeySelector) { selector.Optional = ptr.To(false) }
 
 // podWithEmptyDirs returns a static pod, which waits for no services.
 func podWithEmptyDirs(volumes ...string) *v1.Pod {
@@ -149,13 +150,15 @@ func TestEnvFileIsReadOncePerContainerStart(t *testing.T) {
 		content := strings.ReplaceAll("A=?\nB=?\n", "?", value)
 		require.NoError(t, os.WriteFile(filepath.Join(root, "config.env"), []byte(content), 0o600))
 	}
-	container := &v1.Container{Env: []v1.EnvVar{fileKeyRef("A", "config", "config.env", "A"), fileKeyRef("B", "config", "config.env", "B")}}
+	container := &v1.Container{Env: []v1.EnvVar{fileKeyRef("A", "config", "config.env", "A"), fileKeyRef("B", "config", "config.env", "B"), fileKeyRef("C", "config", "other.env", "C", optional)}}
 
 	ctx := context.Background()
 	write("1")
 	start := startEnvFiles(t, root, container)
 	first, _, err := start.value(ctx, &container.Env[0])
 	require.NoError(t, err)
+	_, _, err = start.value(ctx, &container.Env[2])
+	require.NoError(t, err, "of another file meanwhile")
 	write("2")
 	second, _, err := start.value(ctx, &container.Env[1])
 	require.NoError(t, err)
@@ -260,13 +263,16 @@ func TestEnvFileMetrics(t *testing.T) {
 			fileKeyRef("C", "unwritten", "good.env", "KEY", optional),
 		}},
 		{name: "a missing file", wantReason: "not_found", wantReads: 1, env: []v1.EnvVar{
-			fileKeyRef("A", "config", "missing.env", "KEY"),
+			fileKeyRef("A", "config", "missing.env", "KEY", mandatory),
 		}},
 		{name: "a volume that nothing has written", wantReason: "not_found", env: []v1.EnvVar{
 			fileKeyRef("A", "unwritten", "good.env", "KEY"),
 		}},
 		{name: "a missing key", wantReason: "key_not_found", wantReads: 1, env: []v1.EnvVar{
 			fileKeyRef("A", "config", "good.env", "MISSING"),
+		}},
+		{name: "the longest key that a file can have", wantReason: "key_not_found", wantReads: 1, env: []v1.EnvVar{
+			fileKeyRef("A", "config", "good.env", strings.Repeat("K", 128)),
 		}},
 		{name: "a key that none can have", wantReason: "limit_exceeded", env: []v1.EnvVar{
 			fileKeyRef("A", "config", "good.env", strings.Repeat("K", 129)),

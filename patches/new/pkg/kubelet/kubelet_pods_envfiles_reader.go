@@ -53,7 +53,7 @@ func emptyDir(pod *v1.Pod, volumes kubecontainer.VolumeMap, name string) (string
 		if volume.EmptyDir == nil {
 			return "", envfile.ErrNotEmptyDir
 		}
-		if info, ok := volumes[name]; ok && info.Mounter != nil {
+		if info := volumes[name]; info.Mounter != nil {
 			return info.Mounter.GetPath(), nil
 		}
 		return "", envfile.ErrNotFound

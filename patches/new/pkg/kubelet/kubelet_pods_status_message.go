@@ -74,7 +74,9 @@ func newPlainVariables(c *v1.Container) *plainVariables {
 		p.prefixes = append(p.prefixes, from.Prefix)
 	}
 	for name := range c.Resources.Limits {
-		p.devices = p.devices || strings.Contains(string(name), "/")
+		if strings.Contains(string(name), "/") {
+			p.devices = true
+		}
 	}
 	for _, env := range c.Env {
 		value, known := p.expand(env.Value)

@@ -52,6 +52,8 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 		{name: "a variable that is not declared", command: []string{"$(A)"}, want: message},
 		{name: "a value in the pod", env: []v1.EnvVar{{Name: "A", Value: "s3c"}, {Name: "B", Value: "$(A)r3t"}}, command: []string{"$(B)"},
 			want: `runc create failed: exec: "$(B)": executable file not found in $PATH`},
+		{name: "a value in the pod over one from elsewhere", env: append(secret, v1.EnvVar{Name: "A", Value: "s3cr3t"}), command: []string{"$(A)"},
+			want: `runc create failed: exec: "$(A)": executable file not found in $PATH`},
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -88,4 +90,6 @@ func TestStatusKeepsTheMessageOfAContainer(t *testing.T) {
 	of2 := messageAsWritten(pod, status, &v1.ContainerStatus{State: ended("containerd://2"), LastTerminationState: ended("containerd://3")})
 	assert.NotEqual(t, shown, of2)
 	assert.NotContains(t, of2, "s3cr3t")
+	status.Message = ""
+	assert.Empty(t, messageAsWritten(pod, status, nil), "where the runtime says nothing")
 }

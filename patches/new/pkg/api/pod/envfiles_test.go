@@ -21,6 +21,9 @@ func TestDropFileKeyRefs(t *testing.T) {
 		"container": func(env []api.EnvVar) *api.PodSpec {
 			return &api.PodSpec{Containers: []api.Container{{Env: env}}}
 		},
+		"two containers": func(env []api.EnvVar) *api.PodSpec {
+			return &api.PodSpec{InitContainers: []api.Container{{Env: env}}, Containers: []api.Container{{Env: env}, {Env: env}}}
+		},
 		"init container": func(env []api.EnvVar) *api.PodSpec {
 			return &api.PodSpec{InitContainers: []api.Container{{Env: env}}}
 		},
@@ -48,10 +51,10 @@ func TestDropFileKeyRefs(t *testing.T) {
 			t.Run(kind+"/"+tc.name, func(t *testing.T) {
 				featurestest.SetGate(t, features.EnvFiles, tc.enabled)
 
-				got := &api.PodTemplateSpec{Spec: *specWith(env(using.DeepCopy()))}
+				got := (&api.PodTemplateSpec{Spec: *specWith(env(using))}).DeepCopy()
 				var old *api.PodTemplateSpec
 				if tc.old != nil {
-					old = &api.PodTemplateSpec{Spec: *specWith(env(tc.old.DeepCopy()))}
+					old = (&api.PodTemplateSpec{Spec: *specWith(env(tc.old))}).DeepCopy()
 				}
 				oldBefore := old.DeepCopy()
 				DropDisabledTemplateFields(got, old)

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,6 +20,15 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 			}})
 		}
 	}
+	sidecar := func(tweak tweakStatefulSet) tweakStatefulSet {
+		return func(spec *apps.StatefulSetSpec) {
+			containers := spec.Template.Spec.Containers
+			other := containers[0]
+			tweak(spec)
+			other.Name = "sidecar"
+			spec.Template.Spec.Containers = []core.Container{other, containers[0]}
+		}
+	}
 	opts := corevalidation.PodValidationOptions{EnvFilesEnabled: true}
 	testCases := []struct {
 		name   string
@@ -31,6 +41,10 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 		{name: "a claim takes the place of the emptyDir", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), addClaim("config"), addClaim("config")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.volumeName"}},
 		{name: "a path that ends in a slash", tweaks: []tweakStatefulSet{env("A", "config", "config.env/")}, want: []string{firstContainer + "env[0].valueFrom.fileKeyRef.path"}},
 		{name: "an invalid name of a variable, which is no error of a template", tweaks: []tweakStatefulSet{env("A=B", "config", "config.env")}},
+		{name: "another source that no pod can have, which is no error of a template", tweaks: []tweakStatefulSet{func(spec *apps.StatefulSetSpec) {
+			spec.Template.Spec.Containers[0].Env = []core.EnvVar{{Name: "LITERAL", Value: "value"}, {Name: "A", ValueFrom: &core.EnvVarSource{FieldRef: &core.ObjectFieldSelector{FieldPath: "none"}}}}
+		}}},
+		{name: "no path, in the second container", tweaks: []tweakStatefulSet{sidecar(env("A", "config", ""))}, want: []string{"spec.template.spec.containers[1].env[0].valueFrom.fileKeyRef.path"}},
 		{name: "a file and a value", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), func(spec *apps.StatefulSetSpec) {
 			spec.Template.Spec.Containers[0].Env[0].Value = "value"
 		}}, want: []string{firstContainer + "env[0].valueFrom"}},
@@ -56,6 +70,13 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 			check("create", ValidateStatefulSetFileKeyRefs(&set.Spec, path, opts), tc.want)
 			check("update of a valid one", ValidateStatefulSetFileKeyRefsUpdate(&set.Spec, &valid.Spec, path, opts), tc.want)
 			check("update of one that is as it was", ValidateStatefulSetFileKeyRefsUpdate(&scaled.Spec, &set.Spec, path, opts), nil)
+			stored := opts
+			stored.AllowEnvFileMounts = true
+			var invalid []string // beside mounts
+			if !strings.HasSuffix(strings.Join(tc.want, ""), "volumeMounts[0].name") {
+				invalid = tc.want
+			}
+			check("create where such mounts are stored", ValidateStatefulSetFileKeyRefs(&set.Spec, path, stored), invalid)
 			check("update to a valid one", ValidateStatefulSetFileKeyRefsUpdate(&valid.Spec, &set.Spec, path, opts), nil)
 		})
 	}

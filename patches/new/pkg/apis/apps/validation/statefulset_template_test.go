@@ -62,17 +62,28 @@ func TestWarningsForAStatefulSetOfWhichNoPodCanBeMade(t *testing.T) {
 		{name: "an invalid name of a variable", tweak: func(spec *apps.StatefulSetSpec) {
 			spec.Template.Spec.Containers[0].Env = []core.EnvVar{{Name: "A=B", Value: "value"}}
 		}, want: firstContainer + "env[0].name"},
+		{name: "a source of variables without a name", tweak: func(spec *apps.StatefulSetSpec) {
+			spec.Template.Spec.Containers[0].EnvFrom = []core.EnvFromSource{{ConfigMapRef: &core.ConfigMapEnvSource{}}}
+		}, want: firstContainer + "envFrom[0].configMapRef.name"},
 		{name: "a mount of a volume that only admission can add", tweak: addMount("missing"), want: firstContainer + "volumeMounts[0].name"},
+		{name: "such a mount in the second container", tweak: func(spec *apps.StatefulSetSpec) {
+			sidecar := spec.Template.Spec.Containers[0]
+			addMount("missing")(spec)
+			spec.Template.Spec.Containers = []core.Container{sidecar, spec.Template.Spec.Containers[0]}
+		}, want: "spec.template.spec.containers[1].volumeMounts[0].name"},
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
 			set := makeStatefulSet(tc.tweak)
+			// As decoding may leave it: with room behind the last volume.
+			spare := append(set.Spec.Template.Spec.Volumes, core.Volume{Name: "spare"})
+			set.Spec.Template.Spec.Volumes = spare[:len(spare)-1]
 			before := set.DeepCopy()
 			got := WarningsForStatefulSetPodSpec(&set.Spec, field.NewPath("spec"), corevalidation.PodValidationOptions{})
 			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tc.want+": ")) {
 				t.Errorf("want a warning about %q, got %q", tc.want, got)
 			}
-			if !reflect.DeepEqual(before, set) {
+			if !reflect.DeepEqual(before, set) || spare[len(spare)-1].Name != "spare" {
 				t.Error("the StatefulSet was changed")
 			}
 		})

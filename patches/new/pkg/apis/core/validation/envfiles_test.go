@@ -174,6 +174,13 @@ func TestErrorsShowTheStartOfALongPath(t *testing.T) {
 	}
 }
 
+func TestErrorOfLongElementsIsOne(t *testing.T) {
+	long := strings.Repeat("x", 256)
+	if errs := validateEnvFilePath(long+"/"+long, field.NewPath("path")); len(errs) != 1 {
+		t.Errorf("want one error, got: %v", errs)
+	}
+}
+
 func TestErrorsShowAtMost256BytesOfAPath(t *testing.T) {
 	for length, want := range map[int]string{
 		256: "/" + strings.Repeat("x", 252) + "...",

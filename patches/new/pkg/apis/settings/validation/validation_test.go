@@ -55,6 +55,9 @@ func TestValidatePodPreset(t *testing.T) {
 			p.Spec = settings.PodPresetSpec{Selector: p.Spec.Selector, Env: []api.EnvVar{}, VolumeMounts: []api.VolumeMount{}}
 		}, []string{"spec"}},
 		{"a volume without a mount", func(p *settings.PodPreset) { p.Spec.VolumeMounts = nil }, []string{"spec.volumes[0].name"}},
+		{"a volume without a name", func(p *settings.PodPreset) {
+			p.Spec.Volumes = append(p.Spec.Volumes, api.Volume{VolumeSource: p.Spec.Volumes[0].VolumeSource})
+		}, []string{"spec.volumes[1].name"}},
 		{"a mount of nothing", func(p *settings.PodPreset) { p.Spec.Volumes = nil }, []string{"spec.volumeMounts[0].name"}},
 		{"a bad name of a variable", func(p *settings.PodPreset) { p.Spec.Env[0].Name = "A=B" }, []string{"spec.env[0].name"}},
 		{"a variable with a value and a source", func(p *settings.PodPreset) {

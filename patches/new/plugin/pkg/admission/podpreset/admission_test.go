@@ -2,6 +2,7 @@ package podpreset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sort"
@@ -11,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	settingsv1alpha1 "k8s.io/api/settings/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -316,6 +318,20 @@ func TestNoPodIsCreatedBeforeThePresetsAreKnown(t *testing.T) {
 	<-admitted
 	if len(pod.Spec.Containers[0].Env) != 1 {
 		t.Errorf("variables: %v, want DB_PORT", pod.Spec.Containers[0].Env)
+	}
+}
+
+// TestARequestThatHasEndedIsLeft has a client that is gone: what one preset was about to add is no pod's.
+func TestARequestThatHasEndedIsLeft(t *testing.T) {
+	p, _ := newPlugin(t, true, database())
+	ctx, cancel := context.WithCancel(request(t))
+	cancel()
+	pod := website()
+	if err := p.Admit(ctx, attributes(pod, false), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the request", err)
+	}
+	if len(pod.Spec.Volumes)+len(pod.Annotations) > 0 {
+		t.Errorf("volumes %v, annotations %v: want the pod as it was", pod.Spec.Volumes, pod.Annotations)
 	}
 }
 
@@ -764,6 +780,52 @@ func TestGateOffKeepsAStoredFileKeyRef(t *testing.T) {
 	podpresetstrategy.Strategy.PrepareForCreate(context.Background(), changed)
 	if changed.Spec.Env[0].ValueFrom.FileKeyRef != nil {
 		t.Error("a new preset has the field")
+	}
+}
+
+// TestPresetsAreFollowed has a preset that is changed, which no API server does but one without validation, and
+// deleted.
+func TestPresetsAreFollowed(t *testing.T) {
+	preset := database()
+	p, client := newPlugin(t, true, preset)
+	presets := client.SettingsV1alpha1().PodPresets(namespace)
+	for _, step := range []struct {
+		what   string
+		change func(context.Context) error
+		want   string
+	}{
+		{"changed", func(ctx context.Context) error {
+			preset.Spec.Env[0].Value = "1"
+			_, err := presets.Update(ctx, preset, metav1.UpdateOptions{}) // again at each try: a fake watch may begin late
+			return err
+		}, "1"},
+		{"deleted", func(ctx context.Context) error { return presets.Delete(ctx, preset.Name, metav1.DeleteOptions{}) }, ""},
+	} {
+		var got string
+		_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+			if err := step.change(ctx); err != nil && !apierrors.IsNotFound(err) {
+				return false, err
+			}
+			pod := website()
+			admit(t, p, attributes(pod, false))
+			got = ""
+			if env := pod.Spec.Containers[0].Env; len(env) > 0 {
+				got = env[0].Value
+			}
+			return got == step.want, nil
+		})
+		if got != step.want {
+			t.Errorf("after the preset was %s, DB_PORT is %q, want %q", step.what, got, step.want)
+		}
+	}
+}
+
+func TestReasonOfAnInvalidPresetHasEachFieldOnce(t *testing.T) {
+	object := database()
+	object.Spec.Volumes = append(object.Spec.Volumes, v1.Volume{Name: "Not_Mounted"}) // two errors about its name
+	const fields = "spec.volumes[1].name"
+	if got := prepare(object).Broken; strings.Count(got, fields) != 1 {
+		t.Errorf("the reason is %q, want %s once", got, fields)
 	}
 }
 
