@@ -253,7 +253,8 @@ type envFileMetricsCase struct {
 func TestEnvFileMetrics(t *testing.T) {
 	testEnvFileMetrics(t, kubeletWithEnvFiles(t), []envFileMetricsCase{
 		{name: "no env file", env: []v1.EnvVar{{Name: "A", Value: "literal"}}},
-		{name: "two keys of one file are one read", wantReads: 1, env: []v1.EnvVar{
+		{name: "two keys of one file are one read, beside another source", wantReads: 1, env: []v1.EnvVar{
+			{Name: "NODE", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}},
 			fileKeyRef("A", "config", "good.env", "KEY"),
 			fileKeyRef("B", "config", "good.env", "KEY"),
 		}},

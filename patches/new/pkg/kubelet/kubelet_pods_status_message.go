@@ -82,7 +82,6 @@ func newPlainVariables(c *v1.Container) *plainVariables {
 		value, known := p.expand(env.Value)
 		if known && env.ValueFrom == nil {
 			p.values[env.Name] = value
-			delete(p.elsewhere, env.Name)
 		} else {
 			delete(p.values, env.Name)
 			p.elsewhere[env.Name] = true

@@ -39,6 +39,7 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 		{name: "a reference to what envFrom may bring", envFrom: fromSecret, command: []string{"$(FROM_A)"}, want: fmt.Sprintf(hidden, `"$(FROM_A)"`)},
 		{name: "a reference to what a device plugin may set", limits: v1.ResourceList{"example.com/device": resource.MustParse("1")}, command: []string{"$(A)"}, want: fmt.Sprintf(hidden, `"$(A)"`)},
 		{name: "a reference to a service", command: []string{"$(DB_SERVICE_HOST)"}, want: fmt.Sprintf(hidden, `"$(DB_SERVICE_HOST)"`)},
+		{name: "a reference to a port of a service", command: []string{"$(DB_PORT_80_TCP)"}, want: fmt.Sprintf(hidden, `"$(DB_PORT_80_TCP)"`)},
 		{name: "a reference through another variable", env: append(secret, v1.EnvVar{Name: "B", Value: "/$(A)"}), command: []string{"$(B)"}, want: fmt.Sprintf(hidden, `"$(B)"`)},
 		{name: "a value that explodes", env: bomb, command: []string{"$(B)"}, want: fmt.Sprintf(hidden, `"$(B)"`)},
 
@@ -52,6 +53,9 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 		{name: "a variable that is not declared", command: []string{"$(A)"}, want: message},
 		{name: "a value in the pod", env: []v1.EnvVar{{Name: "A", Value: "s3c"}, {Name: "B", Value: "$(A)r3t"}}, command: []string{"$(B)"},
 			want: `runc create failed: exec: "$(B)": executable file not found in $PATH`},
+		{name: "a value in the pod, of a name that a service may have", env: []v1.EnvVar{{Name: "DB_PORT", Value: "s3cr3t"}}, command: []string{"$(DB_PORT)"},
+			want: `runc create failed: exec: "$(DB_PORT)": executable file not found in $PATH`},
+		{name: "the longest value", env: []v1.EnvVar{{Name: "B", Value: strings.Repeat("x", 128<<10)}}, command: []string{"$(B)"}, want: message},
 		{name: "a value in the pod over one from elsewhere", env: append(secret, v1.EnvVar{Name: "A", Value: "s3cr3t"}), command: []string{"$(A)"},
 			want: `runc create failed: exec: "$(A)": executable file not found in $PATH`},
 	}

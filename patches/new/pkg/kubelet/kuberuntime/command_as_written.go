@@ -132,9 +132,9 @@ func replaceWords(text string, words map[string]string) string {
 // isWhole reports whether text[start:end] neither begins nor ends within a word.
 func isWhole(text string, start, end int) bool {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
-	before, _ := utf8.DecodeLastRuneInString(text[:start])
+	before, _ := utf8.DecodeLastRuneInString(text[:start]) // RuneError of nothing
 	first, _ := utf8.DecodeRuneInString(text[start:])
 	last, _ := utf8.DecodeLastRuneInString(text[:end])
 	after, _ := utf8.DecodeRuneInString(text[end:])
-	return !(start > 0 && inWord(before) && inWord(first)) && !(end < len(text) && inWord(last) && inWord(after))
+	return !(inWord(before) && inWord(first)) && !(inWord(last) && inWord(after))
 }

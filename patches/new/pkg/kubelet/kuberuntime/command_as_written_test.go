@@ -41,6 +41,16 @@ func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
 			want: `exec: "$(A)": not found`,
 		},
 		{
+			name: "such a word, which the runtime did not quote", command: []string{"$(A)"}, expandedCommand: []string{"s3\"cr\n3t"},
+			err:  grpcstatus.Error(codes.Unknown, "exec: s3\"cr\n3t: not found"),
+			want: `exec: $(A): not found`,
+		},
+		{
+			name: "more words than the pod has", command: []string{"$(A)"}, expandedCommand: []string{"s3cr3t", "more"},
+			err:  grpcstatus.Error(codes.Unknown, "s3cr3t more"),
+			want: "$(A) more",
+		},
+		{
 			name: "a short word is replaced as a word only", command: []string{"$(A)"}, expandedCommand: []string{"e"},
 			err:  grpcstatus.Error(codes.Unknown, `failed to create: exec: "e": not found`),
 			want: `failed to create: exec: "$(A)": not found`,
@@ -81,14 +91,24 @@ func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
 			container := &v1.Container{Command: tc.command, Args: tc.args}
 			config := &runtimeapi.ContainerConfig{Command: tc.expandedCommand, Args: tc.expanded}
 
-			got, _ := grpcstatus.FromError(withCommandAsWritten(tc.err, container, config))
+			err := withCommandAsWritten(tc.err, container, config)
 
+			got, _ := grpcstatus.FromError(err)
 			assert.Equal(t, tc.want, got.Message())
 			want, _ := grpcstatus.FromError(tc.err)
 			assert.Equal(t, want.Code(), got.Code())
+			if tc.want == want.Message() {
+				assert.Same(t, tc.err, err)
+			}
 		})
 	}
 	assert.NoError(t, withCommandAsWritten(nil, &v1.Container{}, &runtimeapi.ContainerConfig{}))
+}
+
+func TestWordsAreReplacedWhole(t *testing.T) {
+	words := map[string]string{"s": "$(A)", "/p": "$(B)", "q/": "$(C)"}
+	assert.Equal(t, "$(A) $(A)-$(A) ($(A)) s1 1s s_ _s sé és", replaceWords("s s-s (s) s1 1s s_ _s sé és", words))
+	assert.Equal(t, "x$(B)/ /px $(C)x xq/ $(B)", replaceWords("x/p/ /px q/x xq/ /p", words))
 }
 
 // The runtime returns its message with each status of a container that never ran.
@@ -102,15 +122,19 @@ func TestMessageOfStart(t *testing.T) {
 	assert.NoError(t, startErrorAsWritten(nil, "started", container, expanded))
 
 	for _, tc := range []struct {
-		id, want string
-		known    bool
+		id, message, want string
+		known             bool
 	}{
 		{id: "expanded", want: `exec: "$(A)": not found`, known: true},
 		{id: "nothing expanded", want: message, known: true},
 		{id: "started", want: message},
 		{id: "of another kubelet", want: message},
+		{id: "nothing expanded", message: "as the runtime says it later", want: "as the runtime says it later", known: true},
 	} {
-		got, known := MessageOfStart(tc.id, message)
+		if tc.message == "" {
+			tc.message = message
+		}
+		got, known := MessageOfStart(tc.id, tc.message)
 		assert.Equal(t, tc.known, known, tc.id)
 		assert.Equal(t, tc.want, got, tc.id)
 	}

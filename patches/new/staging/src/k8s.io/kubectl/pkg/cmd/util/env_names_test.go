@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestWarnOfEnvVarName(t *testing.T) {
@@ -26,6 +28,17 @@ func TestWarnOfEnvVarName(t *testing.T) {
 				t.Errorf("want %q, got %q", tc.want, got)
 			}
 		})
+	}
+}
+
+func TestWarnOfAll(t *testing.T) {
+	const warnings = "Warning: \"1ST\" can be the name of an environment variable only in a cluster with the feature gate RelaxedEnvironmentVariableValidation\n" +
+		"Warning: \"2ND\" can be the name of an environment variable only in a cluster with the feature gate RelaxedEnvironmentVariableValidation\n"
+	var ofVariables, ofKeys bytes.Buffer
+	WarnOfEnvVars(&ofVariables, []corev1.EnvVar{{Name: "A"}, {Name: "1ST"}, {Name: "2ND"}})
+	WarnOfKeys(&ofKeys, map[string]string{"2ND": "", "A": "", "1ST": ""})
+	if ofVariables.String() != warnings || ofKeys.String() != warnings {
+		t.Errorf("got %q of variables, and %q of keys", ofVariables.String(), ofKeys.String())
 	}
 }
 
