@@ -1,7 +1,6 @@
 package pod
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -96,9 +95,6 @@ func newEnvMerge(base, overrides []corev1.EnvVar, templates bool) *envMerge {
 }
 
 func (m *envMerge) run() []corev1.EnvVar {
-	if m.base == len(m.env) {
-		return m.env
-	}
 	for i := range m.env {
 		if m.isOverridden(i) {
 			i = m.last(m.env[i].Name)
@@ -115,8 +111,6 @@ func (m *envMerge) last(name string) int {
 	}
 	return -1
 }
-
-func (m *envMerge) inBase(name string) bool { return len(m.at[name]) > 0 && m.at[name][0] < m.base }
 
 // isOverridden reports whether i is a definition of the base that an override replaces.
 func (m *envMerge) isOverridden(i int) bool { return i < m.base && m.last(m.env[i].Name) >= m.base }
@@ -140,31 +134,24 @@ func (m *envMerge) needs(i int) []int {
 			needs = append(needs, need)
 		}
 	}
-	place := func(i int) int {
-		if m.inBase(m.env[i].Name) && i >= m.base {
-			return m.at[m.env[i].Name][0]
-		}
-		return i
-	}
-	slices.SortFunc(needs, func(a, b int) int { return cmp.Or(place(a)-place(b), a-b) })
+	slices.Sort(needs)
 	return slices.Compact(needs)
 }
 
 // need is the definition of name that a reference of i needs in front of i, or -1.
 func (m *envMerge) need(i int, name string) int {
-	before := m.before(i, name)
-	isOverride, inForce := i >= m.base, m.last(name)
+	before, inForce := m.before(i, name), m.last(name)
 	switch {
 	case name == m.env[i].Name: // i extends it
 		return before
 	case before >= m.base: // an earlier override
 		return before
-	case isOverride && (before >= 0 || m.inBase(m.env[i].Name)):
+	case i >= m.base && m.at[m.env[i].Name][0] < m.base: // an override in the place of what it overrides
 		return inForce
 	case before >= 0 && m.isOverridden(before):
 		return inForce
-	case before < 0 && m.templates && !isOverride && !m.isOverridden(i) && inForce >= m.base:
-		return inForce // a default that refers to a variable of the run
+	case i < m.base && m.templates && inForce >= m.base: // a default that refers to a variable of the run
+		return inForce
 	default:
 		return before
 	}
@@ -192,23 +179,12 @@ func (m *envMerge) visit(i int) {
 		m.open, m.isOpen[last] = m.open[:len(m.open)-1], false
 		component = append(component, last)
 	}
-	if len(component) == 1 {
-		m.put(i)
-	} else {
-		m.putCircle(component)
-	}
+	m.putAll(component)
 }
 
-func (m *envMerge) put(i int) {
-	if !m.done[i] {
-		m.done[i] = true
-		m.merged = append(m.merged, m.env[i])
-	}
-}
-
-// putCircle puts definitions that need each other in the order of stock Tekton, behind those that
-// the overrides among them replace.
-func (m *envMerge) putCircle(circle []int) {
+// putAll puts a definition, or several that need each other in the order of stock Tekton, behind those
+// that the overrides among them replace.
+func (m *envMerge) putAll(circle []int) {
 	for _, i := range circle {
 		if name := m.env[i].Name; i >= m.base && m.before(i, name) < m.base { // the first override
 			n, _ := slices.BinarySearch(m.at[name], m.base)
@@ -227,25 +203,22 @@ func (m *envMerge) putCircle(circle []int) {
 		}
 	})
 	for _, i := range circle {
-		if m.isOverridden(i) {
-			m.putReplaced(i)
-		} else {
-			m.put(i)
-		}
+		m.put(i)
 	}
 }
 
-// putReplaced puts a definition of the base that is replaced later, and before it what it refers to.
-func (m *envMerge) putReplaced(i int) {
-	if m.done[i] || m.isOverridden(i) && m.done[m.last(m.env[i].Name)] {
+// put puts a definition, unless what replaces it stands already, and before it what it refers to.
+func (m *envMerge) put(i int) {
+	if m.done[i] || m.done[m.last(m.env[i].Name)] {
 		return
 	}
 	for _, name := range append(references(m.env[i].Value), m.env[i].Name) {
 		if before := m.before(i, name); before >= 0 && (!m.templates || m.isOverridden(before)) {
-			m.putReplaced(before)
+			m.put(before)
 		}
 	}
-	m.put(i)
+	m.done[i] = true
+	m.merged = append(m.merged, m.env[i])
 }
 
 // withoutDead leaves out definitions that are replaced before a reference can see them, of those

@@ -44,6 +44,15 @@ func TestOverrideEnv(t *testing.T) {
 		{"what a definition of a circle refers to", "A=0 H=1 URL=$(H) HOST=b", "A=$(URL) HOST=$(URL) URL=$(HOST)", "H=1 URL=$(H) HOST=$(URL) URL=$(HOST) A=$(URL)"},
 		{"what a definition of a circle refers to is overridden", "A=0 N=1 URL=$(N) HOST=b", "N=2 A=$(N)$(URL) HOST=$(URL) URL=$(HOST)", "N=2 URL=$(N) HOST=$(URL) URL=$(HOST) A=$(N)$(URL)"},
 		{"others are as they are", "W=1 W=2 A=0", "A=1", "W=1 W=2 A=1"},
+		{"a reference to what follows stays as it is", "A=$(B) B=1 C=0", "C=1", "A=$(B) B=1 C=1"},
+		{"also to what is overridden", "A=$(H) H=2", "H=3", "A=$(H) H=3"},
+		{"also beside an override that refers to it", "A=$(H) H=2 C=0", "C=$(H)", "A=$(H) H=2 C=$(H)"},
+		{"also in the template", "A=1", "X=$(Y) Y=1", "A=1 X=$(Y) Y=1"},
+		{"what saw the first definition does", "A=0 W=$(A) A=1 B=$(A)", "C=3", "A=0 W=$(A) A=1 B=$(A) C=3"},
+		{"an extension is overridden", "A=0 A=$(A)1 B=$(A)", "A=2", "A=2 B=$(A)"},
+		{"what only the overrides have sees an override behind it", "A=1 H=1", "X=$(H) H=2", "A=1 H=2 X=$(H)"},
+		{"an override and its extension in the place of two definitions", "A=0 A=1 B=2", "A=$(B) A=$(A)x", "B=2 A=$(B) A=$(A)x"},
+		{"a dollar at the end, and a reference that is not closed", "A=1 B=2", "A=$(A$ B=$(B", "A=$(A$ B=$(B"},
 		{"two definitions, and one that saw the first", "A=0 B=9", "A=1 B=$(A) A=2", "A=2 B=$(A)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -56,8 +65,23 @@ func TestOverrideEnv(t *testing.T) {
 }
 
 func TestDefaultPodTemplateComesBeforeTheRuns(t *testing.T) {
-	got := MergePodTemplateWithDefault(&Template{Env: env("RUN=$(HOST) HOST=run")}, &Template{Env: env("HOST=default URL=$(HOST)")})
-	if d := cmp.Diff(env("HOST=run URL=$(HOST) RUN=$(HOST)"), got.Env); d != "" {
-		t.Errorf("-want, +got: %s", d)
+	for _, tc := range []struct{ name, defaults, run, want string }{
+		{"an override stands in the place of the default", "HOST=default URL=$(HOST)", "RUN=$(HOST) HOST=run", "HOST=run URL=$(HOST) RUN=$(HOST)"},
+		{"what a default refers to moves in front of it", "A=$(C)", "C=1", "C=1 A=$(C)"},
+		{"also where it is an override", "A=$(C) C=0", "C=1", "C=1 A=$(C)"},
+		{"but nothing in front of what moves", "A=$(C) A=$(C)x", "C=$(D) D=1", "C=$(D) A=$(C) A=$(C)x D=1"},
+		{"a run that has all names is merged too", "HOST=default", "URL=$(HOST) HOST=run", "HOST=run URL=$(HOST)"},
+		{"nothing moves for a default that is overridden", "A=$(C)", "A=0 C=1", "A=0 C=1"},
+		{"a reference to a default that follows stays as it is", "A=$(B) B=1", "C=1", "A=$(B) B=1 C=1"},
+		{"what saw the first definition does", "A=1 X=$(A) A=2", "B=1", "A=1 X=$(A) A=2 B=1"},
+		{"the run has the first word in a circle", "A=$(C)", "C=$(A)", "C=$(A) A=$(C)"},
+		{"also in a longer one", "A=$(C) B=$(A)", "C=$(B)", "C=$(B) A=$(C) B=$(A)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := MergePodTemplateWithDefault(&Template{Env: env(tc.run)}, &Template{Env: env(tc.defaults)})
+			if d := cmp.Diff(env(tc.want), got.Env); d != "" {
+				t.Errorf("-want, +got: %s", d)
+			}
+		})
 	}
 }
