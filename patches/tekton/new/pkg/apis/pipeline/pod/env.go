@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -126,9 +127,6 @@ func (m *envMerge) before(i int, name string) int {
 // needs lists the definitions that have to stand in front of i, in their order.
 func (m *envMerge) needs(i int) []int {
 	var needs []int
-	if previous := m.before(i, m.env[i].Name); previous >= m.base || i < m.base && previous >= 0 {
-		needs = append(needs, previous)
-	}
 	for _, name := range references(m.env[i].Value) {
 		if need := m.need(i, name); need >= 0 {
 			needs = append(needs, need)
@@ -179,30 +177,15 @@ func (m *envMerge) visit(i int) {
 		m.open, m.isOpen[last] = m.open[:len(m.open)-1], false
 		component = append(component, last)
 	}
-	m.putAll(component)
-}
-
-// putAll puts a definition, or several that need each other in the order of stock Tekton, behind those
-// that the overrides among them replace.
-func (m *envMerge) putAll(circle []int) {
-	for _, i := range circle {
-		if name := m.env[i].Name; i >= m.base && m.before(i, name) < m.base { // the first override
-			n, _ := slices.BinarySearch(m.at[name], m.base)
-			circle = append(circle, m.at[name][:n]...)
-		}
-	}
-	isLate := func(i int) bool { return m.templates && i < m.base && !m.isOverridden(i) }
-	slices.SortFunc(circle, func(a, b int) int {
-		switch {
-		case isLate(a) == isLate(b):
-			return a - b
-		case isLate(a):
+	// Definitions that need each other stand as in stock Tekton: those of a run before the defaults.
+	late := func(i int) int {
+		if m.templates && i < m.base {
 			return 1
-		default:
-			return -1
 		}
-	})
-	for _, i := range circle {
+		return 0
+	}
+	slices.SortFunc(component, func(a, b int) int { return cmp.Or(late(a)-late(b), a-b) })
+	for _, i := range component {
 		m.put(i)
 	}
 }
