@@ -38,6 +38,7 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 		{name: "args with a reference, and the image's command", env: secret, args: []string{"$(A)"}, want: fmt.Sprintf(hidden, "the container")},
 		{name: "a reference to what envFrom may bring", envFrom: fromSecret, command: []string{"$(FROM_A)"}, want: fmt.Sprintf(hidden, `"$(FROM_A)"`)},
 		{name: "a reference to what a device plugin may set", limits: v1.ResourceList{"example.com/device": resource.MustParse("1")}, command: []string{"$(A)"}, want: fmt.Sprintf(hidden, `"$(A)"`)},
+		{name: "a variable that is not declared, beside a limit that is no device's", limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}, command: []string{"$(A)"}, want: message},
 		{name: "a reference to a service", command: []string{"$(DB_SERVICE_HOST)"}, want: fmt.Sprintf(hidden, `"$(DB_SERVICE_HOST)"`)},
 		{name: "a reference to a port of a service", command: []string{"$(DB_PORT_80_TCP)"}, want: fmt.Sprintf(hidden, `"$(DB_PORT_80_TCP)"`)},
 		{name: "a reference through another variable", env: append(secret, v1.EnvVar{Name: "B", Value: "/$(A)"}), command: []string{"$(B)"}, want: fmt.Sprintf(hidden, `"$(B)"`)},

@@ -13,10 +13,20 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/network/dns"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/ptr"
 )
+
+func TestSubPathExprIsExpanded(t *testing.T) {
+	env := []kubecontainer.EnvVar{{Name: "POD", Value: "web-0"}}
+	subPath, err := expandSubPathExpr(v1.VolumeMount{SubPathExpr: "logs/$(POD)"}, env)
+	require.NoError(t, err)
+	assert.Equal(t, "logs/web-0", subPath)
+	_, err = expandSubPathExpr(v1.VolumeMount{SubPathExpr: "logs/$(MISSING)"}, env)
+	assert.ErrorContains(t, err, "MISSING")
+}
 
 func TestErrorsOfSubPathsShowNoValueOfAVariable(t *testing.T) {
 	testKubelet := newTestKubelet(t, false /* controllerAttachDetachEnabled */)
