@@ -147,7 +147,7 @@ func (t *target) processSum(ctx context.Context, pid string) (string, error) {
 
 // log returns the end of the log of the component's newest container.
 func (t *target) log(ctx context.Context) string {
-	out, err := t.exec(ctx, "sh", "-c", fmt.Sprintf(`tail -n 15 "$(ls -t /var/log/containers/%s-*.log | head -n 1)"`, t.name))
+	out, err := t.exec(ctx, "sh", "-c", fmt.Sprintf(`tail -n %s "$(ls -t /var/log/containers/%s-*.log | head -n 1)"`, logLines, t.name))
 	if err != nil {
 		return err.Error()
 	}

@@ -158,7 +158,7 @@ func (k *kubelet) checkReady(ctx context.Context) error {
 }
 
 func (k *kubelet) log(ctx context.Context) string {
-	out, err := k.exec(ctx, "journalctl", "--no-pager", "--output=cat", "--unit="+k.name, "--lines=15")
+	out, err := k.exec(ctx, "journalctl", "--no-pager", "--output=cat", "--unit="+k.name, "--lines="+logLines)
 	if err != nil {
 		return err.Error()
 	}

@@ -16,8 +16,10 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// serveTimeout is how long most components may take to serve after a change.
-const serveTimeout = time.Minute
+const (
+	serveTimeout = time.Minute // that most components may take to serve after a change
+	logLines     = "15"        // that an error shows of the log of a component that does not serve
+)
 
 // change is a change of a component. Its zero value restarts the component.
 type change struct {
@@ -123,7 +125,7 @@ func (o *operation) plan(ctx context.Context, i *instance, p plan) (err error) {
 		if i.from, err = i.state(ctx); err != nil || known || i.from.SHA256 != "" {
 			return poll.Stop(err)
 		}
-		return fmt.Errorf("%s does not run, so that podenv could not undo the change", o.component)
+		return fmt.Errorf("%s does not run, so that podenv could not undo the change: see why with journalctl --unit=kubelet on the node", o.component)
 	})
 	if err != nil {
 		return err
@@ -283,10 +285,7 @@ func (o *operation) revert(ctx context.Context, applied []*instance, err error) 
 	if failed := o.end(ctx, o.before); failed != nil {
 		return errors.Join(err, failed)
 	}
-	what := "build"
-	if o.instances[0].binary == "" {
-		what = "configuration"
-	}
+	what := map[bool]string{true: "configuration", false: "build"}[o.instances[0].binary == ""]
 	return fmt.Errorf("%w\nthe old %s is back and serves: fix the new one and try again", err, what)
 }
 

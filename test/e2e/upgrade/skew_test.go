@@ -145,8 +145,8 @@ func (s *walker) begin(ctx context.Context, f *framework.Framework, apiServers, 
 	}
 }
 
-// prepare makes what the probe of a feature needs, and waits until the API server makes use of what
-// changes the pod itself: it watches.
+// prepare makes what the probe of a feature needs. The API server watches what changes the pod itself, so
+// prepare waits until it does.
 func (s *walker) prepare(ctx context.Context, feature featuregates.State) {
 	ginkgo.GinkgoHelper()
 	for _, file := range feature.Probe.Objects {

@@ -20,15 +20,6 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 			}})
 		}
 	}
-	sidecar := func(tweak tweakStatefulSet) tweakStatefulSet {
-		return func(spec *apps.StatefulSetSpec) {
-			containers := spec.Template.Spec.Containers
-			other := containers[0]
-			tweak(spec)
-			other.Name = "sidecar"
-			spec.Template.Spec.Containers = []core.Container{other, containers[0]}
-		}
-	}
 	opts := corevalidation.PodValidationOptions{EnvFilesEnabled: true}
 	testCases := []struct {
 		name   string
@@ -44,7 +35,7 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 		{name: "another source that no pod can have, which is no error of a template", tweaks: []tweakStatefulSet{func(spec *apps.StatefulSetSpec) {
 			spec.Template.Spec.Containers[0].Env = []core.EnvVar{{Name: "LITERAL", Value: "value"}, {Name: "A", ValueFrom: &core.EnvVarSource{FieldRef: &core.ObjectFieldSelector{FieldPath: "none"}}}}
 		}}},
-		{name: "no path, in the second container", tweaks: []tweakStatefulSet{sidecar(env("A", "config", ""))}, want: []string{"spec.template.spec.containers[1].env[0].valueFrom.fileKeyRef.path"}},
+		{name: "no path, in the second container", tweaks: []tweakStatefulSet{inSecondContainer(env("A", "config", ""))}, want: []string{"spec.template.spec.containers[1].env[0].valueFrom.fileKeyRef.path"}},
 		{name: "a file and a value", tweaks: []tweakStatefulSet{env("A", "config", "config.env"), func(spec *apps.StatefulSetSpec) {
 			spec.Template.Spec.Containers[0].Env[0].Value = "value"
 		}}, want: []string{firstContainer + "env[0].valueFrom"}},

@@ -50,6 +50,15 @@ func addClaim(name string) tweakStatefulSet {
 	}
 }
 
+// inSecondContainer makes tweak, which changes the first container, in one behind a container that is as it was.
+func inSecondContainer(tweak tweakStatefulSet) tweakStatefulSet {
+	return func(spec *apps.StatefulSetSpec) {
+		first := spec.Template.Spec.Containers[0]
+		tweak(spec)
+		spec.Template.Spec.Containers = []core.Container{first, spec.Template.Spec.Containers[0]}
+	}
+}
+
 func TestWarningsForAStatefulSetOfWhichNoPodCanBeMade(t *testing.T) {
 	testCases := []struct {
 		name  string
@@ -66,11 +75,7 @@ func TestWarningsForAStatefulSetOfWhichNoPodCanBeMade(t *testing.T) {
 			spec.Template.Spec.Containers[0].EnvFrom = []core.EnvFromSource{{ConfigMapRef: &core.ConfigMapEnvSource{}}}
 		}, want: firstContainer + "envFrom[0].configMapRef.name"},
 		{name: "a mount of a volume that only admission can add", tweak: addMount("missing"), want: firstContainer + "volumeMounts[0].name"},
-		{name: "such a mount in the second container", tweak: func(spec *apps.StatefulSetSpec) {
-			sidecar := spec.Template.Spec.Containers[0]
-			addMount("missing")(spec)
-			spec.Template.Spec.Containers = []core.Container{sidecar, spec.Template.Spec.Containers[0]}
-		}, want: "spec.template.spec.containers[1].volumeMounts[0].name"},
+		{name: "such a mount in the second container", tweak: inSecondContainer(addMount("missing")), want: "spec.template.spec.containers[1].volumeMounts[0].name"},
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {

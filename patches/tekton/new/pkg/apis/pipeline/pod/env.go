@@ -113,6 +113,8 @@ func (m *envMerge) last(name string) int {
 	return -1
 }
 
+func (m *envMerge) inBase(name string) bool { return m.at[name][0] < m.base }
+
 // isOverridden reports whether i is a definition of the base that an override replaces.
 func (m *envMerge) isOverridden(i int) bool { return i < m.base && m.last(m.env[i].Name) >= m.base }
 
@@ -127,29 +129,39 @@ func (m *envMerge) before(i int, name string) int {
 // needs lists the definitions that have to stand in front of i, in their order.
 func (m *envMerge) needs(i int) []int {
 	var needs []int
+	if previous := m.before(i, m.env[i].Name); previous >= m.base || i < m.base && previous >= 0 {
+		needs = append(needs, previous)
+	}
 	for _, name := range references(m.env[i].Value) {
 		if need := m.need(i, name); need >= 0 {
 			needs = append(needs, need)
 		}
 	}
-	slices.Sort(needs)
+	place := func(i int) int {
+		if m.inBase(m.env[i].Name) && i >= m.base {
+			return m.at[m.env[i].Name][0]
+		}
+		return i
+	}
+	slices.SortFunc(needs, func(a, b int) int { return cmp.Or(place(a)-place(b), a-b) })
 	return slices.Compact(needs)
 }
 
 // need is the definition of name that a reference of i needs in front of i, or -1.
 func (m *envMerge) need(i int, name string) int {
-	before, inForce := m.before(i, name), m.last(name)
+	before := m.before(i, name)
+	isOverride, inForce := i >= m.base, m.last(name)
 	switch {
 	case name == m.env[i].Name: // i extends it
 		return before
 	case before >= m.base: // an earlier override
 		return before
-	case i >= m.base && m.at[m.env[i].Name][0] < m.base: // an override in the place of what it overrides
+	case isOverride && m.inBase(m.env[i].Name):
 		return inForce
 	case before >= 0 && m.isOverridden(before):
 		return inForce
-	case i < m.base && m.templates && inForce >= m.base: // a default that refers to a variable of the run
-		return inForce
+	case m.templates && !isOverride && !m.isOverridden(i) && inForce >= m.base:
+		return inForce // a default that refers to a variable of the run
 	default:
 		return before
 	}
@@ -177,31 +189,60 @@ func (m *envMerge) visit(i int) {
 		m.open, m.isOpen[last] = m.open[:len(m.open)-1], false
 		component = append(component, last)
 	}
-	// Definitions that need each other stand as in stock Tekton: those of a run before the defaults.
-	late := func(i int) int {
-		if m.templates && i < m.base {
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(component, func(a, b int) int { return cmp.Or(late(a)-late(b), a-b) })
-	for _, i := range component {
+	if len(component) == 1 {
 		m.put(i)
+	} else {
+		m.putCircle(component)
 	}
 }
 
-// put puts a definition, unless what replaces it stands already, and before it what it refers to.
 func (m *envMerge) put(i int) {
-	if m.done[i] || m.done[m.last(m.env[i].Name)] {
+	if !m.done[i] {
+		m.done[i] = true
+		m.merged = append(m.merged, m.env[i])
+	}
+}
+
+// putCircle puts definitions that need each other in the order of stock Tekton, behind those that
+// the overrides among them replace.
+func (m *envMerge) putCircle(circle []int) {
+	for _, i := range circle {
+		if name := m.env[i].Name; i >= m.base && m.before(i, name) < m.base { // the first override
+			n, _ := slices.BinarySearch(m.at[name], m.base)
+			circle = append(circle, m.at[name][:n]...)
+		}
+	}
+	isLate := func(i int) bool { return m.templates && i < m.base && !m.isOverridden(i) }
+	slices.SortFunc(circle, func(a, b int) int {
+		switch {
+		case isLate(a) == isLate(b):
+			return a - b
+		case isLate(a):
+			return 1
+		default:
+			return -1
+		}
+	})
+	for _, i := range circle {
+		if m.isOverridden(i) {
+			m.putReplaced(i)
+		} else {
+			m.put(i)
+		}
+	}
+}
+
+// putReplaced puts a definition of the base that is replaced later, and before it what it refers to.
+func (m *envMerge) putReplaced(i int) {
+	if m.done[i] || m.isOverridden(i) && m.done[m.last(m.env[i].Name)] {
 		return
 	}
 	for _, name := range append(references(m.env[i].Value), m.env[i].Name) {
 		if before := m.before(i, name); before >= 0 && (!m.templates || m.isOverridden(before)) {
-			m.put(before)
+			m.putReplaced(before)
 		}
 	}
-	m.done[i] = true
-	m.merged = append(m.merged, m.env[i])
+	m.put(i)
 }
 
 // withoutDead leaves out definitions that are replaced before a reference can see them, of those

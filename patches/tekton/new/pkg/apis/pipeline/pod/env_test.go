@@ -52,6 +52,9 @@ func TestOverrideEnv(t *testing.T) {
 		{"an extension is overridden", "A=0 A=$(A)1 B=$(A)", "A=2", "A=2 B=$(A)"},
 		{"what only the overrides have sees an override behind it", "A=1 H=1", "X=$(H) H=2", "A=1 H=2 X=$(H)"},
 		{"an override and its extension in the place of two definitions", "A=0 A=1 B=2", "A=$(B) A=$(A)x", "B=2 A=$(B) A=$(A)x"},
+		{"a definition that is replaced moves nothing", "A=0 C=$(B) B=1 A=$(B)", "A=9", "A=9 C=$(B) B=1"},
+		{"nor does an override that is extended for its extension", "A=1$(E) E=0", "A=0$(A) A=2$(A)$(E)", "A=1$(E) A=0$(A) E=0 A=2$(A)$(E)"},
+		{"a reference to what is overridden is no circle", "C=0 B=4$(C) C=0$(B)", "C=6", "C=6 B=4$(C)"},
 		{"a dollar at the end, and a reference that is not closed", "A=1 B=2", "A=$(A$ B=$(B", "A=$(A$ B=$(B"},
 		{"two definitions, and one that saw the first", "A=0 B=9", "A=1 B=$(A) A=2", "A=2 B=$(A)"},
 	} {
@@ -74,6 +77,8 @@ func TestDefaultPodTemplateComesBeforeTheRuns(t *testing.T) {
 		{"nothing moves for a default that is overridden", "A=$(C)", "A=0 C=1", "A=0 C=1"},
 		{"a reference to a default that follows stays as it is", "A=$(B) B=1", "C=1", "A=$(B) B=1 C=1"},
 		{"what saw the first definition does", "A=1 X=$(A) A=2", "B=1", "A=1 X=$(A) A=2 B=1"},
+		{"nor for one that is extended", "E=0$(C)", "E=0$(E) C=0", "E=0$(C) E=0$(E) C=0"},
+		{"all definitions of a default stay in a circle", "D=2$(E) D=6", "E=0$(D)", "E=0$(D) D=2$(E) D=6"},
 		{"the run has the first word in a circle", "A=$(C)", "C=$(A)", "C=$(A) A=$(C)"},
 		{"also in a longer one", "A=$(C) B=$(A)", "C=$(B)", "C=$(B) A=$(C) B=$(A)"},
 	} {
