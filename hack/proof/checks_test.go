@@ -21,6 +21,8 @@ func TestCompiling(t *testing.T) {
 	l.check("integration tests of the patches", "upstream", needBuild, integrationTests)
 	l.check("upstream tests of Tekton", "upstream", host.need, tektonTests)
 	l.check("PodPresets of v1.19", "upstream", needBuild, oldFixtures)
+	l.check("server tarball", "image", needBuild, serverTarball)
+	l.check("packages", "image", needBuild, packagesInstall)
 	l.check("policies from PodPresets", "e2e", needBuild, policies)
 	l.check("kind builds from the server tarball", "image", needTarball, kindBuilds)
 }
@@ -30,8 +32,6 @@ func TestClusters(t *testing.T) {
 	l := newLane(t)
 	t.Cleanup(deleteCluster)
 	l.check("feature gates", "source", needBuild, featureGates)
-	l.check("server tarball", "image", needBuild, serverTarball)
-	l.check("packages", "image", needBuild, packagesInstall)
 	l.check("node image with plain kind", "image", needBuild, plainKind)
 	l.check("stories", "e2e", needCluster, runExamples)
 	l.check("e2e", "e2e", needCluster, suiteOf("envfiles"))

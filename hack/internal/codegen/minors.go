@@ -3,7 +3,6 @@ package codegen
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -59,10 +58,6 @@ type fixtureSet struct{ pkg, dir string }
 var fixtureSets = []fixtureSet{
 	{pkg: "k8s.io/api", dir: "staging/src/k8s.io/api"},
 	{pkg: "k8s.io/apiextensions-apiserver/pkg/apis", dir: "staging/src/k8s.io/apiextensions-apiserver/pkg/apis"},
-}
-
-func isFixtureTest(file string) bool {
-	return slices.ContainsFunc(fixtureSets, func(f fixtureSet) bool { return path.Dir(file) == f.dir })
 }
 
 // minors are the known minors, with what hack/update-codegen.sh,

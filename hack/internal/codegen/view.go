@@ -56,7 +56,7 @@ func newView(tree, dir string) (*view, error) {
 
 func isInput(file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
-		return isFixtureTest(file)
+		return slices.ContainsFunc(fixtureSets, func(f fixtureSet) bool { return path.Dir(file) == f.dir })
 	}
 	return path.Ext(file) != ".md" && path.Base(file) != "OWNERS"
 }

@@ -21,6 +21,23 @@ func TestOutputReturnsStandardOutputOnly(t *testing.T) {
 	}
 }
 
+func TestGoCollectsLessGarbageUnlessTheUserDecides(t *testing.T) {
+	for _, test := range []struct{ name, user, want string }{
+		{"go", "", LessGC[0]}, {"go", "50", "GOGC=50"}, {"git", "", ""},
+	} {
+		t.Setenv("GOGC", test.user)
+		got := ""
+		for _, pair := range Command(t.Context(), test.name).cmd.Environ() {
+			if strings.HasPrefix(pair, "GOGC=") && pair != "GOGC=" {
+				got = pair
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s, with GOGC=%s: %q, want %q", test.name, test.user, got, test.want)
+		}
+	}
+}
+
 func TestErrorCarriesThePastableCommandAndItsLastLines(t *testing.T) {
 	err := Command(t.Context(), "sh", "-c", "for i in $(seq 40); do echo line $i; done; exit 3").Dir("/").Run()
 	var e *Error
