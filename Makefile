@@ -63,8 +63,8 @@ e2e: ## run SUITE (envfiles), a folder of test/e2e, on the cluster
 kubectl-podenv: ## what operators run on any cluster, as `kubectl podenv`: one static file, for a folder of PATH
 	@go build -ldflags='-s -w' -o $(PLUGIN) ./hack/kubectl-podenv
 
-e2e-full: ## every suite on a cluster of its own, those that move it up and down included
-	@$(PODENV) test --only e2e,upgrade --full
+e2e-full: ## all suites with all their specs, those that move a cluster up and down included, and each patch by itself
+	@$(PODENV) test --only patches,e2e,upgrade --full
 
 atlas: ## by kubeadm from the stock minor before through all newer minors, and back: hours
 	@$(PODENV) test --only atlas

@@ -41,8 +41,8 @@ time.
 
 Groups for --only: lint, unit, source, upstream, image, e2e, and upgrade, which moves
 the cluster up and down between builds and gates, with the kubelets of the series and
-of the minor before. Only by name: atlas, which takes a cluster by kubeadm through all
-newer minors and back.
+of the minor before. Only by name: patches, which tests the series after each patch, and
+atlas, which takes a cluster by kubeadm through all newer minors and back.
 
 With --full, upgrade uses all kubelets that the version skew policy allows, and runs the
 specs that are labelled Slow. --full adds to its group each check that docs/testing.md
@@ -50,10 +50,10 @@ marks so, such as the upgrade by kubeadm, several control planes and the suite o
 		Example: `  podenv test
   podenv test --only lint,unit
   podenv test --only e2e --keep     # leave the cluster for a look
-  podenv test --only e2e,upgrade --full    # all suites, and all of them`,
+  podenv test --only patches,e2e,upgrade --full    # what make e2e-full runs`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkGroups(only, append(slices.Clone(proof.Groups), proof.Atlas)); err != nil {
+			if err := checkGroups(only, slices.Concat(proof.Groups, proof.ByName)); err != nil {
 				return err
 			}
 			return a.reported(func(report *htmlreport.Run) error {

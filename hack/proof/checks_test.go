@@ -15,7 +15,7 @@ func TestCompiling(t *testing.T) {
 	l.check("patches round trip", "source", needBuild, func(c *check) error { return roundTrip(c, built.value.Tree) })
 	l.check("patches of Tekton round trip", "source", host.need, tektonRoundTrip)
 	l.check("export onto a pristine tag", "source", needBuild, exportOntoTag)
-	l.check("each patch by itself", "source", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })
+	l.check("each patch by itself", "patches", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })
 	l.check("kubelet for Windows", "source", needBuild, func(c *check) error { return kubeletForWindows(c, built.value.Tree) })
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
 	l.check("integration tests of the patches", "upstream", needBuild, integrationTests)

@@ -11,8 +11,8 @@
 // The package is below hack because only packages there can import hack/internal.
 package proof
 
-// Groups are what podenv test runs. --only chooses from them, and from Atlas.
+// Groups are what podenv test runs. --only chooses from them, and from ByName.
 var Groups = []string{"lint", "unit", "source", "upstream", "image", "e2e", "upgrade"}
 
-// Atlas is the group of the checks that take hours.
-const Atlas = "atlas"
+// ByName are the groups that take long, and run only by name.
+var ByName = []string{"patches", "atlas"}

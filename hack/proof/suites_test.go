@@ -168,7 +168,7 @@ func clusterOperations(c *check) error {
 		flags = append(flags, fmt.Sprintf("%s=%t", name, on))
 	}
 	env := []string{"PODENV_NODE_IMAGE=" + built.value.Image, "PODENV_GATES=" + strings.Join(flags, ",")}
-	return c.countGoTest(repo.Root, env, "-p=1", "-timeout=20m", "-run=^TestLive$",
+	return c.countGoTest(repo.Root, env, "-p=1", "-timeout=1h", "-run=^TestLive$",
 		"podenv.dev/hack/internal/cluster", "podenv.dev/hack/internal/node")
 }
 
