@@ -174,10 +174,11 @@ func (p *pipeline) view(name string) (*view, error) {
 // generator writes generated files, none if the change does not reach them.
 type generator func(context.Context) (outputs, error)
 
-// together runs generators in parallel, by what they generate. It shows which of them are running,
+// together runs generators, two at a time, by what they generate. It shows which of them are not done,
 // and returns the files of all.
 func (p *pipeline) together(ctx context.Context, generators map[string]generator) (outputs, error) {
 	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2) // a generator takes 1 GiB of memory
 	var mu sync.Mutex
 	all, running := outputs{}, slices.Sorted(maps.Keys(generators))
 	p.step.Now("generating %s", strings.Join(running, ", "))

@@ -1,12 +1,16 @@
 package codegen
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -163,6 +167,29 @@ func TestPipelineErrorHasTheGeneratorsOutputAndTheLog(t *testing.T) {
 	}
 	if got := git(t, tree, "status", "--porcelain"); got != " M "+fakeTypes {
 		t.Errorf("the tree differs in\n%s\nwant the edit only", got)
+	}
+}
+
+func TestTwoGeneratorsAtATime(t *testing.T) {
+	p := &pipeline{step: progress.New(&strings.Builder{}, false, 0, t.TempDir()).Step("generate")}
+	var running, most atomic.Int32
+	generators := map[string]generator{}
+	for i := range 6 {
+		generators[strconv.Itoa(i)] = func(context.Context) (outputs, error) {
+			defer running.Add(-1)
+			if now := running.Add(1); now > most.Load() {
+				most.Store(now)
+			}
+			time.Sleep(20 * time.Millisecond)
+			return outputs{strconv.Itoa(i): nil}, nil
+		}
+	}
+	made, err := p.together(t.Context(), generators)
+	if err != nil || len(made) != len(generators) {
+		t.Errorf("made %v: %v", made, err)
+	}
+	if most.Load() != 2 {
+		t.Errorf("%d at a time", most.Load())
 	}
 }
 

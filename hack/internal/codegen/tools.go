@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"podenv.dev/hack/internal/digest"
@@ -37,7 +36,7 @@ func buildTools(ctx context.Context, o Options, m *minor, step *progress.Step) (
 		return nil, err
 	}
 	t := &toolbox{dir: filepath.Join(o.Work, "tools", key), goRoot: goRoot}
-	t.env = append(slices.Concat(goEnv, run.LessGC), "PATH="+strings.Join([]string{
+	t.env = append(goEnv, "PATH="+strings.Join([]string{
 		filepath.Join(t.dir, "bin"), filepath.Join(goRoot, "bin"), os.Getenv("PATH"),
 	}, string(os.PathListSeparator)))
 	if _, err := os.Stat(t.dir); err == nil {
