@@ -74,10 +74,7 @@ of _output, but no tree: those are in trees/.`,
 			if err != nil {
 				return err
 			}
-			err = writeRows(a, items, writeCleanTable, func(w io.Writer, items []clean.Item) error {
-				return jsonout.WriteTSV(w, items, func(i clean.Item) []any { return []any{i.Action, i.Kind, i.Bytes, i.Name, i.Why} })
-			})
-			if err != nil || dryRun {
+			if err := writeRows(a, items, writeCleanTable, writeCleanTSV); err != nil || dryRun {
 				return err
 			}
 			return clean.Run(cmd.Context(), items)
@@ -98,6 +95,10 @@ func writeCleanTable(w io.Writer, items []clean.Item) error {
 	}
 	fmt.Fprintf(t, "%s\tall\t%s\t\t\n%s\tall\t%s\t\t\n", clean.Remove, mib(total[clean.Remove]), clean.Keep, mib(total[clean.Keep]))
 	return t.Flush()
+}
+
+func writeCleanTSV(w io.Writer, items []clean.Item) error {
+	return jsonout.WriteTSV(w, items, func(i clean.Item) []any { return []any{i.Action, i.Kind, i.Bytes, i.Name, i.Why} })
 }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

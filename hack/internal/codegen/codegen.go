@@ -178,7 +178,7 @@ type generator func(context.Context) (outputs, error)
 // and returns the files of all.
 func (p *pipeline) together(ctx context.Context, generators map[string]generator) (outputs, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(2) // a generator takes 1 GiB of memory
+	group.SetLimit(2) // each takes more than 1 GiB of memory
 	var mu sync.Mutex
 	all, running := outputs{}, slices.Sorted(maps.Keys(generators))
 	p.step.Now("generating %s", strings.Join(running, ", "))

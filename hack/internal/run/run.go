@@ -44,11 +44,10 @@ func Command(ctx context.Context, name string, args ...string) *Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = gracePeriod
-	c := &Cmd{ctx: ctx, cmd: cmd}
 	if name == "go" && os.Getenv("GOGC") == "" {
-		c.Env(LessGC...)
+		cmd.Env = append(os.Environ(), LessGC...)
 	}
-	return c
+	return &Cmd{ctx: ctx, cmd: cmd}
 }
 
 // Interruptible lets the command clean up when its context ends: the process group gets
