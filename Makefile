@@ -3,8 +3,9 @@ SHELL := /bin/bash
 SERIES ?= v1.33
 NAME ?= podenv
 export SERIES
-# Static programs, and one set of compiled packages for all of them.
+# Static programs, and one set of compiled packages for all of them, those in images and trees included.
 export CGO_ENABLED := 0
+export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 # Built first and then run: `go run` would hide the exit status and take the last line.
 PODENV := go build -o _output/bin/podenv ./hack/podenv && _output/bin/podenv
@@ -63,8 +64,8 @@ e2e: ## run SUITE (envfiles), a folder of test/e2e, on the cluster
 kubectl-podenv: ## what operators run on any cluster, as `kubectl podenv`: one static file, for a folder of PATH
 	@go build -ldflags='-s -w' -o $(PLUGIN) ./hack/kubectl-podenv
 
-e2e-full: ## all suites with all their specs, those that move a cluster up and down included, and each patch by itself
-	@$(PODENV) test --only patches,e2e,upgrade --full
+e2e-full: ## all suites with all their specs, those that move a cluster up and down included, each patch by itself, and what else takes long
+	@$(PODENV) test --only patches,source,upstream,e2e,upgrade --full
 
 atlas: ## by kubeadm from the stock minor before through all newer minors, and back: hours
 	@$(PODENV) test --only atlas

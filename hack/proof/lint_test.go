@@ -4,10 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/go/analysis/suite/vet"
+	"golang.org/x/tools/go/packages"
+	"honnef.co/go/tools/lintcmd"
+	"honnef.co/go/tools/lintcmd/version"
+	"honnef.co/go/tools/simple"
+	"honnef.co/go/tools/staticcheck"
+	"honnef.co/go/tools/stylecheck"
+	"honnef.co/go/tools/unused"
 
 	"podenv.dev/hack/internal/run"
 )
@@ -25,19 +35,16 @@ func lint(c *check) error {
 		}
 		return err
 	})
-	for _, command := range []string{
-		"go mod tidy -diff", "go vet ./...", "go tool staticcheck ./...",
-		// Kubernetes is built for 32 bits, too, and the types of system calls differ by architecture.
-		"env CGO_ENABLED=0 GOARCH=386 go vet ./pkg/...", "env CGO_ENABLED=0 GOARCH=s390x go vet ./pkg/...",
-	} {
-		c.part(command, func() error {
-			c.step.Now("%s", command)
-			cmd := c.command("nice", append([]string{"-n19"}, strings.Fields(command)...)...)
-			if os.Getenv("GOGC") == "" {
-				cmd.Env(run.LessGC...)
-			}
-			return cmd.Run()
-		})
+	c.part("go mod tidy -diff", c.command("nice", "-n19", "go", "mod", "tidy", "-diff").Run)
+	c.part("go vet and staticcheck", func() error {
+		cmd := c.command("nice", "-n19", os.Args[0], "./...").Env(asLinter + "=" + repo.Root)
+		if os.Getenv("GOGC") == "" {
+			cmd.Env(run.LessGC...)
+		}
+		return cmd.Run()
+	})
+	for _, arch := range []string{"386", "s390x"} {
+		c.part("types for "+arch, func() error { return c.types(arch) })
 	}
 	c.part("shellcheck", c.shellcheck)
 	c.part("no generated Kubernetes code in git", func() error {
@@ -48,6 +55,40 @@ func lint(c *check) error {
 		return err
 	})
 	return nil
+}
+
+// asLinter is the variable with the module that makes this program runLinter.
+const asLinter = "PODENV_PROOF_AS_LINTER"
+
+// runLinter runs the checks of go vet and of staticcheck on the module in dir, in one pass. Both need facts about all
+// packages that are imported, of Kubernetes, too: to find them takes as long as to compile the packages.
+func runLinter(dir string) {
+	if err := os.Chdir(dir); err != nil {
+		log.Fatal(err)
+	}
+	cmd := lintcmd.NewCommand("lint")
+	cmd.SetVersion(version.Version, version.MachineVersion+" with go vet") // results are kept by it
+	cmd.ParseFlags(os.Args[1:])
+	cmd.AddAnalyzers(simple.Analyzers...)
+	cmd.AddAnalyzers(staticcheck.Analyzers...)
+	cmd.AddAnalyzers(stylecheck.Analyzers...)
+	cmd.AddAnalyzers(unused.Analyzer)
+	cmd.AddBareAnalyzers(vet.Suite...)
+	cmd.Run()
+}
+
+// types checks the types of what is compiled into Kubernetes, which is built for 32 bits, too. The types of
+// system calls differ by architecture.
+func (c *check) types(arch string) error {
+	all, err := packages.Load(&packages.Config{
+		Mode: packages.LoadAllSyntax, Tests: true, Context: c.ctx, Dir: repo.Root, Env: append(os.Environ(), "GOARCH="+arch, "CGO_ENABLED=0"),
+	}, "./pkg/...")
+	packages.Visit(all, nil, func(pkg *packages.Package) {
+		for _, e := range pkg.Errors {
+			err = errors.Join(err, e)
+		}
+	})
+	return err
 }
 
 // command prepares a command that runs in the repository, with its output in the check's log.
@@ -99,6 +140,43 @@ func isShell(path string) bool {
 	n, _ := f.Read(head)
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
 	return bytes.HasPrefix(line, []byte("#!")) && (bytes.Contains(line, []byte("bash")) || bytes.HasSuffix(line, []byte("sh")))
+}
+
+func TestLinterFindsWhatVetAndStaticcheckFind(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"m.go": `package m
+
+import "fmt"
+
+func unused() {}
+
+// Logf has the arguments of fmt.Printf.
+func Logf(format string, args ...any) { fmt.Printf(format, args...) }
+`,
+		"n/n.go": `package n
+
+import "example.com/m"
+
+// Run has an argument too few.
+func Run() { m.Logf("%d %s", 1) }
+`,
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := run.Command(t.Context(), os.Args[0], "./...").Env(asLinter+"="+dir, "GOFLAGS=", "GOWORK=off").Output()
+	for _, want := range []string{"func unused is unused (U1000)", "format %s reads arg #2, but call has 1 arg (printf)"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("lint does not print %q: %v", want, err)
+		}
+	}
 }
 
 func TestIsShellKnowsScriptsByTheirFirstLine(t *testing.T) {

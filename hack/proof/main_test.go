@@ -33,6 +33,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(asLinter); dir != "" {
+		runLinter(dir)
+	}
 	flag.Parse()
 	if *seriesName == "" {
 		os.Exit(m.Run())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/progress"
@@ -33,6 +34,10 @@ func Name(name, arch string) string {
 	return name + "-" + arch
 }
 
+// one lets one go command run at a time. Each uses all processors, and two would both compile what their
+// programs share: the go command's cache has only what is done.
+var one sync.Mutex
+
 // Static compiles p into the file out, for Linux, without symbols. The go command decides
 // whether out is up to date.
 func Static(ctx context.Context, l layout.Layout, p Program, out string, step *progress.Step) error {
@@ -53,6 +58,8 @@ func Static(ctx context.Context, l layout.Layout, p Program, out string, step *p
 	if p.ModFile != "" {
 		args = append(args, "-modfile="+p.ModFile)
 	}
+	one.Lock()
+	defer one.Unlock()
 	err = run.Command(ctx, "go", append(args, p.Package)...).Dir(filepath.Join(l.Root, p.Dir)).
 		Env("GOWORK=off", "GOFLAGS=-mod=readonly", cgo, "GOOS=linux", "GOARCH="+cmp.Or(p.Arch, runtime.GOARCH), "GOTMPDIR="+tmp).Log(step.Log()).Run()
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -45,14 +43,12 @@ var BuildPackages = []string{"gcc", "libc6-dev", "libseccomp-dev", "pkg-config"}
 func containerRuntime(ctx context.Context, l layout.Layout, step *progress.Step) ([]image.File, error) {
 	var files []image.File
 	bin := func(file string) string { return filepath.Join(l.Cache("programs"), path.Base(file)) }
-	g, gctx := errgroup.WithContext(ctx)
-	for file, program := range runtimePrograms {
-		files = append(files, image.File{Path: file, Mode: 0o755, Source: bin(file)})
-		g.Go(func() error { return gobuild.Static(gctx, l, program, bin(file), step) })
-	}
 	step.Now("compiling containerd and runc")
-	if err := g.Wait(); err != nil {
-		return nil, err
+	for file, program := range runtimePrograms {
+		if err := gobuild.Static(ctx, l, program, bin(file), step); err != nil {
+			return nil, err
+		}
+		files = append(files, image.File{Path: file, Mode: 0o755, Source: bin(file)})
 	}
 	spec, err := run.Command(ctx, bin("ctr"), "oci", "spec").Output()
 	if err != nil {

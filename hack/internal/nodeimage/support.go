@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/sync/errgroup"
-
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
@@ -38,40 +36,33 @@ func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDi
 	if err != nil {
 		return nil, err
 	}
-	images := supportImages(v)
-	g, gctx := errgroup.WithContext(ctx)
-	var helper string
-	if arch == runtime.GOARCH {
-		kind, err := moduleDir(ctx, l, kindModule)
-		if err != nil {
-			return nil, fmt.Errorf("finding kind's StorageClass: %w", err)
-		}
-		storage, err := storageIn(filepath.Join(kind, storageSource))
-		if err != nil {
-			return nil, err
-		}
-		images = append(images, podnet, storage.support())
-		g.Go(func() (err error) {
-			helper, err = storage.helperImage(gctx, l, step)
-			return err
-		})
-	}
-	tars := make([]string, len(images))
-	for i, image := range images {
-		g.Go(func() error {
-			tar, err := image.build(gctx, l, arch, step)
+	var tars []string
+	add := func(images ...support) error {
+		for _, image := range images {
+			tar, err := image.build(ctx, l, arch, step)
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", image.ref, s.Release, err)
 			}
-			tars[i] = tar
-			return nil
-		})
+			tars = append(tars, tar)
+		}
+		return nil
 	}
-	err = g.Wait()
-	if helper != "" {
-		tars = append(tars, helper)
+	if err := add(supportImages(v)...); err != nil || arch != runtime.GOARCH {
+		return tars, err
 	}
-	return tars, err
+	kind, err := moduleDir(ctx, l, kindModule)
+	if err != nil {
+		return nil, fmt.Errorf("finding kind's StorageClass: %w", err)
+	}
+	storage, err := storageIn(filepath.Join(kind, storageSource))
+	if err != nil {
+		return nil, err
+	}
+	if err := add(podnet, storage.support()); err != nil {
+		return nil, err
+	}
+	helper, err := storage.helperImage(ctx, l, step)
+	return append(tars, helper), err
 }
 
 // supportImages are the images that kubeadm asks for, etcd's first.
