@@ -75,8 +75,9 @@ var _ = describe("no environment is a mix of two states of a file, and a contain
 		ginkgo.Entry("replaces it by a rename", writer{closes: true, loop: `for s in a b; do cp .$s next; mv next config.env; done`}),
 		ginkgo.Entry("truncates it and rewrites it, piece by piece", writer{loop: `
 			for s in a b; do
-				(for i in $(seq 0 14); do dd if=.$s bs=4000 count=1 skip=$i; usleep 20000; done) > config.env 2> /dev/null
-				usleep 50000
+				for file in config.env another; do # so that it rests as long as a write takes, on a busy node, too
+					(for i in $(seq 0 14); do dd if=.$s bs=4000 count=1 skip=$i; usleep 20000; done) > $file 2> /dev/null
+				done
 			done`}),
 	)
 })
