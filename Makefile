@@ -65,7 +65,7 @@ kubectl-podenv: ## what operators run on any cluster, as `kubectl podenv`: one s
 	@go build -ldflags='-s -w' -o $(PLUGIN) ./hack/kubectl-podenv
 
 e2e-full: ## all suites with all their specs, those that move a cluster up and down included, each patch by itself, and what else takes long
-	@$(PODENV) test --only patches,source,upstream,e2e,upgrade --full
+	@$(PODENV) test --only patches,source,upstream,image,e2e,upgrade --full
 
 atlas: ## by kubeadm from the stock minor before through all newer minors, and back: hours
 	@$(PODENV) test --only atlas

@@ -50,7 +50,7 @@ marks so, such as the upgrade by kubeadm, several control planes and the suite o
 		Example: `  podenv test
   podenv test --only lint,unit
   podenv test --only e2e --keep     # leave the cluster for a look
-  podenv test --only patches,source,upstream,e2e,upgrade --full    # what make e2e-full runs`,
+  podenv test --only patches,source,upstream,image,e2e,upgrade --full    # what make e2e-full runs`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkGroups(only, slices.Concat(proof.Groups, proof.ByName)); err != nil {

@@ -28,7 +28,9 @@ func TestCompiling(t *testing.T) {
 	l.check("server tarball", "image", needBuild, serverTarball)
 	l.check("packages", "image", needBuild, packagesInstall)
 	l.check("policies from PodPresets", "e2e", needBuild, policies)
-	l.check("kind builds from the server tarball", "image", needTarball, kindBuilds)
+	if *full {
+		l.check("kind builds from the server tarball", "image", needTarball, kindBuilds)
+	}
 }
 
 // TestClusters has the suites, one after another on one cluster.
@@ -60,9 +62,9 @@ func TestClusters(t *testing.T) {
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
-	l.check("nodes pull signed images alone", "image", needBuild, imageVerifier)
 	l.check("upgrade by kubeadm through all minors", "atlas", needBuild, kubeadmAtlas)
 	if *full {
+		l.check("nodes pull signed images alone", "image", needBuild, imageVerifier)
 		l.check("several control planes", "image", needBuild, severalControlPlanes)
 		l.check("upgrade by kubeadm", "upgrade", needBuild, kubeadmUpgrade)
 		l.check("walk of a gate", "upgrade", needBuild, gateWalk)
