@@ -2,6 +2,7 @@ package proof
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/analysis/suite/vet"
 	"golang.org/x/tools/go/packages"
 	"honnef.co/go/tools/lintcmd"
@@ -37,14 +39,16 @@ func lint(c *check) error {
 	})
 	c.part("go mod tidy -diff", c.command("nice", "-n19", "go", "mod", "tidy", "-diff").Run)
 	c.part("go vet and staticcheck", func() error {
+		c.step.Now("go vet and staticcheck")
 		cmd := c.command("nice", "-n19", os.Args[0], "./...").Env(asLinter + "=" + repo.Root)
 		if os.Getenv("GOGC") == "" {
 			cmd.Env(run.LessGC...)
 		}
 		return cmd.Run()
 	})
+	// Kubernetes is built for 32 bits, too, and the types of system calls differ by architecture.
 	for _, arch := range []string{"386", "s390x"} {
-		c.part("types for "+arch, func() error { return c.types(arch) })
+		c.part("go vet for "+arch, func() error { return vetFor(c.ctx, arch, repo.Root, "./pkg/...") })
 	}
 	c.part("shellcheck", c.shellcheck)
 	c.part("no generated Kubernetes code in git", func() error {
@@ -77,18 +81,35 @@ func runLinter(dir string) {
 	cmd.Run()
 }
 
-// types checks the types of what is compiled into Kubernetes, which is built for 32 bits, too. The types of
-// system calls differ by architecture.
-func (c *check) types(arch string) error {
+// vetFor runs the checks of go vet on packages of the module in dir, as they are for arch. It reads the packages that they
+// import instead of compiling them for arch.
+func vetFor(ctx context.Context, arch, dir string, patterns ...string) error {
 	all, err := packages.Load(&packages.Config{
-		Mode: packages.LoadAllSyntax, Tests: true, Context: c.ctx, Dir: repo.Root, Env: append(os.Environ(), "GOARCH="+arch, "CGO_ENABLED=0"),
-	}, "./pkg/...")
+		Mode: packages.LoadAllSyntax, Tests: true, Context: ctx, Dir: dir, Env: append(os.Environ(), "GOARCH="+arch, "CGO_ENABLED=0"),
+	}, patterns...)
+	if err != nil {
+		return err
+	}
 	packages.Visit(all, nil, func(pkg *packages.Package) {
 		for _, e := range pkg.Errors {
 			err = errors.Join(err, e)
 		}
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	graph, err := checker.Analyze(vet.Suite, all, nil)
+	if err != nil {
+		return err
+	}
+	var found strings.Builder
+	if err := graph.PrintText(&found, 0); err != nil {
+		return err
+	}
+	if found.Len() > 0 {
+		return errors.New(found.String())
+	}
+	return nil
 }
 
 // command prepares a command that runs in the repository, with its output in the check's log.
@@ -142,10 +163,22 @@ func isShell(path string) bool {
 	return bytes.HasPrefix(line, []byte("#!")) && (bytes.Contains(line, []byte("bash")) || bytes.HasSuffix(line, []byte("sh")))
 }
 
-func TestLinterFindsWhatVetAndStaticcheckFind(t *testing.T) {
+// newModule writes a module of these files, and returns its folder.
+func newModule(t *testing.T, files map[string]string) string {
+	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module example.com/m\n\ngo 1.26\n",
+	files["go.mod"] = "module example.com/m\n\ngo 1.26\n"
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestLinterFindsWhatVetAndStaticcheckFind(t *testing.T) {
+	dir := newModule(t, map[string]string{
 		"m.go": `package m
 
 import "fmt"
@@ -162,19 +195,27 @@ import "example.com/m"
 // Run has an argument too few.
 func Run() { m.Logf("%d %s", 1) }
 `,
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	_, err := run.Command(t.Context(), os.Args[0], "./...").Env(asLinter+"="+dir, "GOFLAGS=", "GOWORK=off").Output()
 	for _, want := range []string{"func unused is unused (U1000)", "format %s reads arg #2, but call has 1 arg (printf)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("lint does not print %q: %v", want, err)
+		}
+	}
+}
+
+func TestVetForAnArchitecture(t *testing.T) {
+	t.Setenv("GOFLAGS", "")
+	for text, want := range map[string]string{
+		"var tooBig int = 1 << 40":                         "value in variable declaration (overflows)",
+		"var shifted = func(x int) int { return x << 40 }": "x (32 bits) too small for shift of 40",
+	} {
+		dir := newModule(t, map[string]string{"m.go": "package m\n\n" + text + "\n"})
+		if err := vetFor(t.Context(), "amd64", dir, "./..."); err != nil {
+			t.Errorf("%s: %v for amd64", text, err)
+		}
+		if err := vetFor(t.Context(), "386", dir, "./..."); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v for 386, want %q", text, err, want)
 		}
 	}
 }

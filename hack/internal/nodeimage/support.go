@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"podenv.dev/hack/internal/gobuild"
 	"podenv.dev/hack/internal/image"
 	"podenv.dev/hack/internal/layout"
