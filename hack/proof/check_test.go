@@ -70,6 +70,17 @@ func (l lane) check(name, group string, need func(*check), prove func(*check) er
 	})
 }
 
+// prepare makes fixtures for a check of another lane, in group, while this lane has nothing else to do.
+func (l lane) prepare(name, group string, need func(*check)) {
+	if slices.Contains(groups, group) {
+		l.Run(name, func(t *testing.T) {
+			c := &check{T: t, ctx: ctx}
+			c.skipIfInterrupted()
+			need(c)
+		})
+	}
+}
+
 // printFailures prints the failures at once, for users who follow the run.
 func (c *check) printFailures(err error) {
 	const most = 10

@@ -35,17 +35,17 @@ func TestClusters(t *testing.T) {
 	l.check("node image with plain kind", "image", needBuild, plainKind)
 	l.check("stories", "e2e", needCluster, runExamples)
 	l.check("e2e", "e2e", needCluster, suiteOf("envfiles"))
-	l.check("e2e of the release", "e2e", needCluster, releaseSpecs)
 	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))
 	l.check("e2e variable expansion", "e2e", needCluster, suiteOf("expansion"))
 	l.check("e2e pod presets", "e2e", needCluster, suiteOf("podpreset"))
 	l.check("client-go of v1.19", "e2e", needCluster, oldClient)
 	if *full {
+		l.check("e2e of the release", "e2e", needCluster, releaseSpecs)
 		l.check("e2e Tekton", "e2e", needCluster, tektonSuite)
 	}
 	// It disconnects a node from the API server for a minute.
 	l.check("e2e on a kubelet without an API server", "e2e", needCluster, suiteOf("standalone"))
-	l.check("upgrade, downgrade and skew", "upgrade", needCluster, upgrades)
+	l.check("upgrade, downgrade and skew", "upgrade", func(c *check) { needCluster(c); needComponents(c) }, upgrades)
 	l.check("e2e with the gate off", "e2e", needCluster, gatesOff)
 	l.check("down leaves nothing", "e2e", needCluster, downLeavesNothing)
 }
@@ -56,6 +56,7 @@ func TestClusters(t *testing.T) {
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
+	l.prepare("components of other releases", "upgrade", needComponents)
 	l.check("upgrade by kubeadm through all minors", "atlas", needBuild, kubeadmAtlas)
 	if *full {
 		l.check("nodes pull signed images alone", "image", needBuild, imageVerifier)

@@ -81,3 +81,13 @@ func needCluster(c *check) {
 	needBuild(c)
 	gatesOn.need(c)
 }
+
+// components are those of other builds and minors. Their steps have their own progress lines.
+var components = &fixture[struct{}]{name: "components of other releases", make: func(ctx context.Context) (none struct{}, err error) {
+	return none, buildComponents(ctx)
+}}
+
+func needComponents(c *check) {
+	needBuild(c)
+	components.need(c)
+}

@@ -67,17 +67,19 @@ func tektonSuite(c *check) error {
 	return errors.Join(err, tekton("--delete"))
 }
 
-// upgrades runs the suite that upgrades and downgrades nodes. It builds the components first, so
-// that no spec has to compile.
-func upgrades(c *check) error {
-	skew, filter := 1, "!Slow"
+// skewOfUpgrades is how many minors older the kubelets are that upgrades uses.
+func skewOfUpgrades() int {
 	if *full {
-		skew, filter = series.SupportedSkew, ""
+		return series.SupportedSkew
 	}
-	older := steps.Series.Older(repo, skew)
+	return 1
+}
+
+// buildComponents builds the components of other builds and minors that upgrades swaps, so that no spec has to compile.
+func buildComponents(ctx context.Context) error {
 	stock := "stock:" + steps.Series.Name
 	builds := [][2]string{{stock, "kube-apiserver"}, {stock, "kubelet"}}
-	for _, minor := range older {
+	for _, minor := range steps.Series.Older(repo, skewOfUpgrades()) {
 		builds = append(builds, [2]string{"stock:" + minor, "kubelet"})
 	}
 	newer := steps.Series.Newer(repo)
@@ -90,12 +92,23 @@ func upgrades(c *check) error {
 		}
 	}
 	for _, b := range builds {
-		c.step.Now("building %s %s", b[1], b[0])
-		if _, err := quiet().Component(c.ctx, b[0], b[1]); err != nil {
+		if _, err := steps.Component(ctx, b[0], b[1]); err != nil {
 			return err
 		}
 	}
-	of := options.Options{RequireGates: featuregates.OfSuite("upgrade"), Cluster: testCluster, Minor: steps.Series.Name, Older: older, Newer: newer}
+	return nil
+}
+
+// upgrades runs the suite that upgrades and downgrades nodes.
+func upgrades(c *check) error {
+	filter := "!Slow"
+	if *full {
+		filter = ""
+	}
+	of := options.Options{
+		RequireGates: featuregates.OfSuite("upgrade"), Cluster: testCluster, Minor: steps.Series.Name,
+		Older: steps.Series.Older(repo, skewOfUpgrades()), Newer: steps.Series.Newer(repo),
+	}
 	return c.suite(suite.Options{Options: of, Suite: "upgrade", LabelFilter: filter, Procs: 1, Timeout: time.Hour})
 }
 
