@@ -63,7 +63,7 @@ func tektonSuite(c *check) error {
 		return err
 	}
 	of := options.Options{RequireGates: featuregates.OfSuite("tekton"), Cluster: testCluster, Minor: steps.Series.Name}
-	err := c.suite(suite.Options{Options: of, Suite: "tekton", Timeout: time.Hour})
+	err := c.suite(suite.Options{Options: of, Suite: "tekton"})
 	return errors.Join(err, tekton("--delete"))
 }
 
@@ -109,7 +109,7 @@ func upgrades(c *check) error {
 		RequireGates: featuregates.OfSuite("upgrade"), Cluster: testCluster, Minor: steps.Series.Name,
 		Older: steps.Series.Older(repo, skewOfUpgrades()), Newer: steps.Series.Newer(repo),
 	}
-	return c.suite(suite.Options{Options: of, Suite: "upgrade", LabelFilter: filter, Procs: 1, Timeout: time.Hour})
+	return c.suite(suite.Options{Options: of, Suite: "upgrade", LabelFilter: filter, Procs: 1})
 }
 
 // gatesOff recreates the cluster with the gates off, except for those that are locked, and runs the

@@ -44,7 +44,7 @@ type Options struct {
 	Focus       string        // regular expression of spec names; all if empty
 	LabelFilter string        // Ginkgo label expression, e.g. "sig-node && !Slow"; all if empty
 	Procs       int           // specs in parallel; 4 if zero: a spec mostly waits for the kubelet
-	Timeout     time.Duration // of the whole run; 20 minutes if zero
+	Timeout     time.Duration // of the whole run; an hour if zero, to end one that hangs: a busy host is slow
 }
 
 // Result is the result of a run.
@@ -187,7 +187,7 @@ func (o Options) complete(l layout.Layout) (Options, error) {
 		o.Procs = 4
 	}
 	if o.Timeout <= 0 {
-		o.Timeout = 20 * time.Minute
+		o.Timeout = time.Hour
 	}
 	o.Walks, o.Starts = cmp.Or(o.Walks, 1), cmp.Or(o.Starts, 50)
 	if o.JUnit == "" {

@@ -125,7 +125,7 @@ func TestGinkgoGetsWhatWasAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := o.ginkgo("/x.test")
-	for _, want := range []string{"--procs=3", "--focus=story 1", "--label-filter=!Slow", "--kubeconfig=" + filepath.Join(dir, "config"),
+	for _, want := range []string{"--procs=3", "--timeout=1h0m0s", "--focus=story 1", "--label-filter=!Slow", "--kubeconfig=" + filepath.Join(dir, "config"),
 		"--context=c", "--podenv.require-gates=A,B", "--podenv.kubectl=/bin/kubectl", "--podenv.junit=/out.xml",
 		"--podenv.cli=/bin/podenv", "--podenv.cluster=c",
 		"--podenv.minor=v1.33", "--podenv.older=v1.31,v1.32", "--podenv.newer=v1.34,v1.35", "--podenv.walks=7", "--podenv.starts=9", "--podenv.spec-timeout=1m30s"} {
