@@ -84,3 +84,17 @@ func TestOtherFailuresGetNoRemedy(t *testing.T) {
 		t.Error("CanStart of any error")
 	}
 }
+
+func TestRunningNodes(t *testing.T) {
+	for name, test := range map[string]struct{ docker, status, found, remedy string }{
+		"of two clusters": {"printf 'b\na\nb\n'", OK, "3, of the kind clusters [a b]", ""},
+		"none":            {"", OK, "0, of", ""},
+		"unknown":         {"echo no daemon >&2; exit 1", Fail, "no daemon", "fix"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			commands(t, map[string]string{"docker": test.docker})
+			running(t.Context(), &engine.Engine{}).want(t, test.status, test.found, test.remedy)
+		})
+	}
+	running(t.Context(), nil).want(t, OK, "no engine serves", "")
+}

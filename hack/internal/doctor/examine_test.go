@@ -22,8 +22,8 @@ func TestExamineFindsEachThingOnceAndChangesNothing(t *testing.T) {
 		}
 		seen[f.Check] = true
 	}
-	for _, check := range []string{"container engine", "privileged containers", "capabilities", "cgroups", "disk", "memory",
-		"go", "git", "make", "protoc", "mmdebstrap", "package installation", "inotify limits", "ip forwarding", "iptables"} {
+	for _, check := range []string{"container engine", "running nodes", "privileged containers", "capabilities", "cgroups", "disk", "memory",
+		"go", "git", "make", "protoc", "mmdebstrap", "package installation", "inotify limits", "iptables"} {
 		if !seen[check] {
 			t.Errorf("%s is not examined", check)
 		}

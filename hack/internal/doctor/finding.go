@@ -84,11 +84,11 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 func Examine(ctx context.Context, l layout.Layout) []Finding {
 	e, engineErr := engine.Find(ctx)
 	return slices.Concat(
-		[]Finding{docker(ctx, e, engineErr), privileged(ctx, l, e), capabilities(), kernel("/proc/sys/kernel/osrelease"), cgroups("/sys/fs/cgroup")},
+		[]Finding{docker(ctx, e, engineErr), running(ctx, e), privileged(ctx, l, e), capabilities(), kernel("/proc/sys/kernel/osrelease"), cgroups("/sys/fs/cgroup")},
 		disks(places(ctx, l, e)),
 		[]Finding{memory("/proc/meminfo")},
 		tools(ctx, l),
-		[]Finding{packages(ctx), inotify("/proc/sys/fs/inotify", "/proc"), forwarding("/proc/sys/net/ipv4/ip_forward", e != nil), iptables(ctx)},
+		[]Finding{packages(ctx), inotify(), iptables(ctx)},
 	)
 }
 
@@ -115,6 +115,22 @@ func storage(check string, info engine.Info) Finding {
 		return warn(check, found, "a node is copied in full with this driver: move Docker's data to a file system that overlay2 works on (ext4, xfs)")
 	}
 	return ok(check, "%s", found)
+}
+
+// running names the kind clusters whose nodes run: Docker starts nodes again with itself, those of a
+// killed run included, and they take the host's processors and inotify instances.
+func running(ctx context.Context, e *engine.Engine) Finding {
+	const check = "running nodes"
+	if e == nil {
+		return ok(check, "none: no engine serves")
+	}
+	out, err := e.Docker(ctx, "ps", "--filter", "label=io.x-k8s.kind.cluster", "--format", `{{.Label "io.x-k8s.kind.cluster"}}`).Output()
+	if err != nil {
+		return failed(check, err, "fix what it says")
+	}
+	nodes := strings.Fields(out)
+	clusters := slices.Compact(slices.Sorted(slices.Values(nodes)))
+	return ok(check, "%d, of the kind clusters %s", len(nodes), clusters)
 }
 
 func privileged(ctx context.Context, l layout.Layout, e *engine.Engine) Finding {

@@ -7,13 +7,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"podenv.dev/hack/internal/testutil"
 )
 
-// processes returns a folder like /proc of a process that has instances of inotify open,
-// and a socket.
-func processes(t *testing.T, instances int) string {
+// kernelWith makes proc the folder of a kernel with these limits, and of a process that has instances
+// of inotify open, and a socket.
+func kernelWith(t *testing.T, limits map[string]string, instances int) {
 	t.Helper()
-	proc := t.TempDir()
+	was := proc
+	t.Cleanup(func() { proc = was })
+	proc = t.TempDir()
+	for name, value := range limits {
+		testutil.WriteFile(t, inotifyFile(name), value)
+	}
 	for i := range instances + 1 {
 		fd := filepath.Join(proc, "1", "fd", strconv.Itoa(i))
 		target := "anon_inode:inotify"
@@ -24,7 +31,6 @@ func processes(t *testing.T, instances int) string {
 			t.Fatal(err)
 		}
 	}
-	return proc
 }
 
 func TestInotify(t *testing.T) {
@@ -39,15 +45,15 @@ func TestInotify(t *testing.T) {
 		"no number":                 {"x\n", "8192\n", 0, Warn, "invalid syntax", "/proc"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := files(t, map[string]string{"max_user_instances": test.instances, "max_user_watches": test.watches})
-			inotify(dir, processes(t, test.used)).want(t, test.status, test.found, test.remedy)
+			kernelWith(t, map[string]string{"max_user_instances": test.instances, "max_user_watches": test.watches}, test.used)
+			inotify().want(t, test.status, test.found, test.remedy)
 		})
 	}
-	inotify(t.TempDir(), t.TempDir()).want(t, Warn, "no such file", "/proc")
+	kernelWith(t, nil, 0)
+	inotify().want(t, Warn, "no such file", "/proc")
 }
 
 func TestInotifyForACluster(t *testing.T) {
-	dir := files(t, map[string]string{"max_user_instances": "128\n", "max_user_watches": "65536\n"})
 	for _, test := range []struct {
 		controlPlanes, workers, used int
 
@@ -60,7 +66,8 @@ func TestInotifyForACluster(t *testing.T) {
 		{3, 0, 50, ""},
 		{3, 0, 51, "a cluster of 3 nodes takes 78"},
 	} {
-		err := inotifyFor(test.controlPlanes, test.workers, dir, processes(t, test.used))
+		kernelWith(t, map[string]string{"max_user_instances": "128\n", "max_user_watches": "65536\n"}, test.used)
+		err := InotifyFor(test.controlPlanes, test.workers)
 		if test.wantErr == "" {
 			if err != nil {
 				t.Errorf("%d workers, %d in use: %v", test.workers, test.used, err)
@@ -71,16 +78,18 @@ func TestInotifyForACluster(t *testing.T) {
 			t.Errorf("%d workers, %d in use: %v, want %q and the sysctl", test.workers, test.used, err, test.wantErr)
 		}
 	}
-	if err := inotifyFor(1, 1, t.TempDir(), t.TempDir()); err != nil {
+	kernelWith(t, nil, 0)
+	if err := InotifyFor(1, 1); err != nil {
 		t.Errorf("what cannot be read is no reason to refuse: %v", err)
 	}
 }
 
 func TestRaiseInotify(t *testing.T) {
-	dir := files(t, map[string]string{"max_user_instances": "128\n", "max_user_watches": "1000000\n"})
-	raiseInotify(dir)
-	if l, err := readLimits(dir, t.TempDir()); err != nil || l.instances != 512 || l.watches != 1000000 {
+	kernelWith(t, map[string]string{"max_user_instances": "128\n", "max_user_watches": "1000000\n"}, 0)
+	RaiseInotify()
+	if l, err := readLimits(); err != nil || l.instances != 512 || l.watches != 1000000 {
 		t.Errorf("raised to %s (%v), want 512 instances, and no fewer watches than before", l, err)
 	}
-	raiseInotify(t.TempDir()) // a kernel without inotify: nothing to raise, and nothing made
+	kernelWith(t, nil, 0)
+	RaiseInotify() // a kernel without inotify: nothing to raise, and nothing made
 }

@@ -37,22 +37,6 @@ func kernel(path string) Finding {
 	return ok(check, "%s", found)
 }
 
-// forwarding checks whether the host forwards packets between nodes. dockerd turns that on when
-// it starts.
-func forwarding(path string, serves bool) Finding {
-	const check = "ip forwarding"
-	on, err := setting(path)
-	switch {
-	case err != nil:
-		return warn(check, err.Error(), "mount /proc")
-	case on != 0:
-		return ok(check, "on")
-	case !serves:
-		return ok(check, "off until dockerd starts, which turns it on")
-	}
-	return fail(check, "off, although dockerd serves", "as root: `sysctl net.ipv4.ip_forward=1`")
-}
-
 func iptables(ctx context.Context) Finding {
 	if os.Geteuid() != 0 {
 		return ok("iptables", "not tried, because only root can")
@@ -142,16 +126,21 @@ const (
 // kindLimits are the settings that kind's known issues advise.
 var kindLimits = map[string]int{"max_user_instances": 512, "max_user_watches": 524288}
 
+// proc is the folder of the kernel's files, which tests replace.
+var proc = "/proc"
+
+func inotifyFile(limit string) string { return filepath.Join(proc, "sys/fs/inotify", limit) }
+
 // limits are the inotify limits of one user, and how many instances are in use.
 type limits struct{ instances, used, watches int }
 
-// readLimits reads the limits in dir and counts the instances in proc, of all processes that
-// this user may inspect. Most are root's, as the nodes' will be.
-func readLimits(dir, proc string) (l limits, err error) {
-	if l.instances, err = setting(filepath.Join(dir, "max_user_instances")); err != nil {
+// readLimits reads the limits and counts the instances of all processes that this user may
+// inspect. Most are root's, as the nodes' will be.
+func readLimits() (l limits, err error) {
+	if l.instances, err = setting(inotifyFile("max_user_instances")); err != nil {
 		return limits{}, err
 	}
-	if l.watches, err = setting(filepath.Join(dir, "max_user_watches")); err != nil {
+	if l.watches, err = setting(inotifyFile("max_user_watches")); err != nil {
 		return limits{}, err
 	}
 	// Glob fails only on a malformed pattern.
@@ -169,9 +158,9 @@ func (l limits) String() string {
 }
 
 // inotify checks whether the limits leave room for a cluster of two nodes.
-func inotify(dir, proc string) Finding {
+func inotify() Finding {
 	const check = "inotify limits"
-	l, err := readLimits(dir, proc)
+	l, err := readLimits()
 	if err != nil {
 		return warn(check, err.Error(), "mount /proc")
 	}
@@ -183,13 +172,10 @@ func inotify(dir, proc string) Finding {
 
 // RaiseInotify raises limits below those that kind advises, until the next boot. It leaves what
 // this process may not change: Examine warns of it, and InotifyFor refuses.
-func RaiseInotify() { raiseInotify("/proc/sys/fs/inotify") }
-
-func raiseInotify(dir string) {
+func RaiseInotify() {
 	for name, advised := range kindLimits {
-		path := filepath.Join(dir, name)
-		if now, err := setting(path); err == nil && now < advised {
-			_ = os.WriteFile(path, strconv.AppendInt(nil, int64(advised), 10), 0)
+		if now, err := setting(inotifyFile(name)); err == nil && now < advised {
+			_ = os.WriteFile(inotifyFile(name), strconv.AppendInt(nil, int64(advised), 10), 0)
 		}
 	}
 }
@@ -197,11 +183,7 @@ func raiseInotify(dir string) {
 // InotifyFor returns an error if the kernel has too few instances left for a new cluster with
 // that many nodes, with the remedy.
 func InotifyFor(controlPlanes, workers int) error {
-	return inotifyFor(controlPlanes, workers, "/proc/sys/fs/inotify", "/proc")
-}
-
-func inotifyFor(controlPlanes, workers int, dir, proc string) error {
-	l, err := readLimits(dir, proc)
+	l, err := readLimits()
 	needed := controlPlanes*controlPlaneInstances + workers*workerInstances
 	if err != nil || l.instances-l.used >= needed { // podenv doctor reports limits that cannot be read
 		return nil

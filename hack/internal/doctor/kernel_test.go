@@ -22,24 +22,6 @@ func TestKernel(t *testing.T) {
 	kernel("/nonexistent").want(t, Warn, "no such file", "/proc")
 }
 
-func TestForwarding(t *testing.T) {
-	for name, test := range map[string]struct {
-		value                 string
-		serves                bool
-		status, found, remedy string
-	}{
-		"on":                      {"1\n", true, OK, "on", ""},
-		"off before dockerd runs": {"0\n", false, OK, "until dockerd starts", ""},
-		"off while dockerd runs":  {"0\n", true, Fail, "off", "sysctl net.ipv4.ip_forward=1"},
-		"not a number":            {"\n", true, Warn, "invalid syntax", "/proc"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(files(t, map[string]string{"ip_forward": test.value}), "ip_forward")
-			forwarding(path, test.serves).want(t, test.status, test.found, test.remedy)
-		})
-	}
-}
-
 func TestIptables(t *testing.T) {
 	for name, test := range map[string]struct {
 		commands              map[string]string

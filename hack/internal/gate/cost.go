@@ -109,7 +109,7 @@ func sum(family *dto.MetricFamily) (total float64) {
 	return total
 }
 
-// metrics returns the names of the metrics of the API server and of a kubelet, as COMPONENT: NAME.
+// metrics returns the names of the metrics of the control plane and of a kubelet, as COMPONENT: NAME.
 func (w *Walker) metrics(ctx context.Context) (names []string, err error) {
 	served, err := w.scrape(ctx)
 	for component, families := range served {
@@ -121,11 +121,12 @@ func (w *Walker) metrics(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// scrape returns the metrics of the API server and of the last worker's kubelet.
+// scrape returns the metrics of the control plane's components and of the last worker's kubelet.
 func (w *Walker) scrape(ctx context.Context) (map[string]map[string]*dto.MetricFamily, error) {
 	served := map[string]map[string]*dto.MetricFamily{}
-	for component, path := range map[string]string{"kube-apiserver": "/metrics", "kubelet": "/api/v1/nodes/" + w.worker() + "/proxy/metrics"} {
-		text, err := w.client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	at := w.controlPlane()
+	for component, on := range map[string]string{"kubelet": w.worker(), "kube-apiserver": at, "kube-controller-manager": at, "kube-scheduler": at} {
+		text, err := w.read(ctx, w.Cluster, w.client, on, component)
 		if err != nil {
 			return nil, fmt.Errorf("metrics of %s: %w", component, err)
 		}

@@ -205,7 +205,7 @@ func Find(gates []Gate, name string) (Gate, error) {
 	case g.Locked:
 		return Gate{}, fmt.Errorf("the gate %s is locked to %t in the release, and cannot be turned on and off: name a minor in which it is not with --series", name, g.Default)
 	case !g.switched():
-		return Gate{}, fmt.Errorf("the gate %s is known by %s, and a walk turns gates on and off in the API server and the kubelets: choose one of theirs, podenv gate list says who knows which", name, g.knownBy())
+		return Gate{}, fmt.Errorf("the gate %s is known by %s, and a walk turns gates on and off in %s: choose one of theirs, podenv gate list says who knows which", name, g.knownBy(), strings.Join(node.Components, ", "))
 	default:
 		return g, nil
 	}
@@ -213,7 +213,7 @@ func Find(gates []Gate, name string) (Gate, error) {
 
 // switched reports whether g is a gate of a component in which a walk turns gates on and off.
 func (g Gate) switched() bool {
-	return g.ofAPIServer() || slices.Contains(g.Components, "kubelet")
+	return slices.ContainsFunc(g.Components, func(c string) bool { return slices.Contains(node.Components, c) })
 }
 
 func (g Gate) ofAPIServer() bool { return slices.Contains(g.Components, "kube-apiserver") }

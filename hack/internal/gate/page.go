@@ -277,7 +277,7 @@ func (w *Walk) disturbed() string {
 	if w.Stored == nil || !w.Stored.Again || w.Stored.Pods == 0 {
 		return unknown
 	}
-	return fmt.Sprintf("%d containers of the specs' pods ran while the gate went off and on in the API server and the kubelets. ", w.Stored.Pods) +
+	return fmt.Sprintf("%d containers of the specs' pods ran while the gate went off and on in the control plane and the kubelets. ", w.Stored.Pods) +
 		w.Stored.restarts()
 }
 
@@ -289,7 +289,7 @@ func (w *Walk) metrics() string {
 	if len(w.Costs) == 0 {
 		these = "These, but no pod started while the gate was off, so that some may be of starting pods:"
 	}
-	return list(these, "None that the API server or a kubelet served by then.", w.Metrics)
+	return list(these, "None that the control plane or a kubelet served by then.", w.Metrics)
 }
 
 func (w *Walk) failures() string {

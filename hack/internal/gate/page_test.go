@@ -156,7 +156,8 @@ func TestCanWalk(t *testing.T) {
 		"no specs":        {func(g *Gate) { g.CanRun = 0 }, true, false},
 		"declared probes": {func(g *Gate) { g.Name, g.CanRun = "EnvFiles", 0 }, true, true},
 		"no component":    {func(g *Gate) { g.Components = nil }, true, false},
-		"another's":       {func(g *Gate) { g.Components = []string{"kube-scheduler"} }, true, false},
+		"the scheduler's": {func(g *Gate) { g.Components = []string{"kube-scheduler"} }, true, true},
+		"another's":       {func(g *Gate) { g.Components = []string{"kube-proxy"} }, true, false},
 	} {
 		g := of
 		test.change(&g)
@@ -229,16 +230,18 @@ func TestFind(t *testing.T) {
 		{Name: "InPlacePodVerticalScaling", Components: []string{"kubelet"}}, {Name: "Locked", Locked: true, Components: []string{"kubelet"}},
 		{Name: "InPlacePodLevelResources", Components: []string{"kubelet"}}, {Name: "Nobody"},
 		{Name: "KubeletCgroupDriver"}, {Name: "KubeletEnsureSecretPulled"}, {Name: "KubeletInUserNamespace"}, {Name: "KubeletTracing"},
-		{Name: "EnvFiles"}, {Name: "Scheduling", Components: []string{"kube-scheduler", "kube-controller-manager"}},
+		{Name: "EnvFiles"}, {Name: "Scheduling", Components: []string{"kube-scheduler"}}, {Name: "Proxying", Components: []string{"kube-proxy"}},
 	}
-	if g, err := Find(gates, "InPlacePodVerticalScaling"); err != nil || g.Name != "InPlacePodVerticalScaling" {
-		t.Errorf("got %v, %v", g, err)
+	for _, name := range []string{"InPlacePodVerticalScaling", "Scheduling"} {
+		if g, err := Find(gates, name); err != nil || g.Name != name {
+			t.Errorf("got %v, %v", g, err)
+		}
 	}
 	for name, want := range map[string]string{
 		"InplacePodVertical": "did you mean InPlacePodVerticalScaling?", "Xy": `no gate "Xy": podenv gate list`,
 		"KubeletTrackng": "did you mean KubeletTracing?", "EnvFlies": "did you mean EnvFiles?", "inplacepodl": "did you mean InPlacePodLevelResources?",
 		"Locked": "is locked to false in the release, and cannot be turned on and off: name a minor", "Nobody": "is known by no component",
-		"Scheduling": "is known by kube-scheduler, kube-controller-manager, and a walk turns gates on and off in the API server and the kubelets: choose",
+		"Proxying": "is known by kube-proxy, and a walk turns gates on and off in kubelet, kube-apiserver, kube-controller-manager, kube-scheduler: choose",
 	} {
 		if _, err := Find(gates, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)

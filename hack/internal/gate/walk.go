@@ -54,8 +54,8 @@ type Walk struct {
 	Refused []string `json:"refused,omitempty"`
 	// Servers has what became of objects that two API servers wrote to, one with the gate off.
 	Servers *Servers `json:"servers,omitempty"`
-	// Stored has what became of objects that were stored with the gate on, while it was off in the API
-	// server and the kubelets. Older has the same for the previous minor's API server and kubelets.
+	// Stored has what became of objects that were stored with the gate on, while it was off in the control
+	// plane and the kubelets. Older has the same for the previous minor's API server and kubelets.
 	Stored       *Stored `json:"stored,omitempty"`
 	Older        *Stored `json:"older,omitempty"`
 	OlderRelease string  `json:"olderRelease,omitempty"`
@@ -96,6 +96,7 @@ type Walker struct {
 	// Save is called whenever there is more to save.
 	Save func() error
 
+	read    func(ctx context.Context, c *cluster.Cluster, client kubernetes.Interface, node, component string) ([]byte, error) // metrics
 	client  kubernetes.Interface
 	objects dynamic.Interface
 	nodes   []cluster.Node
@@ -105,6 +106,7 @@ type Walker struct {
 // Run makes the walk, in the order of its steps below. The cluster is as it was at the end, and after
 // an error or Ctrl-C; what was found by then is in Walk.
 func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
+	w.read = node.Metrics
 	if w.client, w.objects, err = w.clients(""); err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func (w *Walker) controlPlane() string { return w.nodes[0].Name }
 // switched are the gates that a walk turns on and off together.
 func (w *Walk) switched() []string { return append([]string{w.Gate.Name}, w.NeededBy...) }
 
-// set turns the gate on or off in the API server and in the kubelets of the workers, as far as they
+// set turns the gate on or off in the control plane and in the kubelets of the workers, as far as they
 // know it.
 func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 	changes := map[string]*bool{}
@@ -215,15 +217,13 @@ func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 		changes[name] = &on
 	}
 	for _, n := range w.nodes {
-		component := "kubelet"
-		if n.Name == w.controlPlane() {
-			component = "kube-apiserver"
-		}
-		if !slices.Contains(w.Walk.Gate.Components, component) {
-			continue
-		}
-		if _, err := node.SetGates(ctx, w.Cluster, n.Name, component, changes, r); err != nil {
-			return err
+		for _, component := range node.Components {
+			if (component == "kubelet") == (n.Name == w.controlPlane()) || !slices.Contains(w.Walk.Gate.Components, component) {
+				continue
+			}
+			if _, err := node.SetGates(ctx, w.Cluster, n.Name, component, changes, r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ import (
 	"podenv.dev/hack/internal/build"
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/testutil"
 )
 
@@ -119,9 +121,6 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
-		case strings.HasSuffix(r.URL.Path, "/metrics"):
-			requests += 20
-			fmt.Fprintf(w, "# TYPE apiserver_request_total counter\napiserver_request_total %d\n# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes 1048576\n", requests)
 		case r.Method == http.MethodPost:
 			w.WriteHeader(http.StatusCreated)
 			io.Copy(w, r.Body) //nolint:errcheck // a test
@@ -139,16 +138,25 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 	config := &rest.Config{Host: server.URL, QPS: -1}
 	pod := probe{resource: v1.SchemeGroupVersion.WithResource("pods"), namespaced: true,
 		object: unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{}}}}
-	w := Walker{Walk: &Walk{}, nodes: []cluster.Node{{Name: "worker"}}, client: kubernetes.NewForConfigOrDie(config), objects: dynamic.NewForConfigOrDie(config)}
+	read := func(_ context.Context, _ *cluster.Cluster, _ kubernetes.Interface, node, component string) ([]byte, error) {
+		if want := map[bool]string{true: "worker", false: "control-plane"}[component == "kubelet"]; node != want {
+			t.Errorf("metrics of %s of node %s", component, node)
+		}
+		requests += 20
+		return fmt.Appendf(nil, "# TYPE apiserver_request_total counter\napiserver_request_total %d\n# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes 1048576\n", requests), nil
+	}
+	w := Walker{Walk: &Walk{}, read: read, nodes: []cluster.Node{{Name: "control-plane"}, {Name: "worker"}}, client: kubernetes.NewForConfigOrDie(config), objects: dynamic.NewForConfigOrDie(config)}
 	if err := w.measure(t.Context(), []stored{{probe: pod}}, false, nil); err != nil || len(w.Walk.Costs) == 0 {
 		t.Fatalf("costs %v, %v", w.Walk.Costs, err)
 	}
-	// A scrape is of two components, one request after the other: 40 more by the next one, of 10 pods.
-	if c := w.Walk.Costs[0]; c.What != "requests to the API server per pod" || len(c.Off) != rounds || c.Off[0] < 2 || c.Off[0] > 6 {
+	// A scrape is of four components, one after the other: 20 to 140 more by the next one, of 10 pods.
+	if c := w.Walk.Costs[0]; c.What != "requests to the API server per pod" || len(c.Off) != rounds || c.Off[0] < 2 || c.Off[0] > 14 {
 		t.Errorf("got %+v", c)
 	}
-	if i := slices.IndexFunc(w.Walk.Costs, func(c Cost) bool { return c.What == "resident memory of kubelet, in MiB" }); i < 0 || w.Walk.Costs[i].Off[0] != 1 {
-		t.Errorf("got %+v", w.Walk.Costs)
+	for _, component := range node.Components {
+		if i := slices.IndexFunc(w.Walk.Costs, func(c Cost) bool { return c.What == "resident memory of "+component+", in MiB" }); i < 0 || w.Walk.Costs[i].Off[0] != 1 {
+			t.Errorf("%s: got %+v", component, w.Walk.Costs)
+		}
 	}
 	phase = v1.PodPending
 	if err := w.measure(t.Context(), []stored{{probe: pod}}, false, nil); err != nil || w.Walk.Costs != nil {

@@ -219,6 +219,11 @@ func (t *target) runningState(ctx context.Context) (runningState, error) {
 	return r, nil
 }
 
+// Metrics reads the metrics of one of Components of a node.
+func Metrics(ctx context.Context, c *cluster.Cluster, client kubernetes.Interface, node, component string) ([]byte, error) {
+	return (&target{Cluster: c, client: client, node: node, name: component}).get(ctx, "/metrics")
+}
+
 // get reads a path of the target's HTTP server: of a kubelet through the API server, of a
 // static pod on the node, because another control plane may answer for the API server.
 func (t *target) get(ctx context.Context, path string) ([]byte, error) {
