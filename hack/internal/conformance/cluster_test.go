@@ -62,6 +62,11 @@ func TestCheckRefusesAClusterThatCannotShowConformance(t *testing.T) {
 	}
 }
 
+const (
+	gateOn  = "kubernetes_feature_enabled{name=\"A\",stage=\"BETA\"} 1\n"
+	gateOff = "kubernetes_feature_enabled{name=\"A\",stage=\"BETA\"} 0\n"
+)
+
 // clientOf returns a client of a cluster with nodes, which the UID of kube-system identifies.
 func clientOf(apiServer string, uid types.UID, allowed bool, nodes ...runtime.Object) kubernetes.Interface {
 	client := fake.NewClientset(append(nodes, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}})...)
@@ -69,14 +74,14 @@ func clientOf(apiServer string, uid types.UID, allowed bool, nodes ...runtime.Ob
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authv1.SelfSubjectAccessReview{Status: authv1.SubjectAccessReviewStatus{Allowed: allowed}}, nil
 	})
-	return serving{client, http.StatusOK, "kubernetes_feature_enabled{name=\"A\",stage=\"BETA\"} 1\n"}
+	return serving{client, http.StatusOK, gateOn, gateOn}
 }
 
-// serving is a client of an API server that answers a request for its metrics. That of a fake has none.
+// serving is a client of an API server that answers requests for metrics. That of a fake has none.
 type serving struct {
 	kubernetes.Interface
-	code    int
-	metrics string
+	code             int
+	metrics, kubelet string
 }
 
 type core struct {
@@ -89,7 +94,13 @@ func (s serving) CoreV1() typedv1.CoreV1Interface { return core{s.Interface.Core
 func (c core) RESTClient() rest.Interface {
 	return &fakerest.RESTClient{
 		NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
-		Resp:                 &http.Response{StatusCode: c.code, Body: io.NopCloser(strings.NewReader(c.metrics))},
+		Client: fakerest.CreateHTTPClient(func(r *http.Request) (*http.Response, error) {
+			text := c.metrics
+			if strings.HasPrefix(r.URL.Path, "/api/v1/nodes/b/") {
+				text = c.kubelet
+			}
+			return &http.Response{StatusCode: c.code, Body: io.NopCloser(strings.NewReader(text))}, nil
+		}),
 	}
 }
 
@@ -100,9 +111,9 @@ func TestCheckTellsClustersApart(t *testing.T) {
 		n.Status.NodeInfo.KubeletVersion = version
 		return n
 	}
-	metrics := func(code int, text string) kubernetes.Interface {
+	metrics := func(code int, text, ofKubelet string) kubernetes.Interface {
 		client := clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")).(serving)
-		client.code, client.metrics = code, text
+		client.code, client.metrics, client.kubelet = code, text, ofKubelet
 		return client
 	}
 	seen := map[string]string{}
@@ -110,8 +121,9 @@ func TestCheckTellsClustersApart(t *testing.T) {
 		"a cluster":           clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
 		"of another build":    clientOf("v1.33.13+podenv.24", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
 		"with other kubelets": clientOf("v1.33.13", "1", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13+podenv.24")),
-		"with a gate off":     metrics(http.StatusOK, "kubernetes_feature_enabled{name=\"A\",stage=\"BETA\"} 0\n"),
-		"of unknown gates":    metrics(http.StatusForbidden, ""),
+		"with a gate off":     metrics(http.StatusOK, gateOff, gateOn),
+		"in a kubelet":        metrics(http.StatusOK, gateOn, gateOff),
+		"of unknown gates":    metrics(http.StatusForbidden, "", ""),
 		"another one":         clientOf("v1.33.13", "2", true, kubelet("a", "v1.33.13"), kubelet("b", "v1.33.13")),
 	} {
 		var o Options
@@ -124,7 +136,7 @@ func TestCheckTellsClustersApart(t *testing.T) {
 		seen[o.Cluster] = name
 	}
 	var o Options
-	testutil.CheckError(t, o.Check(t.Context(), metrics(http.StatusServiceUnavailable, ""), "v1.33"), "which gates are on in the API server")
+	testutil.CheckError(t, o.Check(t.Context(), metrics(http.StatusServiceUnavailable, "", ""), "v1.33"), "which gates are on, from /metrics")
 }
 
 // Upstream's runner waits in vain for a tainted node unless it is told that pods need not run there.

@@ -177,11 +177,14 @@ func (o *Options) Check(ctx context.Context, client kubernetes.Interface, minor 
 	if err := errors.Join(errSystem, err); err != nil {
 		return fmt.Errorf("reading the cluster's nodes and its namespace kube-system: %w", err)
 	}
-	var kubelets, unfit []string
+	var kubelets, unfit, gates []string
+	components := []string{"/metrics"} // of the API server, and those of kubelets
 	for _, n := range nodes.Items {
 		kubelets = append(kubelets, n.Status.NodeInfo.KubeletVersion)
 		if ready := cluster.NodeReady(&n); ready.Status != corev1.ConditionTrue && !n.Spec.Unschedulable {
 			return fmt.Errorf("node %s is not ready: %s: the specs wait for all nodes that are not cordoned", n.Name, ready.Message)
+		} else if ready.Status == corev1.ConditionTrue {
+			components = append(components, "/api/v1/nodes/"+n.Name+"/proxy/metrics")
 		}
 		taints := slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule })
 		for _, taint := range taints {
@@ -194,13 +197,16 @@ func (o *Options) Check(ctx context.Context, client kubernetes.Interface, minor 
 	if fit := len(nodes.Items) - len(unfit); fit < 2 {
 		return fmt.Errorf("pods can run on %d of the cluster's nodes, and the specs need 2: add nodes or remove taints; %s", fit, strings.Join(unfit, "; "))
 	}
-	metrics, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("reading which gates are on in the API server: %w", err)
+	for _, path := range components {
+		metrics, err := client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+		if err != nil && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("reading which gates are on, from %s: %w", path, err)
+		}
+		on, _ := featuregates.OnFromMetrics(bytes.NewReader(metrics)) // nil if the user may not see them
+		gates = append(gates, featuregates.Flag(on))
 	}
-	gates, _ := featuregates.OnFromMetrics(bytes.NewReader(metrics)) // nil if the user may not see them
 	slices.Sort(kubelets)
-	o.Cluster = fmt.Sprintf("%s %s %s gates %.12s", version, system.UID, slices.Compact(kubelets), digest.Of(featuregates.Flag(gates)))
+	o.Cluster = fmt.Sprintf("%s %s %s gates %.12s", version, system.UID, slices.Compact(kubelets), digest.Of(gates...))
 	return nil
 }
 

@@ -31,9 +31,7 @@ const (
 )
 
 // processorTime is Cost.What of the processor time of a component.
-func processorTime(component string) string {
-	return "processor time of " + component + " per pod, in s"
-}
+const processorTime = "processor time of %s per pod, in s"
 
 // measure creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
 // adds what that cost. Without such a pod, or if it is refused or does not start, there are no costs.
@@ -81,7 +79,7 @@ func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *p
 		}
 		w.Walk.addCost("requests to the API server per pod", on, perPod("kube-apiserver", "apiserver_request_total"))
 		for _, component := range slices.Sorted(maps.Keys(after)) {
-			w.Walk.addCost(processorTime(component), on, perPod(component, "process_cpu_seconds_total"))
+			w.Walk.addCost(fmt.Sprintf(processorTime, component), on, perPod(component, "process_cpu_seconds_total"))
 			w.Walk.addCost("resident memory of "+component+", in MiB", on, sum(after[component]["process_resident_memory_bytes"])/(1<<20))
 		}
 	}

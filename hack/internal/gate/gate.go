@@ -125,7 +125,7 @@ func read(dir, minor, help string) ([]Gate, error) {
 		}
 		for _, l := range listed {
 			for _, spec := range l.VersionedSpecs {
-				g := Gate{Name: l.Name, Stage: stage(spec.PreRelease), Default: spec.Default, Locked: spec.LockToDefault, Since: byName[l.Name].Since}
+				g := Gate{Name: l.Name, Stage: strings.ToUpper(cmp.Or(spec.PreRelease, "GA")), Default: spec.Default, Locked: spec.LockToDefault, Since: byName[l.Name].Since}
 				if spec.Version != "" {
 					since, err := version.ParseGeneric(spec.Version)
 					if err != nil {
@@ -149,9 +149,6 @@ func read(dir, minor, help string) ([]Gate, error) {
 	delete(byName, "AllBeta")
 	return slices.SortedFunc(maps.Values(byName), func(a, b Gate) int { return strings.Compare(a.Name, b.Name) }), nil
 }
-
-// stage returns a stage in one form: the lists have "Alpha" and "", metrics "ALPHA" and "".
-func stage(s string) string { return strings.ToUpper(cmp.Or(s, "GA")) }
 
 var label = regexp.MustCompile(`\[FeatureGate:(\w+)\]`)
 

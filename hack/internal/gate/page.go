@@ -91,7 +91,7 @@ func (w *Walk) row() []string {
 		}
 		row[4] = strings.Join(cells, "<br>")
 	}
-	if at := slices.IndexFunc(w.Costs, func(c Cost) bool { return c.What == processorTime("kube-apiserver") }); at >= 0 {
+	if at := slices.IndexFunc(w.Costs, func(c Cost) bool { return c.What == fmt.Sprintf(processorTime, "kube-apiserver") }); at >= 0 {
 		row[6] = spread(w.Costs[at].Off) + " off, " + spread(w.Costs[at].On) + " on"
 	}
 	return row
