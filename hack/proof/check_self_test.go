@@ -24,6 +24,8 @@ func TestSample(t *testing.T) {
 	l := newLane(t)
 	nothing := func(*check) {}
 	broken := &fixture[int]{name: "the fixture", make: func(context.Context) (int, error) { return 0, errors.New("no fixture") }}
+	made := 0
+	prepared := &fixture[int]{name: "what is prepared", make: func(context.Context) (int, error) { made++; return made, nil }}
 	interruption := func(c *check) error {
 		// It still cleans up when more signals follow the first one.
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
@@ -35,6 +37,14 @@ func TestSample(t *testing.T) {
 		return fmt.Errorf("stopping: %w", c.ctx.Err())
 	}
 	l.check("is interrupted alone", "unit", nothing, interruption)
+	l.prepare("is prepared", "lint", prepared.need)
+	l.prepare("of another group, is prepared", "upstream", func(c *check) { c.Error("was not asked for") })
+	l.check("finds it prepared", "lint", nothing, func(c *check) error {
+		if prepared.need(c); made != 1 {
+			return fmt.Errorf("it was made %d times", made)
+		}
+		return nil
+	})
 	l.check("passes", "lint", nothing, func(c *check) error {
 		c.part("a part", func() error { return nil })
 		c.part("a skipped part", func() error { return skipped("why not") })
@@ -67,7 +77,7 @@ func TestChecks(t *testing.T) {
 		t.Error("failed checks, and no error")
 	}
 	for _, want := range []string{
-		"--- PASS: TestSample/passes ", "--- PASS: TestSample/passes/a_part", "--- SKIP: TestSample/passes/a_skipped_part", "why not",
+		"--- PASS: TestSample/is_prepared", "--- PASS: TestSample/finds_it_prepared", "--- PASS: TestSample/passes ", "--- PASS: TestSample/passes/a_part", "--- SKIP: TestSample/passes/a_skipped_part", "why not",
 		"--- SKIP: TestSample/is_skipped", "not on this series",
 		"--- FAIL: TestSample/has_a_failed_part/bad_part", "--- FAIL: TestSample/has_a_failed_part ",
 		"--- FAIL: TestSample/fails", "--- FAIL: TestSample/fills_the_disk", "podenv clean",

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"podenv.dev/hack/internal/gate"
+	"podenv.dev/hack/internal/node"
 )
 
 // walkName is the name of the cluster of gateWalk.
@@ -50,6 +51,15 @@ func gateWalk(c *check) error {
 		c.part("a field that the minor before does not know is found, and that it refuses an update", func() error {
 			if field := "Pod: spec.containers[].env[].valueFrom.fileKeyRef"; !slices.Contains(w.Older.Hidden, field) || len(w.Older.Refused) == 0 {
 				return fmt.Errorf("found hidden: %q, refused: %q", w.Older.Hidden, w.Older.Refused)
+			}
+			return nil
+		})
+	}
+	for _, component := range node.Components {
+		c.part("costs of "+component, func() error {
+			at := slices.IndexFunc(w.Costs, func(c gate.Cost) bool { return c.What == "resident memory of "+component+", in MiB" })
+			if at < 0 || len(w.Costs[at].Off) == 0 || len(w.Costs[at].On) != len(w.Costs[at].Off) || slices.Min(w.Costs[at].On) <= 0 {
+				return fmt.Errorf("found %+v", w.Costs)
 			}
 			return nil
 		})
