@@ -87,8 +87,8 @@ func TestOtherFailuresGetNoRemedy(t *testing.T) {
 
 func TestRunningNodes(t *testing.T) {
 	for name, test := range map[string]struct{ docker, status, found, remedy string }{
-		"of two clusters": {"printf 'b\na\nb\n'", OK, "3, of the kind clusters [a b]", ""},
-		"none":            {"", OK, "0, of", ""},
+		"of two clusters": {"printf 'b\na\nb\n'", OK, "3, of kind's clusters: a, b", ""},
+		"none":            {"", OK, "none", ""},
 		"unknown":         {"echo no daemon >&2; exit 1", Fail, "no daemon", "fix"},
 	} {
 		t.Run(name, func(t *testing.T) {

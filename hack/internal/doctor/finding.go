@@ -125,12 +125,14 @@ func running(ctx context.Context, e *engine.Engine) Finding {
 		return ok(check, "none: no engine serves")
 	}
 	out, err := e.Docker(ctx, "ps", "--filter", "label=io.x-k8s.kind.cluster", "--format", `{{.Label "io.x-k8s.kind.cluster"}}`).Output()
-	if err != nil {
+	switch nodes := strings.Fields(out); {
+	case err != nil:
 		return failed(check, err, "fix what it says")
+	case len(nodes) == 0:
+		return ok(check, "none")
+	default:
+		return ok(check, "%d, of kind's clusters: %s", len(nodes), strings.Join(slices.Compact(slices.Sorted(slices.Values(nodes))), ", "))
 	}
-	nodes := strings.Fields(out)
-	clusters := slices.Compact(slices.Sorted(slices.Values(nodes)))
-	return ok(check, "%d, of the kind clusters %s", len(nodes), clusters)
 }
 
 func privileged(ctx context.Context, l layout.Layout, e *engine.Engine) Finding {

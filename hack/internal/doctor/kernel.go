@@ -137,11 +137,10 @@ type limits struct{ instances, used, watches int }
 // readLimits reads the limits and counts the instances of all processes that this user may
 // inspect. Most are root's, as the nodes' will be.
 func readLimits() (l limits, err error) {
-	if l.instances, err = setting(inotifyFile("max_user_instances")); err != nil {
-		return limits{}, err
-	}
-	if l.watches, err = setting(inotifyFile("max_user_watches")); err != nil {
-		return limits{}, err
+	for name, limit := range map[string]*int{"max_user_instances": &l.instances, "max_user_watches": &l.watches} {
+		if *limit, err = setting(inotifyFile(name)); err != nil {
+			return limits{}, err
+		}
 	}
 	// Glob fails only on a malformed pattern.
 	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "fd", "*"))

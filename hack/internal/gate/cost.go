@@ -18,7 +18,7 @@ import (
 )
 
 // Cost is a measure of the components in rounds with the gate off and on. Before the first round of
-// each, they had started anew.
+// each, those that know the gate had started anew.
 type Cost struct {
 	What string    `json:"what"` // with the unit
 	Off  []float64 `json:"off"`

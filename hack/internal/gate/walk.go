@@ -217,16 +217,20 @@ func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 		changes[name] = &on
 	}
 	for _, n := range w.nodes {
-		for _, component := range node.Components {
-			if (component == "kubelet") == (n.Name == w.controlPlane()) || !slices.Contains(w.Walk.Gate.Components, component) {
-				continue
-			}
+		for _, component := range w.switchedOn(n) {
 			if _, err := node.SetGates(ctx, w.Cluster, n.Name, component, changes, r); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// switchedOn are the components of n in which the gate is turned on and off, the API server first.
+func (w *Walker) switchedOn(n cluster.Node) []string {
+	return slices.DeleteFunc(slices.Clone(node.Components), func(c string) bool {
+		return (c == "kubelet") == (n.Name == w.controlPlane()) || !slices.Contains(w.Walk.Gate.Components, c)
+	})
 }
 
 // restore undoes the operations on nodes and deletes the walk's objects.

@@ -113,6 +113,15 @@ echo '<testsuites><testsuite><testcase name="[It] hangs"><failure>timed out</fai
 	}
 }
 
+func TestAWalkTurnsTheGateOffInAllThatKnowIt(t *testing.T) {
+	w := Walker{Walk: &Walk{Gate: Gate{Components: []string{"kube-scheduler", "kubelet", "kube-apiserver", "kube-proxy"}}}, nodes: []cluster.Node{{Name: "control-plane"}, {Name: "worker"}}}
+	for i, want := range [][]string{{"kube-apiserver", "kube-scheduler"}, {"kubelet"}} {
+		if got := w.switchedOn(w.nodes[i]); !slices.Equal(got, want) {
+			t.Errorf("of node %s: %q, want %q", w.nodes[i].Name, got, want)
+		}
+	}
+}
+
 // TestCostsAreOfPodsThatStarted, whatever other pods wait for.
 func TestCostsAreOfPodsThatStarted(t *testing.T) {
 	defer func(was time.Duration) { settle = was }(settle)

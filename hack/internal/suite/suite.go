@@ -183,12 +183,7 @@ func (o Options) Validate(l layout.Layout) error {
 
 // complete sets defaults, and makes paths absolute.
 func (o Options) complete(l layout.Layout) (Options, error) {
-	if o.Procs <= 0 {
-		o.Procs = 4
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = time.Hour
-	}
+	o.Procs, o.Timeout = cmp.Or(o.Procs, 4), cmp.Or(o.Timeout, time.Hour)
 	o.Walks, o.Starts = cmp.Or(o.Walks, 1), cmp.Or(o.Starts, 50)
 	if o.JUnit == "" {
 		o.JUnit = filepath.Join(l.Output(), "e2e", o.Suite+".xml")
