@@ -70,7 +70,7 @@ func (l lane) check(name, group string, need func(*check), prove func(*check) er
 	})
 }
 
-// prepare makes fixtures for a check of another lane, in group, while this lane has nothing else to do.
+// prepare makes fixtures for a check of another lane, in group, so that it need not wait for them.
 func (l lane) prepare(name, group string, need func(*check)) {
 	if slices.Contains(groups, group) {
 		l.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ func TestCompiling(t *testing.T) {
 	l.check("patches round trip", "source", needBuild, func(c *check) error { return roundTrip(c, built.value.Tree) })
 	l.check("patches of Tekton round trip", "source", host.need, tektonRoundTrip)
 	l.check("export onto a pristine tag", "source", needBuild, exportOntoTag)
+	l.prepare("components of other releases", "upgrade", needComponents)
 	l.check("each patch by itself", "patches", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
 	l.check("integration tests of the patches", "upstream", needBuild, integrationTests)
@@ -56,7 +57,6 @@ func TestClusters(t *testing.T) {
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
-	l.prepare("components of other releases", "upgrade", needComponents)
 	l.check("upgrade by kubeadm through all minors", "atlas", needBuild, kubeadmAtlas)
 	if *full {
 		l.check("nodes pull signed images alone", "image", needBuild, imageVerifier)
