@@ -224,15 +224,15 @@ func Metrics(ctx context.Context, c *cluster.Cluster, client kubernetes.Interfac
 	return (&target{Cluster: c, client: client, node: node, name: component}).get(ctx, "/metrics")
 }
 
-// get reads a path of the target's HTTP server: of a kubelet through the API server, of a
-// static pod on the node, because another control plane may answer for the API server.
+// get reads a text of the target's HTTP server, its last newline included: of a kubelet through the API
+// server, of a static pod on the node, because another control plane may answer for the API server.
 func (t *target) get(ctx context.Context, path string) ([]byte, error) {
 	if t.name == "kubelet" {
 		return t.client.CoreV1().RESTClient().Get().Resource("nodes").Name(t.node).SubResource("proxy").Suffix(path).DoRaw(ctx)
 	}
 	out, err := t.exec(ctx, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf",
 		"--server="+loopback[t.name], "--insecure-skip-tls-verify", "get", "--raw="+path)
-	return []byte(out), err
+	return []byte(out + "\n"), err
 }
 
 // metricVersion is a line of the metric that has a component's build, see

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"podenv.dev/hack/internal/cluster"
+	"podenv.dev/hack/internal/testutil"
 )
 
 const (
@@ -38,5 +39,14 @@ func TestMetricsAreComparedWithWhatIsWanted(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.says)
 			}
 		})
+	}
+}
+
+// TestMetricsEndWithANewline, which parsers of the text format ask for: those that are read on a node, too.
+func TestMetricsEndWithANewline(t *testing.T) {
+	testutil.NewCommands(t).Script("docker", `case "$*" in "exec node "*) echo metric 1;; esac`)
+	got, err := Metrics(t.Context(), someCluster(t), nil, "node", "kube-scheduler")
+	if want := "metric 1\n"; err != nil || string(got) != want {
+		t.Errorf("got %q and %v, want %q", got, err, want)
 	}
 }
