@@ -92,5 +92,5 @@ clean: ## remove images, builds and caches that no series needs (podenv clean --
 	@$(PODENV) clean
 
 distclean: ## delete all of _output; the trees in trees/ stay
-	@$(PODENV) clean --dry-run >/dev/null # an earlier podenv had trees in _output: this moves them
+	@$(PODENV) clean --dry-run >/dev/null # refuses if an earlier podenv's trees are in _output
 	rm -rf _output

@@ -143,7 +143,7 @@ func (a *app) prepare(cmd *cobra.Command) (err error) {
 	if a.layout, err = layout.Find("."); err != nil {
 		return err
 	}
-	return a.layout.MoveTrees()
+	return a.layout.CheckOutput()
 }
 
 // nameFlag adds --name to a verb that operates on a cluster.

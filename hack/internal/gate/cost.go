@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -34,14 +35,18 @@ const (
 const processorTime = "processor time of %s per pod, in s"
 
 // measure creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
-// adds what that cost. Without such a pod, or if it is refused or does not start, there are no costs.
+// adds what that cost. If any is refused with the gate off, they have that one's first image alone. Without a
+// pod, or if it does not start, there are no costs.
 func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *progress.Step) error {
 	at := slices.IndexFunc(objects, func(s stored) bool { return s.resource.Resource == "pods" && s.resource.Group == "" })
 	if at < 0 || on && w.Walk.Costs == nil {
 		return nil
 	}
-	pod := objects[at]
+	pod := objects[at].probe
 	client := pod.client(w.objects, namespace)
+	if w.Walk.plain() {
+		pod.object = pod.plain()
+	}
 	for round := range rounds {
 		step.Now("round %d of %d", round+1, rounds)
 		before, err := w.scrape(ctx)
@@ -84,6 +89,11 @@ func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *p
 		}
 	}
 	return nil
+}
+
+// plain reports whether costs are of pods that do not use the gate: an API server with the gate off refuses others.
+func (w *Walk) plain() bool {
+	return slices.ContainsFunc(w.Refused, func(reason string) bool { return strings.HasPrefix(reason, "Pod: ") })
 }
 
 // addCost adds the value of a round.

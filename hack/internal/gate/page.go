@@ -196,9 +196,9 @@ func (s *Stored) after() string {
 	if s.Objects == 0 {
 		return "Unknown: no object of the specs could be stored."
 	}
-	return list("Fields were lost, or differ, of objects that nobody had written to:", "Objects that nobody had written to were as before.", s.Lost) +
-		list("\n\nFields were lost, or differ, of objects whose label was to be updated meanwhile:",
-			fmt.Sprintf("\n\nSo were those whose label was updated meanwhile, %d.", s.Updated), s.Written)
+	return list("Fields were lost, or differ, of objects that nobody had written to:", fmt.Sprintf("Objects that nobody had written to were as before: %d.", s.Unwritten), s.Lost) +
+		list("\n\nFields were lost, or differ, of objects that were written to meanwhile: a label by the walk, or a status by a component:",
+			fmt.Sprintf("\n\nSo were those that were written to meanwhile: %d.", s.Objects-s.Unwritten), s.Written)
 }
 
 func (s *Stored) restarts() string {
@@ -233,7 +233,11 @@ func (w *Walk) costs() string {
 	if len(w.Costs) == 0 {
 		return unknown
 	}
-	text := fmt.Sprintf("Mean, and least to most, of %d rounds with %d pods of a spec each, on one worker:\n\n| | off | on |\n|---|---|---|", rounds, podsPerRound)
+	pods := "pods of a spec"
+	if w.plain() {
+		pods = "pods that do not use it (those that do are refused with the gate off)"
+	}
+	text := fmt.Sprintf("Mean, and least to most, of %d rounds with %d %s each, on one worker:\n\n| | off | on |\n|---|---|---|", rounds, podsPerRound, pods)
 	for _, c := range w.Costs {
 		text += fmt.Sprintf("\n| %s | %s | %s |", c.What, spread(c.Off), spread(c.On))
 	}

@@ -26,7 +26,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	w.On = []conformance.Row{{Spec: "a", State: conformance.Passed}, {Spec: "b", State: conformance.Failed, Why: "no"}}
 	w.Again = w.On[:1]
 	w.Objects, w.Dropped, w.Refused = map[string]int{"Pod": 2}, []string{"Pod: spec.middle"}, []string{"Pod: Invalid"}
-	w.Stored = &Stored{Objects: 4, Pods: 2, Again: true, Updated: 2, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
+	w.Stored = &Stored{Objects: 4, Unwritten: 1, Pods: 2, Again: true, Updated: 2, Hidden: []string{"Pod: spec.middle"}, Written: []string{"Pod: spec.middle"}, Restarted: []string{"p/c"}}
 	w.Metrics = []string{"kubelet: middle_total"}
 	// That no field was dropped says nothing of objects that were refused.
 	w.Dropped = nil
@@ -38,7 +38,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	for _, want := range []string{
 		"Pod (2). An API server with the gate off leaves these fields out of new ones:\n\n- Pod: spec.middle", "It refuses some:\n\n- Pod: Invalid",
 		"4 objects were stored with the gate on. While it was off, these fields were not shown, or differed:\n\n- Pod: spec.middle",
-		"Updates of a label that were accepted: 2.\n", "Objects that nobody had written to were as before.", "whose label was to be updated meanwhile:\n\n- Pod: spec.middle",
+		"Updates of a label that were accepted: 2.\n", "Objects that nobody had written to were as before: 1.", "that were written to meanwhile: a label by the walk, or a status by a component:\n\n- Pod: spec.middle",
 		"with the gate on: 1 passed, 1 failed, 0 left out. After the gate had been off: 1 passed, 0 failed, 0 left out.",
 		"2 containers", "- p/c", "These, but no pod started while the gate was off, so that some may be of starting pods:\n\n- kubelet: middle_total", "- b: no",
 	} {
@@ -49,19 +49,23 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	if n := strings.Count(got, unknown); n != 5 {
 		t.Errorf("%d questions without an answer, want 5:\n%s", n, got)
 	}
-	w.Older, w.OlderRelease = &Stored{Objects: 3, Again: true, Lost: []string{"Pod: spec.older"}, Refused: []string{"Pod: unknown"}}, "v1.32.1"
+	w.Older, w.OlderRelease = &Stored{Objects: 3, Unwritten: 1, Again: true, Lost: []string{"Pod: spec.older"}, Refused: []string{"Pod: unknown"}}, "v1.32.1"
 	w.Servers = &Servers{Objects: 6, Lost: []string{"Pod: spec.servers"}}
 	w.Skew = map[string][]conformance.Row{"v1.31.1": {w.On[0], {Spec: "old", State: conformance.Failed, Why: "no"}}, "v1.32.1": w.On[:1]}
 	w.Costs = []Cost{{What: "requests per pod", Off: []float64{1, 2, 6}, On: []float64{4}}}
 	got = page()
 	for _, want := range []string{
-		"API server were v1.32.1 for a while. 3 objects", "label that were accepted: 0.\n\nSome were refused:\n\n- Pod: unknown", "- Pod: spec.older\n\nSo were those whose label was updated meanwhile, 0.\n\nOf 0 containers none", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
+		"API server were v1.32.1 for a while. 3 objects", "label that were accepted: 0.\n\nSome were refused:\n\n- Pod: unknown", "- Pod: spec.older\n\nSo were those that were written to meanwhile: 2.\n\nOf 0 containers none", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
 		"older kubelets:\n\n- b: no\n- old: no\n", "- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 1 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
-		"| requests per pod | 3 (1 to 6) | 4 (4 to 4) |", "These:\n\n- kubelet: middle_total",
+		"with 10 pods that do not use it (those that do are refused with the gate off) each", "| requests per pod | 3 (1 to 6) | 4 (4 to 4) |", "These:\n\n- kubelet: middle_total",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+	w.Refused = []string{"Service: Invalid"}
+	if got := page(); !strings.Contains(got, "with 10 pods of a spec each") {
+		t.Errorf("with pods that are taken:\n%s", got)
 	}
 	if n := strings.Count(got, unknown); n != 1 {
 		t.Errorf("%d questions without an answer, want 1:\n%s", n, got)
@@ -115,7 +119,7 @@ func TestWhatWasNotComparedIsNoAnswer(t *testing.T) {
 			Walk{Gate: Gate{Components: api}, Stored: stored, Objects: map[string]int{}},
 			[]string{"no object of the specs could be created again", "| - | 0 hidden"}, "stores all of their fields"},
 		"a gate of kubelets": {Walk{Gate: Gate{Components: []string{"kubelet"}}, Stored: stored}, []string{"are stored?** Unknown", "off?** The API server does not know the gate.", "| - | 0 hidden"}, ""},
-		"no update":          {Walk{Gate: Gate{Components: api}, Stored: stored}, []string{"Updates of a label that were accepted: 0.\n\n**", "updated meanwhile, 0.\n"}, ""},
+		"no update":          {Walk{Gate: Gate{Components: api}, Stored: stored}, []string{"Updates of a label that were accepted: 0.\n\n**", "So were those that were written to meanwhile: 2.\n"}, ""},
 		"no pod": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Again: true}, Older: &Stored{Objects: 1, Again: true}},
 			[]string{"run?** " + unknown, "Of 0 containers none", "| 0 hidden, 0 lost, 0 refused, 0 of 0 restarted |"}, ""},
 		"a walk that ended while the gate was off": {Walk{Gate: Gate{Components: api}, Stored: &Stored{Objects: 1, Pods: 1}},

@@ -171,6 +171,14 @@ func (p probe) named(namespace, name string) *unstructured.Unstructured {
 	return object
 }
 
+// plain is a pod with the first image of the pod p alone, which no gate guards.
+func (p probe) plain() unstructured.Unstructured {
+	containers, _, _ := unstructured.NestedSlice(p.object.Object, "spec", "containers")
+	image, _, _ := unstructured.NestedFieldNoCopy(containers[0].(map[string]any), "image")
+	return unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{
+		"restartPolicy": "Never", "containers": []any{map[string]any{"name": "plain", "image": image}}}}}
+}
+
 // String names the kind of the object.
 func (p probe) String() string { return p.object.GetKind() }
 

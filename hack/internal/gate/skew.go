@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
@@ -59,7 +58,7 @@ func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.St
 					found.Refused = add(found.Refused, p.String()+": "+err.Error())
 				}
 			}
-			lost, err := w.differing(ctx, stored{probe: p, name: name, object: object.Object})
+			lost, _, err := w.differing(ctx, stored{probe: p, name: name, object: object})
 			if err != nil {
 				return err
 			}
@@ -132,27 +131,19 @@ func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Re
 		return nil
 	}
 	w.Walk.OlderRelease = w.Before[0].Version
-	var left []stored // as they are stored now
-	for _, s := range objects {
-		now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		s.object = now.Object
-		left = append(left, s)
+	objects, err := w.there(ctx, objects)
+	if err != nil {
+		return err
 	}
-	err := w.swapped(ctx, r, w.Before[:1], w.Before, func() (err error) {
-		w.Walk.Older, err = w.changed(ctx, left)
+	err = w.swapped(ctx, r, w.Before[:1], w.Before, func() (err error) {
+		w.Walk.Older, err = w.changed(ctx, objects)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	step := r.Step("objects with the release again")
-	return step.End(w.back(ctx, w.Walk.Older, left))
+	return step.End(w.back(ctx, w.Walk.Older, objects))
 }
 
 // swapped runs f while the workers and then the control plane run these builds, and undoes that. A gate that a

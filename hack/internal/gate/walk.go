@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -61,7 +62,7 @@ type Walk struct {
 	OlderRelease string  `json:"olderRelease,omitempty"`
 	// Skew has, by the release of the workers' kubelets, the specs with the gate on in the API server.
 	Skew map[string][]conformance.Row `json:"skew,omitempty"`
-	// Costs are what the components used for pods of the specs, off and on.
+	// Costs are what the components used for pods, off and on.
 	Costs []Cost `json:"costs,omitempty"`
 	// Metrics are the metrics that components serve with the gate on only, as COMPONENT: NAME; nil if they
 	// were not compared.
@@ -74,8 +75,9 @@ type Stored struct {
 	Hidden    []string `json:"hidden,omitempty"`    // fields that were not shown meanwhile
 	Updated   int      `json:"updated"`             // objects whose label was updated meanwhile
 	Refused   []string `json:"refused,omitempty"`   // reasons for refusing the update of a label
-	Lost      []string `json:"lost,omitempty"`      // fields that were not there again, of objects that nobody had written to
-	Written   []string `json:"written,omitempty"`   // the same, of objects whose label was updated
+	Unwritten int      `json:"unwritten"`           // objects that nobody had written to
+	Lost      []string `json:"lost,omitempty"`      // fields of those that were not there again
+	Written   []string `json:"written,omitempty"`   // the same, of objects that the walk or a component wrote to
 	Restarted []string `json:"restarted,omitempty"` // containers that the kubelets restarted, or that ended
 	Pods      int      `json:"pods"`                // that ran
 	Again     bool     `json:"again"`               // all was as before: Lost and Written are complete
@@ -136,7 +138,11 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		}
 	})
 	part("two API servers", func(step *progress.Step) { err = w.disagree(ctx, probes, step) })
-	part("gate off", func(*progress.Step) { err = w.set(ctx, false, r) })
+	part("gate off", func(*progress.Step) {
+		if objects, err = w.there(ctx, objects); err == nil {
+			err = w.set(ctx, false, r)
+		}
+	})
 	part("objects with the gate off", func(step *progress.Step) {
 		if err = w.replayOff(ctx, probes, step); err == nil {
 			w.Walk.Stored, err = w.changed(ctx, objects)
@@ -330,7 +336,7 @@ func (w *Walker) replayOff(ctx context.Context, probes []probe, step *progress.S
 type stored struct {
 	probe
 	name    string
-	object  map[string]any
+	object  *unstructured.Unstructured
 	written bool // its label is updated while something else runs
 }
 
@@ -348,7 +354,7 @@ func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step)
 			if err != nil {
 				continue // the dry run of a single one was taken; a quota or a port may not allow two
 			}
-			all = append(all, stored{p, name, object.Object, kind == "written"})
+			all = append(all, stored{p, name, object, kind == "written"})
 		}
 	}
 	step.Now("waiting for the pods")
@@ -399,12 +405,28 @@ func (w *Walker) restarts(ctx context.Context) (map[string]int32, error) {
 	return counts, nil
 }
 
+// there returns those of the objects that are there, as they are stored now.
+func (w *Walker) there(ctx context.Context, objects []stored) (there []stored, err error) {
+	for _, s := range objects {
+		now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.object = now
+		there = append(there, s)
+	}
+	return there, nil
+}
+
 // changed compares the stored objects with what they were, and updates a label of half of them. Call it
 // while something else runs, and back when all is as before.
 func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) {
 	found := &Stored{Objects: len(before), Pods: len(w.starts)}
 	for i, s := range before {
-		differs, err := w.differing(ctx, s)
+		differs, _, err := w.differing(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -424,15 +446,16 @@ func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) 
 // back completes found when all is as before.
 func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error {
 	for _, s := range before {
-		differs, err := w.differing(ctx, s)
-		switch {
-		case err != nil:
+		differs, written, err := w.differing(ctx, s)
+		if err != nil {
 			return err
-		case s.written:
-			found.Written = add(found.Written, differs...)
-		default:
-			found.Lost = add(found.Lost, differs...)
 		}
+		if s.written || written {
+			found.Written = add(found.Written, differs...)
+			continue
+		}
+		found.Unwritten++
+		found.Lost = add(found.Lost, differs...)
 	}
 	now, err := w.restarts(ctx)
 	if err != nil {
@@ -450,21 +473,22 @@ func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error
 	return nil
 }
 
-// differing returns the fields, but for metadata, in which an object differs from what was stored, with its kind.
-func (w *Walker) differing(ctx context.Context, s stored) (paths []string, err error) {
+// differing returns the fields, but for metadata, in which an object differs from what was stored, with its
+// kind, and whether it was written to since.
+func (w *Walker) differing(ctx context.Context, s stored) (paths []string, written bool, err error) {
 	now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return []string{s.String() + ": the whole object"}, nil
+		return []string{s.String() + ": the whole object"}, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	for _, path := range missing(s.object, now.Object) {
+	for _, path := range missing(s.object.Object, now.Object) {
 		if !strings.HasPrefix(path, "metadata.") {
 			paths = append(paths, s.String()+": "+path)
 		}
 	}
-	return paths, nil
+	return paths, s.object.GetResourceVersion() != now.GetResourceVersion(), nil
 }
 
 // relabel updates a label of an object.

@@ -60,8 +60,8 @@ func TestOnlyComparedObjectsCount(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneIsFound: of three objects one has lost a field and one was deleted; of four containers
-// one stays, one started again, one does so by itself, and one ended.
+// TestWhatIsGoneIsFound: of four objects one has lost a field, one by somebody's update, and one was deleted; of four
+// containers one stays, one started again, one does so by itself, and one ended.
 func TestWhatIsGoneIsFound(t *testing.T) {
 	pod := func(container string, restarts int32, ended bool) *v1.Pod {
 		status := v1.ContainerStatus{Name: container, RestartCount: restarts, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}
@@ -72,23 +72,30 @@ func TestWhatIsGoneIsFound(t *testing.T) {
 	}
 	before := map[string]any{"a": "1", "b": "2"}
 	all := []stored{
-		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "kept", configMap("kept", before).Object, true},
-		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "cut", configMap("cut", before).Object, false},
-		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "gone", configMap("gone", before).Object, true},
+		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "kept", configMap("kept", before), true},
+		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "cut", configMap("cut", before), false},
+		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "gone", configMap("gone", before), true},
+		{probe{resource: configMaps, namespaced: true, object: *configMap("", nil)}, "status", configMap("status", map[string]any{"c": "3"}), false},
 	}
+	status := configMap("status", nil)
+	status.SetResourceVersion("2")
 	w := Walker{
 		client:  fake.NewClientset(pod("stays", 0, false), pod("again", 1, false), pod("loops", 5, false), pod("ends", 0, true)),
-		objects: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), configMap("kept", before), configMap("cut", map[string]any{"a": "1"})),
+		objects: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), configMap("kept", before), configMap("cut", map[string]any{"a": "1"}), status),
 		starts:  map[string]int32{"p-stays/stays": 0, "p-again/again": 0, "p-loops/loops": 3, "p-ends/ends": 0},
 	}
 	found, err := w.changed(t.Context(), all)
-	if err != nil || found.Objects != 3 || found.Updated != 1 || len(found.Refused) != 1 ||
-		!slices.Equal(found.Hidden, []string{"ConfigMap: data.b", "ConfigMap: the whole object"}) {
+	if err != nil || found.Objects != 4 || found.Updated != 1 || len(found.Refused) != 1 ||
+		!slices.Equal(found.Hidden, []string{"ConfigMap: data.b", "ConfigMap: the whole object", "ConfigMap: data.c"}) {
 		t.Errorf("meanwhile: %+v, %v", found, err)
 	}
 	if err := w.back(t.Context(), found, all); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b"}) ||
-		!slices.Equal(found.Written, []string{"ConfigMap: the whole object"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended"}) {
+		found.Unwritten != 1 ||
+		!slices.Equal(found.Written, []string{"ConfigMap: the whole object", "ConfigMap: data.c"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended"}) {
 		t.Errorf("afterwards: %+v, %v", found, err)
+	}
+	if there, err := w.there(t.Context(), all); err != nil || len(there) != 3 || there[2].object.GetResourceVersion() != "2" {
+		t.Errorf("there are %v, %v", there, err)
 	}
 }
 
@@ -127,12 +134,15 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 	defer func(was time.Duration) { settle = was }(settle)
 	settle = time.Second
 	requests, phase := 0, v1.PodRunning
+	var created string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case r.Method == http.MethodPost:
+			body, _ := io.ReadAll(r.Body)
+			created = string(body)
 			w.WriteHeader(http.StatusCreated)
-			io.Copy(w, r.Body) //nolint:errcheck // a test
+			w.Write(body) //nolint:errcheck // a test
 		case r.Method == http.MethodGet:
 			pods := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
 			for name, phase := range map[string]v1.PodPhase{"untouched-0": v1.PodPending, "cost-false-0-0": phase} {
@@ -146,7 +156,8 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, QPS: -1}
 	pod := probe{resource: v1.SchemeGroupVersion.WithResource("pods"), namespaced: true,
-		object: unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{}}}}
+		object: unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{
+			"containers": []any{map[string]any{"name": "c", "image": "an-image", "guarded": true}, map[string]any{"name": "d", "image": "another"}}}}}}
 	read := func(_ context.Context, _ *cluster.Cluster, _ kubernetes.Interface, node, component string) ([]byte, error) {
 		if want := map[bool]string{true: "worker", false: "control-plane"}[component == "kubelet"]; node != want {
 			t.Errorf("metrics of %s of node %s", component, node)
@@ -165,6 +176,17 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 	for _, component := range node.Components {
 		if i := slices.IndexFunc(w.Walk.Costs, func(c Cost) bool { return c.What == "resident memory of "+component+", in MiB" }); i < 0 || w.Walk.Costs[i].Off[0] != 1 {
 			t.Errorf("%s: got %+v", component, w.Walk.Costs)
+		}
+	}
+	if !strings.Contains(created, "guarded") {
+		t.Errorf("pods were %s", created)
+	}
+	// Those that are refused with the gate off are left out, also with it on.
+	w.Walk = &Walk{Refused: []string{"Pod: no such field"}}
+	for _, on := range []bool{false, true} {
+		if err := w.measure(t.Context(), []stored{{probe: pod}}, on, nil); err != nil || len(w.Walk.Costs) == 0 ||
+			strings.Contains(created, "guarded") || !strings.Contains(created, "an-image") || strings.Contains(created, "another") {
+			t.Errorf("with pods that the API server refuses: costs %v, %v, of %s", w.Walk.Costs, err, created)
 		}
 	}
 	phase = v1.PodPending

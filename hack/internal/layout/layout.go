@@ -67,29 +67,14 @@ func (l Layout) Tree(name string) string { return filepath.Join(l.Root, "trees",
 // Rebase is the repository in which patches are carried to the series called name.
 func (l Layout) Rebase(name string) string { return filepath.Join(l.Root, "trees", "rebase", name) }
 
-// MoveTrees moves the trees of an earlier podenv out of Output, where they are not safe. A rebase
-// cannot be moved: its error says what to do.
-func (l Layout) MoveTrees() error {
-	if rebases, err := filepath.Glob(filepath.Join(l.Output(), "rebase", "*")); err != nil || len(rebases) > 0 {
-		return errors.Join(err, fmt.Errorf("an earlier podenv began a rebase in %v, which this one cannot continue: save what you need and delete it", rebases))
-	}
-	olds, err := filepath.Glob(filepath.Join(l.Output(), "trees", "*"))
-	if err != nil || len(olds) == 0 {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(l.Root, "trees"), 0o755); err != nil {
-		return err
-	}
-	for _, old := range olds {
-		tree := l.Tree(filepath.Base(old))
-		if _, err := os.Lstat(tree); err == nil {
-			return fmt.Errorf("%s and %s are trees of one series: save what you need from one of them and delete it", old, tree)
-		}
-		if err := os.Rename(old, tree); err != nil {
-			return err
+// CheckOutput refuses trees that an earlier podenv made in Output, where they are not safe.
+func (l Layout) CheckOutput() error {
+	for _, kind := range []string{"trees", "rebase"} {
+		if old, err := filepath.Glob(filepath.Join(l.Output(), kind, "*")); err != nil || len(old) > 0 {
+			return errors.Join(err, fmt.Errorf("an earlier podenv made %q, where nothing is safe: save what you need of it elsewhere, and delete it", old))
 		}
 	}
-	return os.Remove(filepath.Join(l.Output(), "trees"))
+	return nil
 }
 
 // Build holds the binaries and images of the tree called name.

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,38 +30,23 @@ func TestFindOutsideOfARepositorySaysSo(t *testing.T) {
 	}
 }
 
-func TestTreesOfAnEarlierPodenvMoveOutOfOutput(t *testing.T) {
-	l := Layout{Root: t.TempDir()}
-	edit := func(path string) {
-		t.Helper()
-		if err := errors.Join(os.MkdirAll(path, 0o755), os.WriteFile(filepath.Join(path, "edit"), nil, 0o644)); err != nil {
+func TestTreesOfAnEarlierPodenvInOutputAreRefused(t *testing.T) {
+	for _, kind := range []string{"trees", "rebase"} {
+		l := Layout{Root: t.TempDir()}
+		folder := filepath.Join(l.Output(), kind)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-	}
-	old := filepath.Join(l.Output(), "trees", "v1.33")
-	edit(old)
-	if err := l.MoveTrees(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(l.Output()); err != nil { // it is safe to delete
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(l.Tree("v1.33"), "edit")); err != nil {
-		t.Error(err)
-	}
-	if err := l.MoveTrees(); err != nil {
-		t.Errorf("the second time: %v", err)
-	}
-	edit(old)
-	if err := l.MoveTrees(); err == nil || !strings.Contains(err.Error(), "are trees of one series") {
-		t.Errorf("with two trees of one series the error is %v", err)
-	}
-	if err := os.RemoveAll(old); err != nil {
-		t.Fatal(err)
-	}
-	edit(filepath.Join(l.Output(), "rebase", "v1.32"))
-	if err := l.MoveTrees(); err == nil || !strings.Contains(err.Error(), "save what you need") {
-		t.Errorf("with a rebase in progress the error is %v", err)
+		if err := l.CheckOutput(); err != nil {
+			t.Errorf("with an empty folder: %v", err)
+		}
+		tree := filepath.Join(folder, "v1.33")
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.CheckOutput(); err == nil || !strings.Contains(err.Error(), tree) || !strings.Contains(err.Error(), "save what you need") {
+			t.Errorf("with %s the error is %v", tree, err)
+		}
 	}
 }
 
