@@ -305,10 +305,12 @@ func (w *Walk) failures() string {
 	for _, r := range rows {
 		switch r.State {
 		case conformance.Failed:
-			failed = add(failed, r.Spec+": "+r.Why)
+			if !slices.ContainsFunc(failed, func(other string) bool { return strings.HasPrefix(other, r.Spec+": ") }) {
+				failed = append(failed, r.Spec+": "+r.Why)
+			}
 		case conformance.Passed:
 			none = "No spec of it failed here."
 		}
 	}
-	return list("Specs that failed here, also with older kubelets:", none, failed) + list("\n\nNot all specs ran:", "", w.Ended)
+	return list("Specs that failed here, also with older kubelets, each with its first reason:", none, failed) + list("\n\nNot all specs ran:", "", w.Ended)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/poll"
@@ -113,7 +115,7 @@ func (w *Walker) endSecond(ctx context.Context) error {
 func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
 	w.Walk.Skew = map[string][]conformance.Row{}
 	for _, older := range w.Older {
-		err := w.swapped(ctx, r, []node.Build{older}, nil, func() (err error) {
+		err := w.swapped(ctx, r, w.nodes[1:], []node.Build{older}, func() (err error) {
 			w.Walk.Skew[older.Version], err = w.specs(ctx, "kubelet-"+older.Version, r)
 			return err
 		})
@@ -125,38 +127,38 @@ func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
 }
 
 // upAndDown puts the previous minor's kubelets and then its API server under the stored objects, and
-// goes back.
+// goes back. Whether an object is written to matters while that API server serves.
 func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Reporter) error {
 	if len(w.Before) == 0 {
 		return nil
 	}
 	w.Walk.OlderRelease = w.Before[0].Version
-	objects, err := w.there(ctx, objects)
-	if err != nil {
-		return err
-	}
-	err = w.swapped(ctx, r, w.Before[:1], w.Before, func() (err error) {
-		w.Walk.Older, err = w.changed(ctx, objects)
-		return err
+	err := w.swapped(ctx, r, w.nodes[1:], w.Before[:1], func() error {
+		objects, err := w.there(ctx, objects)
+		if err != nil {
+			return err
+		}
+		if err := w.swapped(ctx, r, w.nodes[:1], w.Before, func() (err error) {
+			w.Walk.Older, err = w.changed(ctx, objects)
+			return err
+		}); err != nil {
+			return err
+		}
+		return w.back(ctx, w.Walk.Older, objects)
 	})
 	if err != nil {
 		return err
 	}
-	step := r.Step("objects with the release again")
-	return step.End(w.back(ctx, w.Walk.Older, objects))
+	return w.restarted(ctx, w.Walk.Older)
 }
 
-// swapped runs f while the workers and then the control plane run these builds, and undoes that. A gate that a
-// build does not know is left out.
-func (w *Walker) swapped(ctx context.Context, r *progress.Reporter, workers, controlPlane []node.Build, f func() error) (err error) {
-	defer func() { err = errors.Join(err, w.undo(context.WithoutCancel(ctx), r)) }()
-	for i := len(w.nodes) - 1; i >= 0; i-- {
-		builds := workers
-		if w.nodes[i].Name == w.controlPlane() {
-			builds = controlPlane
-		}
+// swapped runs f while nodes, the last one first, run these builds, and undoes that. A gate that a build does not
+// know is left out.
+func (w *Walker) swapped(ctx context.Context, r *progress.Reporter, nodes []cluster.Node, builds []node.Build, f func() error) (err error) {
+	defer func() { err = errors.Join(err, w.undo(context.WithoutCancel(ctx), nodes, r)) }()
+	for _, n := range slices.Backward(nodes) {
 		for _, b := range builds {
-			if _, err := node.Swap(ctx, w.Cluster, w.nodes[i].Name, b, nil, r); err != nil {
+			if _, err := node.Swap(ctx, w.Cluster, n.Name, b, nil, r); err != nil {
 				return err
 			}
 		}

@@ -154,7 +154,11 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 		}
 	})
 	part("gate on again", func(*progress.Step) { err = w.set(ctx, true, r) })
-	part("objects with the gate on again", func(*progress.Step) { err = w.back(ctx, w.Walk.Stored, objects) })
+	part("objects with the gate on again", func(*progress.Step) {
+		if err = w.back(ctx, w.Walk.Stored, objects); err == nil {
+			err = w.restarted(ctx, w.Walk.Stored)
+		}
+	})
 	part("costs with the gate on", func(step *progress.Step) {
 		if err = w.measure(ctx, objects, true, step); err == nil {
 			metrics, err = w.metrics(ctx)
@@ -241,17 +245,16 @@ func (w *Walker) switchedOn(n cluster.Node) []string {
 
 // restore undoes the operations on nodes and deletes the walk's objects.
 func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
-	err := w.undo(ctx, r)
+	err := w.undo(ctx, w.nodes, r)
 	if deleted := w.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); !apierrors.IsNotFound(deleted) {
 		err = errors.Join(err, deleted)
 	}
 	return err
 }
 
-// undo undoes the operations on nodes: the control plane's first, because no kubelet may be newer than
-// its API server.
-func (w *Walker) undo(ctx context.Context, r *progress.Reporter) (all error) {
-	for _, n := range w.nodes {
+// undo undoes the operations on nodes, the first one's first: no kubelet may be newer than its API server.
+func (w *Walker) undo(ctx context.Context, nodes []cluster.Node, r *progress.Reporter) (all error) {
+	for _, n := range nodes {
 		_, _, err := node.Undo(ctx, w.Cluster, n.Name, r)
 		all = errors.Join(all, err)
 	}
@@ -422,7 +425,7 @@ func (w *Walker) there(ctx context.Context, objects []stored) (there []stored, e
 }
 
 // changed compares the stored objects with what they were, and updates a label of half of them. Call it
-// while something else runs, and back when all is as before.
+// while something else runs, back when the API server is as before, and restarted when all is.
 func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) {
 	found := &Stored{Objects: len(before), Pods: len(w.starts)}
 	for i, s := range before {
@@ -443,7 +446,7 @@ func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) 
 	return found, nil
 }
 
-// back completes found when all is as before.
+// back notes which fields are not there again.
 func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error {
 	for _, s := range before {
 		differs, written, err := w.differing(ctx, s)
@@ -457,6 +460,11 @@ func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error
 		found.Unwritten++
 		found.Lost = add(found.Lost, differs...)
 	}
+	return nil
+}
+
+// restarted notes which containers were restarted or ended, and completes found.
+func (w *Walker) restarted(ctx context.Context, found *Stored) error {
 	now, err := w.restarts(ctx)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -89,7 +90,7 @@ func TestWhatIsGoneIsFound(t *testing.T) {
 		!slices.Equal(found.Hidden, []string{"ConfigMap: data.b", "ConfigMap: the whole object", "ConfigMap: data.c"}) {
 		t.Errorf("meanwhile: %+v, %v", found, err)
 	}
-	if err := w.back(t.Context(), found, all); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b"}) ||
+	if err := errors.Join(w.back(t.Context(), found, all), w.restarted(t.Context(), found)); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b"}) ||
 		found.Unwritten != 1 ||
 		!slices.Equal(found.Written, []string{"ConfigMap: the whole object", "ConfigMap: data.c"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended"}) {
 		t.Errorf("afterwards: %+v, %v", found, err)
