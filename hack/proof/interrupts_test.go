@@ -150,7 +150,8 @@ func interruptUp(ctx context.Context, t *testing.T, dir, step string, after time
 	}
 }
 
-// processesIn lists the processes whose working directory or executable is in dir.
+// processesIn lists the processes whose working directory or executable is in dir. One without a command line
+// has given its memory back: it was killed, and the kernel is about to remove it.
 func processesIn(dir string) (found []string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*") // Glob fails only on a malformed pattern
 	for _, proc := range processes {
@@ -158,6 +159,9 @@ func processesIn(dir string) (found []string) {
 		exe, _ := os.Readlink(filepath.Join(proc, "exe"))
 		if strings.HasPrefix(cwd, dir) || strings.HasPrefix(exe, dir) {
 			command, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+			if len(command) == 0 {
+				continue
+			}
 			found = append(found, filepath.Base(proc)+": "+strings.ReplaceAll(string(command), "\x00", " "))
 		}
 	}
