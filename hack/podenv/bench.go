@@ -225,10 +225,7 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, no
 			}
 			fmt.Fprintln(&all, out)
 		}
-		if err := os.MkdirAll(filepath.Dir(b.file(name)), 0o755); err != nil {
-			return err
-		}
-		return renameio.WriteFile(b.file(name), []byte(all.String()), 0o644)
+		return errors.Join(os.MkdirAll(filepath.Dir(b.file(name)), 0o755), renameio.WriteFile(b.file(name), []byte(all.String()), 0o644))
 	}())
 }
 

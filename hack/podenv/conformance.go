@@ -38,7 +38,6 @@ With --kubeconfig it runs on any cluster of the same minor that has two nodes on
 pods can run, as a user who is bound to the ClusterRole cluster-admin. The nodes need the
 images: from registry.k8s.io, or from an archive that podenv makes and names, with
 ctr --namespace=k8s.io images import. The namespaces that the specs make are deleted.
-Give --again if you have changed the kubelets' gates since the last call.
 
 Exit status: 0, or 1 if a spec failed, or if more than 8 of the suite were left out.`,
 		Example: `  podenv conformance

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -94,13 +93,15 @@ func loadKey(file string) (attest.Key, error) {
 }
 
 func writePublishedTable(w io.Writer, rows []publish.Row) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "REFERENCE\tPLATFORMS\tBYTES\tSTATE\tDIGEST")
-	return errors.Join(writePublishedTSV(t, rows), t.Flush())
+	return jsonout.WriteTable(w, "REFERENCE\tPLATFORMS\tBYTES\tSTATE\tDIGEST", rows, publishedRow)
 }
 
 func writePublishedTSV(w io.Writer, rows []publish.Row) error {
-	return jsonout.WriteTSV(w, rows, func(r publish.Row) []any { return []any{r.Reference, r.Platforms, r.Bytes, r.State, r.Digest} })
+	return jsonout.WriteTSV(w, rows, publishedRow)
+}
+
+func publishedRow(r publish.Row) []any {
+	return []any{r.Reference, r.Platforms, r.Bytes, r.State, r.Digest}
 }
 
 func newVerify(a *app) *cobra.Command {

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"podenv.dev/hack/internal/digest"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/lockfile"
 	"podenv.dev/hack/internal/progress"
@@ -144,11 +143,7 @@ func (m manifest) add(r *Result, key string, components []string) error {
 		}
 		m[c] = binary{Key: key, Size: info.Size(), Modified: info.ModTime().UTC()}
 	}
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(manifestPath(r.Dir), append(data, '\n'), 0o644)
+	return jsonout.Save(manifestPath(r.Dir), m)
 }
 
 // isUpToDate reports whether file is b, built from the inputs with digest key. It compares size

@@ -53,10 +53,7 @@ func (c *Cluster) writeKubeconfig(step *progress.Step) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of cluster %s; if it is half-made, run `%s`: %w", c.name, c.command("up"), explain(err))
 	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(c.Kubeconfig(), []byte(text), 0o600)
+	return errors.Join(os.MkdirAll(c.dir, 0o755), renameio.WriteFile(c.Kubeconfig(), []byte(text), 0o600))
 }
 
 // exportKubeconfig writes the cluster's own kubeconfig, and makes its context the current one

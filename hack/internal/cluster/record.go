@@ -13,9 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // recordPath is the path of the record on a control-plane node.
@@ -166,14 +165,7 @@ func recordFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
 // save writes the record to _output and to the node, in case one of them is lost.
 func (c *Cluster) save(ctx context.Context) error {
-	data, err := json.MarshalIndent(c.record, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(recordFile(c.dir), append(data, '\n'), 0o644); err != nil {
+	if err := jsonout.Save(recordFile(c.dir), c.record); err != nil {
 		return fmt.Errorf("recording cluster %s: %w", c.name, err)
 	}
 	return c.docker(ctx, "cp", recordFile(c.dir), controlPlane(c.name)+":"+recordPath).Run()

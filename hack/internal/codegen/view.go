@@ -118,10 +118,7 @@ func writeIfChanged(file string, data []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(file, data, 0o644)
+	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), renameio.WriteFile(file, data, 0o644))
 }
 
 // generatedNames are the names of generated Go and proto files in any folder.

@@ -109,16 +109,13 @@ func memory(path string) Finding {
 	if _, err := fmt.Sscan(after, &kib); err != nil {
 		return warn(check, path+" does not say what is available", fmt.Sprintf("see that at least %d GiB are", memoryWanted/gib))
 	}
-	return judgeMemory(kib << 10)
-}
-
-func judgeMemory(available uint64) Finding {
+	available := kib << 10
 	found := fmt.Sprintf("%.1f GiB available", float64(available)/gib)
 	switch {
 	case available < memoryNeeded:
-		return fail("memory", found, fmt.Sprintf("free some: a build beside a cluster needs %d GiB", memoryNeeded/gib))
+		return fail(check, found, fmt.Sprintf("free some: a build beside a cluster needs %d GiB", memoryNeeded/gib))
 	case available < memoryWanted:
-		return warn("memory", found, "build with fewer jobs at once (GOFLAGS=-p=1), or free some")
+		return warn(check, found, "build with fewer jobs at once (GOFLAGS=-p=1), or free some")
 	}
-	return ok("memory", "%s", found)
+	return ok(check, "%s", found)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,10 +33,7 @@ func cachedProbe(ctx context.Context, l layout.Layout, daemon string, step *prog
 	if err := probe(ctx, l, step); err != nil {
 		return false, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return false, err
-	}
-	return false, os.WriteFile(path, nil, 0o644)
+	return false, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644))
 }
 
 // daemonKey identifies the daemon from its start to its end.

@@ -37,10 +37,7 @@ func (h *host) installRuntime(ctx context.Context, l layout.Layout, path string)
 	if old, _ := os.ReadFile(path); bytes.Equal(old, binary) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, binary, 0o755)
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), renameio.WriteFile(path, binary, 0o755))
 }
 
 // restoreRuntime installs the OCI runtime again if it was deleted while the running daemon is

@@ -35,8 +35,8 @@ const (
 const processorTime = "processor time of %s per pod, in s"
 
 // measure creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
-// adds what that cost. If any is refused with the gate off, they have that one's first image alone. Without a
-// pod, or if it does not start, there are no costs.
+// adds what that cost. If a pod of the specs is refused with the gate off, they have its first image alone. Without
+// a pod, or if it does not start, there are no costs.
 func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *progress.Step) error {
 	at := slices.IndexFunc(objects, func(s stored) bool { return s.resource.Resource == "pods" && s.resource.Group == "" })
 	if at < 0 || on && w.Walk.Costs == nil {

@@ -6,7 +6,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -283,14 +281,12 @@ func nearest(gates []Gate, name string) string {
 
 // WriteTable writes gates as a table.
 func WriteTable(w io.Writer, gates []Gate) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "GATE\tSTAGE\tDEFAULT\tLOCKED\tSINCE\tSPECS\tCAN RUN\tTHE OTHERS NEED\tCOMPONENTS")
-	return errors.Join(WriteTSV(table, gates), table.Flush())
+	return jsonout.WriteTable(w, "GATE\tSTAGE\tDEFAULT\tLOCKED\tSINCE\tSPECS\tCAN RUN\tTHE OTHERS NEED\tCOMPONENTS", gates, Gate.row)
 }
 
 // WriteTSV writes a line for each gate, with the columns of WriteTable.
 func WriteTSV(w io.Writer, gates []Gate) error {
-	return jsonout.WriteTSV(w, gates, func(g Gate) []any { return []any{strings.Join(g.row(), "\t")} })
+	return jsonout.WriteTSV(w, gates, Gate.row)
 }
 
 // lacks are what specs of g need that podenv's clusters lack, with the number of these specs.
@@ -302,8 +298,8 @@ func (g Gate) lacks() (lacks []string) {
 	return lacks
 }
 
-func (g Gate) row() []string {
+func (g Gate) row() []any {
 	locked := map[bool]string{true: "yes", false: "no"}[g.Locked]
-	return []string{g.Name, g.Stage, fmt.Sprint(g.Default), locked, cmp.Or(g.Since, "-"), fmt.Sprint(g.Specs), fmt.Sprint(g.CanRun),
+	return []any{g.Name, g.Stage, g.Default, locked, cmp.Or(g.Since, "-"), g.Specs, g.CanRun,
 		cmp.Or(strings.Join(g.lacks(), ", "), "-"), cmp.Or(strings.Join(g.Components, ","), "-")}
 }

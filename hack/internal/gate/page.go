@@ -15,6 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // unknown is the answer to a question that a walk cannot answer.
@@ -22,11 +23,7 @@ const unknown = "This walk does not tell."
 
 // Save writes walk.json and walk.md, the page, to a folder.
 func (w *Walk) Save(dir string) error {
-	data, err := json.MarshalIndent(w, "", "  ")
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.MkdirAll(dir, 0o755), renameio.WriteFile(filepath.Join(dir, "walk.json"), append(data, '\n'), 0o644),
+	return errors.Join(jsonout.Save(filepath.Join(dir, "walk.json"), w),
 		renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(w.Markdown()), 0o644))
 }
 

@@ -63,6 +63,9 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
+	if strings.Contains(got, "at another time") {
+		t.Errorf("a spec that failed twice stands there twice:\n%s", got)
+	}
 	w.Refused = []string{"Service: Invalid"}
 	if got := page(); !strings.Contains(got, "with 10 pods of a spec each") {
 		t.Errorf("with pods that are taken:\n%s", got)

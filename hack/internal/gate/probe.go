@@ -52,10 +52,7 @@ apiServer:
 // cluster needs.
 func Kind(dir string) (*v1alpha4.Cluster, error) {
 	policy := filepath.Join(dir, "audit.yaml")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	if err := renameio.WriteFile(policy, []byte(auditPolicy), 0o644); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), renameio.WriteFile(policy, []byte(auditPolicy), 0o644)); err != nil {
 		return nil, err
 	}
 	return &v1alpha4.Cluster{

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	_ "embed" // page.html
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
 	"os"
@@ -31,11 +30,13 @@ var pageText string
 // Write writes the page of a run into dir, and all its data beside it: the page has a largest size.
 func Write(dir string, r *Run) error {
 	page, err := r.html()
-	var data bytes.Buffer
-	if err := errors.Join(err, jsonout.Write(&data, r), os.MkdirAll(dir, 0o755)); err != nil {
+	if err == nil {
+		err = jsonout.Save(filepath.Join(dir, dataFile), r)
+	}
+	if err != nil {
 		return err
 	}
-	return errors.Join(renameio.WriteFile(filepath.Join(dir, dataFile), data.Bytes(), 0o644), renameio.WriteFile(filepath.Join(dir, pageFile), page, 0o644))
+	return renameio.WriteFile(filepath.Join(dir, pageFile), page, 0o644)
 }
 
 // Read reads what Write wrote into a folder, which path or the path of the page names.

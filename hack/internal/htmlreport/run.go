@@ -11,7 +11,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -202,12 +201,12 @@ func noise(logs []float64) float64 {
 
 // WriteTable writes changes for people.
 func WriteTable(w io.Writer, changes []Change) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CHANGE\tBEFORE\tAFTER\tGROUP\tNAME")
-	return errors.Join(WriteTSV(t, changes), t.Flush())
+	return jsonout.WriteTable(w, "CHANGE\tBEFORE\tAFTER\tGROUP\tNAME", changes, Change.row)
 }
 
 // WriteTSV writes a line for each change: change, before, after, group, name.
 func WriteTSV(w io.Writer, changes []Change) error {
-	return jsonout.WriteTSV(w, changes, func(c Change) []any { return []any{c.Change, c.Before, c.After, c.Group, c.Name} })
+	return jsonout.WriteTSV(w, changes, Change.row)
 }
+
+func (c Change) row() []any { return []any{c.Change, c.Before, c.After, c.Group, c.Name} }

@@ -1,6 +1,8 @@
 package jsonout
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -19,6 +21,26 @@ func TestWriteList(t *testing.T) {
 				t.Errorf("%v, wrote %q, want %q", err, out.String(), test.want)
 			}
 		})
+	}
+}
+
+func TestSaveMakesTheFolderAndKeepsWhatItCannotReplace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a", "b.json")
+	if err := Save(file, map[string]string{"a": "<1>"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(file, func() {}); err == nil {
+		t.Error("a function was saved")
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "{\n  \"a\": \"<1>\"\n}\n" {
+		t.Errorf("%v, saved %q", err, got)
+	}
+}
+
+func TestWriteTable(t *testing.T) {
+	var out strings.Builder
+	if err := WriteTable(&out, "A\tB", []string{"long"}, func(s string) []any { return []any{s, len(s)} }); err != nil || out.String() != "A     B\nlong  4\n" {
+		t.Errorf("%v, wrote %q", err, out.String())
 	}
 }
 

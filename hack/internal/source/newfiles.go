@@ -97,15 +97,11 @@ func (f newFile) canStoreSeparately(header series.Boilerplate) bool {
 
 // write writes the file to its path under root.
 func (f newFile) write(root string) error {
-	path := filepath.Join(root, filepath.FromSlash(f.path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	perm := os.FileMode(0o644)
+	path, perm := filepath.Join(root, filepath.FromSlash(f.path)), os.FileMode(0o644)
 	if f.mode == "100755" {
 		perm = 0o755
 	}
-	return renameio.WriteFile(path, f.content, perm)
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), renameio.WriteFile(path, f.content, perm))
 }
 
 // newFileEdit is an edit in a tree of a new file that this repository stores.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/series"
 )
@@ -63,7 +64,7 @@ func newRebaseState(dir, from, release string, patches []planned, c carried, hea
 
 func rebaseStateFile(dir string) string { return filepath.Join(rebaseStateDir(dir), "state.json") }
 
-func (st *rebaseState) write(dir string) error { return writeJSON(rebaseStateFile(dir), st) }
+func (st *rebaseState) write(dir string) error { return jsonout.Save(rebaseStateFile(dir), st) }
 
 // readRebaseState returns os.ErrNotExist if no rebase is in progress.
 func readRebaseState(dir string) (*rebaseState, error) {

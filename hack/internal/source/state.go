@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"podenv.dev/hack/internal/jsonout"
 )
 
 // state is the state of a tree, which assembly stores in the tree's repository.
@@ -101,7 +101,7 @@ func readState(tree string) (*state, error) {
 	return &s, nil
 }
 
-func writeState(tree string, s *state) error { return writeJSON(stateFile(tree), s) }
+func writeState(tree string, s *state) error { return jsonout.Save(stateFile(tree), s) }
 
 // readJSON reads the file at path, which describes the repository dir, into v.
 func readJSON(path, dir string, v any) error {
@@ -117,17 +117,6 @@ func readJSON(path, dir string, v any) error {
 
 func damaged(path, dir string, err error) error {
 	return fmt.Errorf("%s is damaged (%w): save what you need from %s and delete it", path, err, dir)
-}
-
-func writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, append(data, '\n'), 0o644)
 }
 
 // kind is the kind of a commit of a tree. It is a trailer of the message, where it survives a

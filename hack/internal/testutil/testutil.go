@@ -34,10 +34,7 @@ func WriteFile(t testing.TB, path, text string) {
 	if strings.HasPrefix(text, "#!") {
 		mode = 0o755
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), mode)); err != nil {
 		t.Fatal(err)
 	}
 }

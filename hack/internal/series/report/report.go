@@ -16,6 +16,7 @@ import (
 	"text/tabwriter"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/run"
@@ -233,13 +234,11 @@ func remark(r Report, g Gate) string {
 // of new files, own versions of new files.
 func WriteTSV(w io.Writer, reports []Report) error {
 	for _, r := range reports {
-		for _, g := range r.Gates {
-			_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%t\t%s\t%d\t%d\t%d\t%d\n", r.Series, r.Release, r.Patches,
-				r.Touched.Files, r.Touched.Added, r.Touched.Removed, g.Name, cmp.Or(g.Stage, "GA"), g.Default, remark(r, g),
-				r.PatchLines, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own))
-			if err != nil {
-				return err
-			}
+		if err := jsonout.WriteTSV(w, r.Gates, func(g Gate) []any {
+			return []any{r.Series, r.Release, r.Patches, r.Touched.Files, r.Touched.Added, r.Touched.Removed, g.Name, cmp.Or(g.Stage, "GA"),
+				g.Default, remark(r, g), r.PatchLines, r.NewFiles.Files, r.NewFiles.Lines, len(r.NewFiles.Own)}
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -247,21 +246,13 @@ func WriteTSV(w io.Writer, reports []Report) error {
 
 // WritePatchesTable writes patches as a table for people.
 func WritePatchesTable(w io.Writer, patches []series.Patch) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SERIES\tNUMBER\tLINES\tOF TESTS\tPATCH\tFATE")
-	for _, p := range patches {
-		fmt.Fprintf(t, "%s\t%.4s\t%d\t%d\t%s\t%s\n", p.Series, p.File, p.Lines, p.TestLines, p.Title, p.Fate)
-	}
-	return t.Flush()
+	return jsonout.WriteTable(w, "SERIES\tNUMBER\tLINES\tOF TESTS\tPATCH\tFATE", patches, func(p series.Patch) []any {
+		return []any{p.Series, fmt.Sprintf("%.4s", p.File), p.Lines, p.TestLines, p.Title, p.Fate}
+	})
 }
 
 // WritePatchesTSV writes one line per patch, without a header: series, file, lines that it adds
 // without tests, lines of tests, title, fate.
 func WritePatchesTSV(w io.Writer, patches []series.Patch) error {
-	for _, p := range patches {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\n", p.Series, p.File, p.Lines, p.TestLines, p.Title, p.Fate); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jsonout.WriteTSV(w, patches, func(p series.Patch) []any { return []any{p.Series, p.File, p.Lines, p.TestLines, p.Title, p.Fate} })
 }
