@@ -340,7 +340,7 @@ type stored struct {
 	probe
 	name    string
 	object  *unstructured.Unstructured
-	written bool // its label is updated while something else runs
+	relabel bool // its label is updated while something else runs
 }
 
 // store stores those objects that the API server took in a dry run, and waits until the pods among
@@ -434,7 +434,7 @@ func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) 
 			return nil, err
 		}
 		found.Hidden = add(found.Hidden, differs...)
-		if !s.written {
+		if !s.relabel {
 			continue
 		}
 		if err := relabel(ctx, s.client(w.objects, namespace), s.name, fmt.Sprint(time.Now().Unix(), "-", i)); err != nil {
@@ -453,7 +453,7 @@ func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error
 		if err != nil {
 			return err
 		}
-		if s.written || written {
+		if written {
 			found.Written = add(found.Written, differs...)
 			continue
 		}
