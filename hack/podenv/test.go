@@ -201,7 +201,7 @@ func (a *app) runProofs(ctx context.Context, report string, flags []string) erro
 		return err
 	}
 	// tee, and not --jsonfile: on a full disk tee fails at the end, and gotestsum waits for ever.
-	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--junitfile="+report, "--post-run-command="+lastLine,
+	sum := exec.Command(a.proofTool("gotestsum"), "--raw-command", "--format=none", "--hide-summary=skipped", "--junitfile="+report, "--post-run-command="+lastLine,
 		"--", "sh", "-c", `go tool test2json -t -p podenv.dev/hack/proof | tee "$1"`, "sh", eventsOf(report))
 	sum.Dir, sum.Stdin, sum.Stdout, sum.Stderr = a.layout.Root, results, a.out, a.errs
 	sum.SysProcAttr = tests.SysProcAttr
