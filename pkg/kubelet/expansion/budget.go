@@ -1,6 +1,7 @@
 package expansion
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,6 +16,9 @@ var MaxString = 32*os.Getpagesize() - 1
 // quarters of the 8 MiB that a stack has by default (execve(2), "Limits").
 const MaxStrings = 6 << 20
 
+// maxMade bounds the work for definitions that others replace, which no process is given.
+const maxMade = 16 * MaxStrings
+
 var (
 	errString  = fmt.Errorf("the result is longer than a process can be given (%d bytes, with the name of a variable)", MaxString)
 	errStrings = fmt.Errorf("it and what was expanded before are more than a process can be given (%d bytes)", MaxStrings)
@@ -25,7 +29,9 @@ var (
 // than the node's memory, and no process could be started with it. What has no
 // reference is left to the container runtime. The zero value is a whole budget.
 type Budget struct {
-	spent   int
+	spent   int            // bytes of what was expanded, but for definitions that others replaced
+	made    int            // with these
+	sizes   map[string]int // of the variables in spent
 	tooLong []tooLongVariable
 }
 
@@ -40,12 +46,21 @@ var tooLong = strings.Repeat("?", MaxString+1)
 // ExpandEnv expands the value of the variable called name. A value that alone is too long
 // is left to CheckEnv, as the name may be defined again. Errors have the name.
 func (b *Budget) ExpandEnv(name, value string, mapping func(string) string) (string, error) {
+	b.spent -= b.sizes[name]
+	delete(b.sizes, name)
+	before := b.spent
 	expanded, err := b.expand(len(name)+len("="), value, mapping)
+	if b.spent > before {
+		if b.sizes == nil {
+			b.sizes = map[string]int{}
+		}
+		b.sizes[name] = b.spent - before
+	}
 	if err == nil {
 		return expanded, nil
 	}
 	err = fmt.Errorf("cannot expand variable %q: %w", shortened(name), err)
-	if b.spent > MaxStrings {
+	if errors.Is(err, errStrings) {
 		return "", err
 	}
 	b.tooLong = append(b.tooLong, tooLongVariable{name, err})
@@ -92,12 +107,13 @@ func (b *Budget) expand(before int, input string, mapping func(string) string) (
 	if expanded == input {
 		return input, nil
 	}
-	b.spent += before + len(expanded) + len("\x00")
+	size := before + len(expanded) + len("\x00")
+	b.spent, b.made = b.spent+size, b.made+size
 	switch {
+	case b.spent > MaxStrings || b.made > maxMade:
+		return expanded, errStrings
 	case before+len(expanded) > MaxString:
 		return expanded, errString
-	case b.spent > MaxStrings:
-		return expanded, errStrings
 	}
 	return expanded, nil
 }

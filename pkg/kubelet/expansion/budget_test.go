@@ -47,6 +47,10 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 	}
 	half := strings.Repeat("x", MaxString/2+1)
 	times := MaxStrings/(MaxString+1) + 1
+	full := []string{"A=" + longest[len("00="):]}
+	for i := 0; i < times-1; i++ {
+		full = append(full, fmt.Sprintf("%02d=$(A)", i))
+	}
 	for _, tc := range []struct {
 		name string
 		err  error
@@ -67,6 +71,11 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 		{"words that are as much as can be", expandAllOf(longest, repeat("$(A)", times-1)...), ""},
 		{"an empty word more", expandAllOf(longest, append(repeat("$(A)", times-1), "$(EMPTY)")...), fmt.Sprintf("cannot expand command[%d]: ", times-1) + tooMuch},
 		{"one more", expandAllOf(longest, repeat("$(A)", times)...), fmt.Sprintf("cannot expand command[%d]: ", times-1) + tooMuch},
+		{"definitions that others replace", expandEnv(again(times)), ""},
+		{"more of these than a kubelet should work for", expandEnv(again(16 * times)), `cannot expand variable "B": ` + tooMuch},
+		{"variables that are as much as can be", expandEnv(full), ""},
+		{"one more variable", expandEnv(append(full, "99=$(A)")), `cannot expand variable "99": ` + tooMuch},
+		{"one more in the place of another", expandEnv(append(full, "01=", "99=$(A)")), ""},
 		{"a long name is shown shortened", expandEnv([]string{"A=" + longest[1:], strings.Repeat("B", 200) + "=$(A)."}), `cannot expand variable "` + strings.Repeat("B", 64) + `...": ` + tooLong},
 	} {
 		got := ""
@@ -115,6 +124,11 @@ func TestABombCostsLittleMemory(t *testing.T) {
 			t.Errorf("%s: %d MiB and %v", name, allocated, err)
 		}
 	}
+}
+
+// again defines B so many times as all that A has.
+func again(times int) []string {
+	return append([]string{"A=" + strings.Repeat("x", MaxString-len("B="))}, repeat("B=$(A)", times)...)
 }
 
 func repeat(word string, times int) []string {
