@@ -80,6 +80,11 @@ func MessageWithWordsAsWritten(message string, words, expanded []string) string 
 	if len(written) == 0 {
 		return message
 	}
+	for _, word := range expanded { // the others stay whole, also where one of these is part of them
+		if _, ok := written[word]; !ok {
+			written[word] = word
+		}
+	}
 	return replaceWords(message, written)
 }
 

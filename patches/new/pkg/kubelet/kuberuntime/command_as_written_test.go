@@ -85,6 +85,15 @@ func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
 			err:  grpcstatus.Error(codes.Unknown, "no command specified"),
 			want: "no command specified",
 		},
+		{
+			name:            "a value that is part of another word",
+			command:         []string{"/nope"},
+			args:            []string{"$(DIR)", "$(DIR)/"},
+			expandedCommand: []string{"/nope"},
+			expanded:        []string{"/", "//"},
+			err:             grpcstatus.Error(codes.Unknown, `exec: "/nope": stat /nope: args // and /`),
+			want:            `exec: "/nope": stat /nope: args $(DIR)/ and $(DIR)`,
+		},
 	}
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
