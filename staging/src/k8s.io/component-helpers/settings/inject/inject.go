@@ -47,12 +47,14 @@ type Result struct {
 
 // Into injects the presets that match the labels of pod and are in no conflict, in the
 // order in which they come. It changes pod and copies what it adds to it. The caller has
-// looked at Exempt, and has sorted presets with Compare. Its work for each preset is
-// linear in the sizes of the two, up to maxSteps. It returns an error if ctx ends, and
-// then the pod is not whole.
+// looked at Exempt, and has sorted presets with Compare. Its work is linear in the sizes
+// of pod and presets, and up to maxSteps for all presets together: presets for which too
+// little of that is left are in conflict. It returns an error if ctx ends, and then the
+// pod is not whole.
 func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Result, error) {
 	result := Result{Record: Record{}}
 	maps.Copy(result.Record, o.Before)
+	steps := 0
 	for _, p := range presets {
 		before, again := o.Before[p.UID]
 		if again && before == nil || !again && !p.Selector.Matches(labels.Set(pod.Labels)) {
@@ -65,8 +67,10 @@ func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Resul
 				parts = append(parts, []container{c})
 			}
 		}
-		a := &attempt{ctx: ctx, pod: pod, preset: p, options: &o}
-		a.volumes, a.clashes = merge(pod.Spec.Volumes, p.Volumes, volumeName, sameVolume)
+		a := &attempt{ctx: ctx, pod: pod, preset: p, options: &o, steps: &steps}
+		if a.more(len(pod.Spec.Volumes) + len(p.Volumes)) {
+			a.volumes, a.clashes = merge(pod.Spec.Volumes, p.Volumes, volumeName, sameVolume)
+		}
 		applied := again
 		for _, containers := range parts {
 			reasons := a.reasons(containers)
@@ -79,7 +83,7 @@ func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Resul
 				continue
 			}
 			result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: reasons})
-			if a.steps > maxSteps {
+			if steps > maxSteps {
 				break
 			}
 		}
@@ -127,7 +131,7 @@ type attempt struct {
 	preset  *Preset
 	options *Options
 
-	steps   int // see more
+	steps   *int // of all attempts, see more
 	volumes []v1.Volume
 	clashes []string // the volumes that the pod has otherwise
 	added   []addition
@@ -143,7 +147,7 @@ type addition struct {
 	mounts  []v1.VolumeMount
 }
 
-// maxSteps is how many steps an attempt may take: a step is a look at a variable, a mount or a
+// maxSteps is how many steps an injection may take: a step is a look at a variable, a mount or a
 // key of a ConfigMap or Secret, for one container. That is far more than what a pod that can be
 // stored has of them, and takes about a second.
 const maxSteps = 1 << 22
@@ -152,8 +156,8 @@ const tooMuch = "There is too much to compare"
 
 // more counts steps. It returns false if they are too many, or the request has ended.
 func (a *attempt) more(steps int) bool {
-	a.steps += steps
-	return a.steps <= maxSteps && a.ctx.Err() == nil
+	*a.steps += steps
+	return *a.steps <= maxSteps && a.ctx.Err() == nil
 }
 
 // reasons works out what containers lack of the preset, and what keeps the preset from being
@@ -162,6 +166,10 @@ func (a *attempt) reasons(containers []container) []string {
 	var r reasonList
 	if a.preset.Broken != "" {
 		r.add(a.preset.Broken)
+		return r.sentences()
+	}
+	if !a.more(0) {
+		r.add(tooMuch)
 		return r.sentences()
 	}
 	a.added, a.bytes = nil, sizeOf(a.volumes)

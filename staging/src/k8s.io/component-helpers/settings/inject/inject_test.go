@@ -967,6 +967,47 @@ func TestManySourcesAreBounded(t *testing.T) {
 	}
 }
 
+// TestPresetsShareTheSteps, so that many small ones do not cost as much as they please.
+func TestPresetsShareTheSteps(t *testing.T) {
+	own := configMap("own")
+	own.Prefix = "LONGER_THAN_A_KEY_"
+	pod := website(func(pod *v1.Pod) {
+		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/"}}}}
+		pod.Spec.Containers = nil
+		for i := 0; i < 100; i++ {
+			pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: fmt.Sprint("c", i), EnvFrom: []v1.EnvFromSource{own}})
+		}
+	})
+	keys := make([]string, maxSteps*6/10/100)
+	for i := range keys {
+		keys[i] = fmt.Sprint("KEY_", i)
+	}
+	var presets []*Preset
+	for _, name := range []string{"a", "b", "c"} {
+		source := configMap("of-" + name)
+		source.Prefix = name
+		presets = append(presets, preset(name, func(p *Preset) {
+			p.EnvFrom = []v1.EnvFromSource{source}
+			p.Volumes = []v1.Volume{emptyDir("data")}
+		}))
+	}
+	result := into(pod, presets, Options{Keys: func(s *v1.EnvFromSource) []string {
+		if s.ConfigMapRef.Name == "own" {
+			return []string{"OTHER"}
+		}
+		return keys
+	}})
+	var messages []string
+	for _, c := range result.Conflicts {
+		messages = append(messages, c.Message())
+	}
+	// The second begins with what the first left, and the third with nothing.
+	const tooMuch = "Conflict on pod preset. There is too much to compare."
+	if want := []string{"Conflict on pod preset. Duplicate volume data.", tooMuch, tooMuch}; !reflect.DeepEqual(messages, want) {
+		t.Errorf("conflicts %q, want %q", messages, want)
+	}
+}
+
 // load is a large injection.
 type load struct {
 	pod     *v1.Pod
