@@ -11,16 +11,17 @@ import (
 
 // The kubelet's gate decides which names a static pod may have.
 func TestDecodeStaticPodWithSpecialNames(t *testing.T) {
-	const manifest = `
-apiVersion: v1
-kind: Pod
-metadata: {name: static, namespace: default}
-spec:
-  containers:
-  - name: app
-    image: app
-    env: [{name: "NAME", value: value}]
-`
+	const pod = `{kind: Pod, apiVersion: v1, metadata: {name: static, namespace: default}, spec: {containers: [{name: app, image: app, env: [{name: "NAME", value: value}]}]}}`
+	manifests := map[string]func(string) error{
+		pod: func(manifest string) error {
+			_, _, err := tryDecodeSinglePod([]byte(manifest), noDefault)
+			return err
+		},
+		"{kind: PodList, apiVersion: v1, items: [" + pod + "]}": func(manifest string) error {
+			_, _, err := tryDecodePodList([]byte(manifest), noDefault)
+			return err
+		},
+	}
 	testCases := []struct {
 		name    string
 		relaxed bool
@@ -39,12 +40,14 @@ spec:
 		case !tc.relaxed:
 			continue // from v1.34 on the gate cannot be off
 		}
-		_, _, err := tryDecodeSinglePod([]byte(strings.ReplaceAll(manifest, "NAME", tc.name)), noDefault)
-		if refused := err != nil; refused != tc.refused {
-			t.Errorf("%s, gate %v: want refused: %v, got: %v", tc.name, tc.relaxed, tc.refused, err)
-		}
-		if tc.refused && err != nil && !strings.Contains(err.Error(), "env[0].name") {
-			t.Errorf("%s: want an error of the name, got: %v", tc.name, err)
+		for manifest, decode := range manifests {
+			err := decode(strings.ReplaceAll(manifest, "NAME", tc.name))
+			if refused := err != nil; refused != tc.refused {
+				t.Errorf("%s, gate %v: want refused: %v, got: %v", tc.name, tc.relaxed, tc.refused, err)
+			}
+			if tc.refused && err != nil && !strings.Contains(err.Error(), "env[0].name") {
+				t.Errorf("%s: want an error of the name, got: %v", tc.name, err)
+			}
 		}
 	}
 }
