@@ -2,11 +2,14 @@ package expansion
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/test/e2e/framework"
 
+	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/pods"
 )
 
@@ -26,6 +29,25 @@ var _ = describe("a container in a crash loop", func(f *framework.Framework) {
 		// a moment later.
 		starts := countOf(started, all)
 		gomega.Expect(events[0].Count).To(gomega.BeElementOf(starts, starts+1), "after %d starts", starts)
+	})
+
+	// Three starts of nine containers raise more than the 25 warnings that a pod is given at once.
+	f.It("has its events whatever other containers of the pod raise, and they take none of BackOff's", func(ctx context.Context) {
+		pod := pods.Once("crash")
+		pod.Spec.RestartPolicy = v1.RestartPolicyAlways
+		for i := range 9 { // client-go combines ten
+			crashes := dumps(literal("A", "$(NONE)"))
+			crashes.Name, crashes.Args = fmt.Sprint(consumer, i), []string{"unknown"}
+			pod.Spec.Containers = append(pod.Spec.Containers, crashes)
+		}
+		pods.Create(ctx, f, pod)
+
+		seen := awaitEvents(ctx, f, pod.Name, "all containers have three events", func(all []v1.Event) bool {
+			return !slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return countOf(unexpanded, about(c.Name, all)) < 3 })
+		})
+		if components.AtLeast("v1.32") { // before that, events that are no warnings count, too
+			gomega.Expect(countOf("BackOff", seen)).To(gomega.BeNumerically(">=", 9))
+		}
 	})
 })
 

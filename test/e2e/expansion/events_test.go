@@ -3,6 +3,7 @@ package expansion
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -60,7 +61,14 @@ func eventsOfStarts(ctx context.Context, f *framework.Framework, pod, container 
 
 // awaitEvent waits for an event on the pod that is the one, and returns all events that
 // were on the pod at that moment.
-func awaitEvent(ctx context.Context, f *framework.Framework, pod, what string, isTheOne func(*v1.Event) bool) (last []v1.Event) {
+func awaitEvent(ctx context.Context, f *framework.Framework, pod, what string, isTheOne func(*v1.Event) bool) []v1.Event {
+	ginkgo.GinkgoHelper()
+	return awaitEvents(ctx, f, pod, what, func(all []v1.Event) bool {
+		return slices.ContainsFunc(all, func(event v1.Event) bool { return isTheOne(&event) })
+	})
+}
+
+func awaitEvents(ctx context.Context, f *framework.Framework, pod, what string, areThose func([]v1.Event) bool) (last []v1.Event) {
 	ginkgo.GinkgoHelper()
 	list := framework.ListObjects(f.ClientSet.CoreV1().Events(f.Namespace.Name).List, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", pod).String(),
@@ -68,13 +76,11 @@ func awaitEvent(ctx context.Context, f *framework.Framework, pod, what string, i
 	gomega.Eventually(ctx, list).WithTimeout(f.Timeouts.PodStart).WithPolling(f.Timeouts.Poll).Should(
 		framework.MakeMatcher(func(events *v1.EventList) (func() string, error) {
 			last = events.Items
-			for i := range events.Items {
-				if isTheOne(&events.Items[i]) {
-					return nil, nil
-				}
+			if areThose(last) {
+				return nil, nil
 			}
 			return func() string {
-				return fmt.Sprintf("no event on pod %s says that %s; there are\n%s", pod, what, framework.PrettyPrintJSON(events.Items))
+				return fmt.Sprintf("no events on pod %s say that %s; there are\n%s", pod, what, framework.PrettyPrintJSON(events.Items))
 			}, nil
 		}))
 	return last

@@ -80,7 +80,23 @@ var _ = framework.SIGDescribe("node")("Gates at their defaults", framework.WithF
 // outcome, and all of them.
 var changed = map[string]func(stock string, all map[string]string) string{
 	"a StatefulSet whose template mounts a volume that only admission can add": func(stock string, _ map[string]string) string {
+		if components.AtLeast("v1.34") { // which refuses it
+			return stock
+		}
 		return stock + warned(`spec.template.spec.containers[0].volumeMounts[0].name: no pod can have this as it stands: Not found: "added"`)
+	},
+	"a StatefulSet whose pods have a special name": func(stock string, all map[string]string) string {
+		_, rule, refused := strings.Cut(all["a pod with a special name"], `"`+special+`": `)
+		if !refused {
+			return stock
+		}
+		return stock + warned(fmt.Sprintf("spec.template.spec.containers[0].env[0].name: no pod can have this as it stands: Invalid value: %q: %s", special, rule))
+	},
+	"a variable from an env file": func(stock string, all map[string]string) string {
+		if components.AtLeast("v1.35") { // which has the gate on, and refuses what is optional
+			return all["no variable"]
+		}
+		return stock
 	},
 	"an update of a ReplicationController": func(stock string, _ map[string]string) string {
 		return stock + warned(`spec.template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`)
@@ -118,6 +134,9 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 	},
 	"a StatefulSet whose pods have a special name": func(ctx context.Context, f *framework.Framework, _, name string) string {
 		return statefulSet(ctx, f, name, func(c *v1.Container) { c.Env = []v1.EnvVar{{Name: special, Value: "1"}} })
+	},
+	"no variable": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		return ran(ctx, f, node, pods.Once(name, pods.Dumps(dumps)))
 	},
 	"a pod with a special name": func(ctx context.Context, f *framework.Framework, node, name string) string {
 		return ran(ctx, f, node, pods.Once(name, pods.Dumps(dumps, v1.EnvVar{Name: special, Value: "1"})))

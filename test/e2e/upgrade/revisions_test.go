@@ -32,7 +32,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 		f := framework.NewDefaultFramework("revisions")
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
-		f.It("DaemonSets and StatefulSets with fileKeyRef keep the templates in their revisions, and their pods", func(ctx context.Context) {
+		f.It("DaemonSets and StatefulSets with fileKeyRef keep the templates in their revisions, and their pods, and what it stored can be updated after going back", func(ctx context.Context) {
 			newer := requireNewer(ctx)
 			node := controlPlane(ctx, f)
 			refreshControllers(ctx, f)
@@ -55,6 +55,20 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			s.settle(ctx)
 			gomega.Expect(s.templates(ctx)).To(gomega.Equal(templates))
 			gomega.Expect(s.pods(ctx)).To(gomega.Equal(running))
+
+			ginkgo.By("storing a pod that only an API server of v1.34 on accepts, and going back")
+			pod := pods.Once("newer", pods.Dumps("main",
+				envfile.Var("A", volume, "/config.env", "KEY", nil), envfile.Var("B", volume, "config.env", strings.Repeat("K", 129), nil)))
+			pod.Spec.SchedulerName, pod.Spec.Volumes = "nobody", []v1.Volume{pods.EmptyDir(volume)}
+			pods.Create(ctx, f, pod)
+			node.Undo(ctx)
+			_, err = f.ClientSet.CoreV1().Pods(f.Namespace.Name).Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata": {"labels": {"changed": "yes"}}}`), metav1.PatchOptions{})
+			framework.ExpectNoError(err, "changing what is none of the path and the key")
+			if !components.AtLeast("v1.34") {
+				pod.Name = "another"
+				_, err = f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
+				gomega.Expect(err).To(gomega.MatchError(gomega.And(gomega.ContainSubstring("fileKeyRef.path"), gomega.ContainSubstring("fileKeyRef.key"))))
+			}
 		})
 	})
 
