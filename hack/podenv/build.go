@@ -55,7 +55,7 @@ for each image: its name, and "equal" or the layer and the first file in it that
 			if err != nil {
 				return err
 			}
-			r, err := p.Binaries(ctx, t, components)
+			r, err := p.Binaries(ctx, t, pipeline.Host, components)
 			if err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ Components: ` + strings.Join(build.Components, ", "),
 			if err != nil {
 				return err
 			}
-			r, err := p.Binaries(ctx, t, components)
+			r, err := p.Binaries(ctx, t, pipeline.Host, components)
 			if err != nil {
 				return err
 			}

@@ -102,9 +102,9 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 			name += "-gates-on"
 			want.Gates = nil
 		}
-		unlock, held := lockfile.TryLock(filepath.Join(a.layout.Output(), "conformance", a.name+".lock"))
-		if held != nil { // it would lose its cluster
-			return nil, fmt.Errorf("cluster %s: %w", a.name, held)
+		unlock, err := a.lockCluster()
+		if err != nil {
+			return nil, err
 		}
 		defer unlock()
 		if built, c, err = a.up(ctx, p, want, ""); err != nil {
@@ -126,7 +126,7 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 		}
 		t, err := p.TreeAsItIs(ctx)
 		if err == nil {
-			built.Build, err = p.Binaries(ctx, t, []string{"kubectl"})
+			built.Build, err = p.Binaries(ctx, t, pipeline.Host, []string{"kubectl"})
 		}
 		if err != nil {
 			return nil, err
@@ -149,6 +149,14 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 		return nil, err
 	}
 	return conformance.Run(ctx, client, *o, p.Reporter)
+}
+
+// lockCluster keeps other calls from the cluster of --name, which they would delete at their end.
+func (a *app) lockCluster() (unlock func(), err error) {
+	if unlock, err = lockfile.TryLock(filepath.Join(a.layout.Output(), "locks", a.name)); err != nil {
+		err = fmt.Errorf("cluster %s: %w", a.name, err)
+	}
+	return unlock, err
 }
 
 // loadSpecImages loads the images that the release's own specs run onto the nodes of c.

@@ -13,7 +13,7 @@ import (
 // The second of two calls would run specs on the cluster of the first, and then delete it.
 func TestConformanceLeavesTheClusterOfAnotherCallAlone(t *testing.T) {
 	a := &app{series: "v1.33", name: "conformance", layout: layout.Layout{Root: t.TempDir()}}
-	unlock, err := lockfile.TryLock(filepath.Join(a.layout.Output(), "conformance", "conformance.lock"))
+	unlock, err := lockfile.TryLock(filepath.Join(a.layout.Output(), "locks", "conformance"))
 	if err != nil {
 		t.Fatal(err)
 	}

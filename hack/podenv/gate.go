@@ -49,14 +49,11 @@ component, which has none that are GA. No cluster is needed.`,
   podenv gate list --output json`,
 		Args: noArgs,
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, _ []string) error {
-			if err := p.Packages(ctx); err != nil {
-				return err
-			}
 			tree, err := p.Tree(ctx, source.Options{})
 			if err != nil {
 				return err
 			}
-			r, err := p.Binaries(ctx, tree, build.Components)
+			r, err := p.Binaries(ctx, tree, pipeline.Host, build.Components)
 			if err != nil {
 				return err
 			}
@@ -101,7 +98,7 @@ that have none. What an earlier call has completed on the same builds is not rep
 
 Exit status: 0, also if specs failed, which the page says.`,
 		Example: `  podenv gate walk InPlacePodVerticalScaling
-  podenv gate walk SupplementalGroupsPolicy --series v1.37 --stock
+  podenv gate walk PodLevelResources --series v1.37 --stock
   podenv gate walk EnvFiles --older v1.30,v1.31,v1.32 --output json
   podenv gate walk --all --series v1.37 --stock > table.md`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -149,6 +146,11 @@ Exit status: 0, also if specs failed, which the page says.`,
 // walks makes a walk with the gate called names[0] or, without a name, with each gate, each for at most limit.
 // The walks are also valid with an error, as far as they got.
 func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []string, timeout, limit time.Duration) (walks []*gate.Walk, err error) {
+	unlock, err := a.lockCluster()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if len(names) > 0 && len(minors) == 0 { // --all has the time for one
 		minors = p.Series.Older(a.layout, series.SupportedSkew)
 	}
@@ -209,7 +211,7 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 			Cluster: r.Image + " " + g.Name, Procs: e2eProcs, Timeout: timeout, Specs: specs, Again: true, // the audit log has what this cluster's specs create
 		}}
 		err := w.Depends(ctx, r.Build.Binaries["kube-apiserver"])
-		if err == nil {
+		if walker.Specs.Skip = w.Others(gates); err == nil {
 			err = a.walk(ctx, p, r, images, &walker)
 		}
 		return w, w.End(ctx, dir, err)

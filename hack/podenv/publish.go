@@ -223,7 +223,7 @@ Equal programs give equal packages.`,
 			}
 			var builds []*build.Result
 			for _, platform := range platforms {
-				b, err := p.BinariesFor(ctx, t, platform, packages.Components)
+				b, err := p.Binaries(ctx, t, platform, packages.Components)
 				if err != nil {
 					return err
 				}

@@ -34,9 +34,6 @@ too, it says what is edited and how to keep or drop it.`,
 			if status {
 				return a.treeStatus(ctx, p)
 			}
-			if err := p.Packages(ctx); err != nil {
-				return err
-			}
 			t, err := p.Tree(ctx, source.Options{Discard: discard, KeepEdits: true})
 			if err != nil {
 				return err

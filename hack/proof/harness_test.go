@@ -201,7 +201,7 @@ func (b *harness) pushAfterEdit() error {
 	if err != nil {
 		return err
 	}
-	r, err := b.p.Binaries(b.ctx, t, []string{"kubelet"})
+	r, err := b.p.Binaries(b.ctx, t, pipeline.Host, []string{"kubelet"})
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (c *check) verify(p *pipeline.Pipeline, row *verified) error {
 		return err
 	}
 	row.Assembled = true
-	if _, err := p.Binaries(c.ctx, t, build.Components); err != nil {
+	if _, err := p.Binaries(c.ctx, t, pipeline.Host, build.Components); err != nil {
 		return err
 	}
 	row.Compiled = true

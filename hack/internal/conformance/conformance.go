@@ -77,9 +77,12 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options, r *progres
 		if last[name] > 0 {
 			r.Print(fmt.Sprintf("        the last one took about %s", last[name]))
 		}
-		if err := step.End(o.run(ctx, client, name, results, step)); err != nil {
-			return results.rows(o.Runs), err
+		if err = errors.Join(err, step.End(o.run(ctx, client, name, results, step))); err != nil && !errors.Is(err, ErrEnded) {
+			break
 		}
+	}
+	if err != nil {
+		return results.rows(o.Runs), err
 	}
 	rows, leftOut := results.rows(o.Runs), junit.Count(results.Suite.Cases).Skipped
 	switch {
@@ -118,7 +121,7 @@ func (o Options) run(ctx context.Context, client kubernetes.Interface, name stri
 	if err != nil {
 		return fmt.Errorf("the specs ended without results, see %s: %w", log.Name(), errors.Join(context.Cause(ctx), runErr, err))
 	}
-	added := results.add(cases, ctx.Err() != nil)
+	added := results.add(cases)
 	if err := results.save(); err != nil {
 		return err
 	}

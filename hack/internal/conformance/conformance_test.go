@@ -29,7 +29,8 @@ const (
 )
 
 // fakeSuite is a release with four specs, of which second fails in each run and alone skips itself. $F/hang
-// makes a run hang, $F/result is the result of second in place of that, and $F/setup that of the set-up. ginkgo
+// makes a run hang, $F/result is the result of second in place of that, and $F/setup that of the set-up,
+// and $F/others has results of more. ginkgo
 // records the arguments of its runs.
 func fakeSuite(t *testing.T) (Options, *testutil.Commands) {
 	t.Helper()
@@ -54,7 +55,7 @@ spec "`+second+`" '!Serial' "$result"
 spec "`+alone+`" Serial '<skipped message="skipped - needs two nodes"/>'
 spec "`+other+`" '!Serial' ''
 echo "Will run $n of 4 specs"
-{ echo '<testsuites><testsuite><testcase name="[SynchronizedBeforeSuite]" time="1">'"$setup"'</testcase>'; cat $dir/cases; echo '</testsuite></testsuites>'; } >$dir/junit_01.xml
+{ echo '<testsuites><testsuite><testcase name="[SynchronizedBeforeSuite]" time="1">'"$setup"'</testcase>'; cat $dir/cases; if test -e $F/others; then cat $F/others; fi; echo '</testsuite></testsuites>'; } >$dir/junit_01.xml
 exit $failed`)
 	c.Write("kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n")
 	return Options{
@@ -166,10 +167,11 @@ func TestAFocusReplacesTheSuite(t *testing.T) {
 	}
 }
 
-// After Ctrl-C what has passed counts, and what has failed may have failed because of it.
+// After Ctrl-C what has passed or failed counts, but not what it interrupted.
 func TestAnInterruptedRunGoesOn(t *testing.T) {
 	o, c := fakeSuite(t)
 	c.Write("hang", "")
+	c.Write("others", `<testcase name="[It] ran" status="interrupted"><failure>interrupted by user</failure></testcase>`)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for {
@@ -187,7 +189,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := states(results.rows(o.Runs)); !maps.Equal(got, map[string]string{first: "passed "}) {
+	if got := states(results.rows(o.Runs)); !maps.Equal(got, map[string]string{first: "passed ", second: "failed timed out"}) {
 		t.Errorf("states %v", got)
 	}
 	if entries, _ := filepath.Glob(filepath.Join(o.Dir, "run-*")); len(entries) > 0 {
@@ -314,6 +316,9 @@ echo '<testsuites><testsuite><testcase name="[It] `+second+`"><failure>A suite t
 		t.Errorf("%v, %v", got, err)
 	}
 	testutil.CheckError(t, err, "the run ended early: 1 of 2 specs ran, see "+o.Dir)
+	if log, err := os.ReadFile(filepath.Join(o.Dir, "e2e.log")); err != nil || strings.Count(string(log), "Will run") != 2 {
+		t.Errorf("the serial run did not follow: %s%v", log, err)
+	}
 }
 
 func TestSkippedSpecsDoNotRun(t *testing.T) {

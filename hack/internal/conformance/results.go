@@ -79,13 +79,12 @@ func (o Options) load() (r *results, last map[string]time.Duration, err error) {
 // no reason.
 const skippedItself = "skipped - "
 
-// add adds the results of a run and returns how many are of specs. In an interrupted run specs may have
-// failed because of that.
-func (r *results) add(cases []junit.Case, interrupted bool) (n int) {
+// add adds the results of a run and returns how many are of specs. It leaves out those that were interrupted.
+func (r *results) add(cases []junit.Case) (n int) {
 	for _, c := range cases {
 		failed := c.Problem() != nil
 		unselected := c.Skipped != nil && !strings.HasPrefix(c.Skipped.Message, skippedItself)
-		if failed && interrupted || unselected || !failed && !isSpec(c) {
+		if c.Status == "interrupted" || unselected || !failed && !isSpec(c) {
 			continue
 		}
 		if i := slices.IndexFunc(r.Suite.Cases, func(old junit.Case) bool { return old.Name == c.Name }); i >= 0 {

@@ -158,10 +158,11 @@ var needs = []struct {
 	{regexp.MustCompile(`\[Feature:Windows\]|\(ntfs\)`), "a Windows node"},
 	{regexp.MustCompile(`\[Driver: [^\]]*(gke|aws|azure|vsphere|cinder|gce)[^\]]*\]|\[Feature:(LoadBalancer|GCEAlphaFeature)\]`), "a cloud"},
 	{regexp.MustCompile(`\[Feature:SELinux`), "a node with SELinux"},
-	{regexp.MustCompile(`\[Driver: csi-hostpath\]|CSI Mock`), "the images of a CSI driver"},
+	{regexp.MustCompile(`\[Driver: csi-hostpath\]|CSI Mock|\[FeatureGate:MutableCSINodeAllocatableCount\]`), "the images of a CSI driver"},
 	{regexp.MustCompile(`\[Driver: `), "a storage driver"},
-	{regexp.MustCompile(`\[Feature:(DynamicResourceAllocation|DRA)`), "the image of a DRA driver"},
+	{regexp.MustCompile(`\[Feature:(DynamicResourceAllocation|DRA)|device compatibility groups`), "the image of a DRA driver"},
 	{regexp.MustCompile(`\[Feature:(GPU|NVIDIA)|\[Feature:DevicePlugin`), "a device"},
+	{regexp.MustCompile(`\[Feature:HPA\]`), "metrics-server"},
 }
 
 // countSpecs counts the specs of each gate in the output of --list-tests.
@@ -264,6 +265,16 @@ func (w *Walk) Depends(ctx context.Context, apiServer string) error {
 		}
 	}
 	return nil
+}
+
+// Others are patterns of the names of specs that need another gate, too, which is off.
+func (w *Walk) Others(gates []Gate) (patterns []string) {
+	for _, g := range gates {
+		if !g.Default && g.Name != w.Gate.Name && !slices.Contains(w.Needs, g.Name) {
+			patterns = append(patterns, `\[FeatureGate:`+g.Name+`\]`)
+		}
+	}
+	return patterns
 }
 
 // nearest proposes up to three gates whose names are like name, by what cobra proposes of verbs.

@@ -55,6 +55,14 @@ func TestReadTakesWhatIsInForceInTheMinor(t *testing.T) {
 	}
 }
 
+func TestOthersAreOff(t *testing.T) {
+	w := Walk{Gate: Gate{Name: "A"}, Needs: []string{"Needed"}}
+	got := w.Others([]Gate{{Name: "A"}, {Name: "Needed"}, {Name: "On", Default: true}, {Name: "AB"}})
+	if !slices.Equal(got, []string{`\[FeatureGate:AB\]`}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestCountSpecsSaysWhatIsLacking(t *testing.T) {
 	gates := []Gate{{Name: "Middle"}, {Name: "None"}, {Name: "Two"}}
 	countSpecs(gates, `    a.go:1: [sig-node] a [FeatureGate:Middle] [Beta] runs
@@ -62,13 +70,15 @@ func TestCountSpecsSaysWhatIsLacking(t *testing.T) {
     a.go:3: [sig-storage] CSI Mock c [FeatureGate:Middle] needs
     a.go:4: [sig-storage] [Feature:Windows] [Driver: csi-hostpath] d [FeatureGate:Middle] needs
     a.go:5: [sig-storage] [Driver: pd.csi.storage.gke.io] e [FeatureGate:Two] needs
+    a.go:8: [sig-autoscaling] [Feature:HPA] h [FeatureGate:Middle] needs
+    a.go:9: [sig-node] [DRA] [FeatureGate:Two] device compatibility groups i needs
     a.go:6: [sig-node] f runs without a gate
     a.go:7: [sig-node] g [FeatureGate:Elsewhere] is of another release
 `)
 	want := []Gate{
-		{Name: "Middle", Specs: 4, CanRun: 2, Needs: map[string]int{"the images of a CSI driver": 1, "a Windows node": 1}},
+		{Name: "Middle", Specs: 5, CanRun: 2, Needs: map[string]int{"metrics-server": 1, "the images of a CSI driver": 1, "a Windows node": 1}},
 		{Name: "None"},
-		{Name: "Two", Specs: 2, CanRun: 1, Needs: map[string]int{"a cloud": 1}},
+		{Name: "Two", Specs: 3, CanRun: 1, Needs: map[string]int{"a cloud": 1, "the image of a DRA driver": 1}},
 	}
 	if diff := cmp.Diff(want, gates); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

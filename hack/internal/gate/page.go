@@ -21,6 +21,9 @@ import (
 // unknown is the answer to a question that a walk cannot answer.
 const unknown = "This walk does not tell."
 
+// unaware is the answer to questions about API servers if they have nothing to do with the gate.
+const unaware = "The API server does not know the gate."
+
 // Save writes walk.json and walk.md, the page, to a folder.
 func (w *Walk) Save(dir string) error {
 	return errors.Join(jsonout.Save(filepath.Join(dir, "walk.json"), w),
@@ -37,6 +40,9 @@ func (w *Walk) End(ctx context.Context, dir string, err error) error {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	w.Problem = err.Error()
+	if w.On == nil && Load(dir, w.Build) != nil { // which says more
+		return err
+	}
 	return errors.Join(err, w.Save(dir))
 }
 
@@ -150,6 +156,8 @@ func (w *Walk) fields() string {
 	switch {
 	case w.Stored == nil:
 		return unknown
+	case !w.Gate.ofAPIServer():
+		return unaware
 	case len(w.Objects) == 0:
 		return "Unknown: no object of the specs could be created again in an API server with the gate on and with it off."
 	}
@@ -205,7 +213,7 @@ func (s *Stored) restarts() string {
 
 func (w *Walk) servers() string {
 	if !w.Gate.ofAPIServer() {
-		return "The API server does not know the gate."
+		return unaware
 	}
 	if w.Servers == nil || w.Servers.Objects == 0 {
 		return unknown
@@ -286,7 +294,7 @@ func (w *Walk) metrics() string {
 	if w.Metrics == nil {
 		return unknown
 	}
-	these := "These:"
+	these := "These, of which some may be of what happened by chance with it on only:"
 	if len(w.Costs) == 0 {
 		these = "These, but no pod started while the gate was off, so that some may be of starting pods:"
 	}

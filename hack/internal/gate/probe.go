@@ -47,9 +47,8 @@ apiServer:
   - {name: audit-log, hostPath: /var/log/podenv-audit, mountPath: /var/log/podenv-audit, pathType: DirectoryOrCreate}
 `
 
-// Kind returns the configuration of a cluster with two workers for a walk, whose API server serves all
-// versions of all APIs, and logs who creates what. It writes a file to the folder dir, which the
-// cluster needs.
+// Kind returns the configuration of a cluster with two workers for a walk, whose API server serves all versions
+// of all APIs, and logs who creates what. It writes a file to the folder dir, which the cluster needs.
 func Kind(dir string) (*v1alpha4.Cluster, error) {
 	policy := filepath.Join(dir, "audit.yaml")
 	if err := errors.Join(os.MkdirAll(dir, 0o755), renameio.WriteFile(policy, []byte(auditPolicy), 0o644)); err != nil {

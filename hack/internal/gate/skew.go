@@ -123,7 +123,9 @@ func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
 			return err
 		}
 	}
-	return nil
+	var err error
+	w.starts, err = w.restarts(ctx) // what follows is not to blame for these
+	return err
 }
 
 // upAndDown puts the previous minor's kubelets and then its API server under the stored objects, and

@@ -204,7 +204,7 @@ func (w *Walker) clients(address string) (kubernetes.Interface, dynamic.Interfac
 	if address != "" {
 		config.Host = "https://" + address
 	}
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst, config.Timeout = 50, 100, time.Minute
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, nil, err
@@ -219,8 +219,7 @@ func (w *Walker) controlPlane() string { return w.nodes[0].Name }
 // switched are the gates that a walk turns on and off together.
 func (w *Walk) switched() []string { return append([]string{w.Gate.Name}, w.NeededBy...) }
 
-// set turns the gate on or off in the control plane and in the kubelets of the workers, as far as they
-// know it.
+// set turns the gate on or off in the control plane and in the kubelets of the workers, as far as they know it.
 func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
 	changes := map[string]*bool{}
 	for _, name := range w.Walk.switched() {
@@ -399,7 +398,7 @@ func (w *Walker) restarts(ctx context.Context) (map[string]int32, error) {
 	}
 	counts := map[string]int32{}
 	for _, pod := range pods.Items {
-		for _, c := range pod.Status.ContainerStatuses {
+		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			if c.State.Running != nil || c.RestartCount > 0 {
 				counts[pod.Name+"/"+c.Name] = c.RestartCount
 			}

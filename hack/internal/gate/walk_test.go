@@ -61,8 +61,8 @@ func TestOnlyComparedObjectsCount(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneIsFound: of four objects one has lost a field, one by somebody's update, and one was deleted; of four
-// containers one stays, one started again, one does so by itself, and one ended.
+// TestWhatIsGoneIsFound: of four objects one has lost a field, one by somebody's update, and one was deleted; of five
+// containers one stays, one and a sidecar started again, one does so by itself, and one ended.
 func TestWhatIsGoneIsFound(t *testing.T) {
 	pod := func(container string, restarts int32, ended bool) *v1.Pod {
 		status := v1.ContainerStatus{Name: container, RestartCount: restarts, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}
@@ -80,10 +80,12 @@ func TestWhatIsGoneIsFound(t *testing.T) {
 	}
 	status := configMap("status", nil)
 	status.SetResourceVersion("2")
+	sidecar := pod("sidecar", 1, false)
+	sidecar.Status.InitContainerStatuses, sidecar.Status.ContainerStatuses = sidecar.Status.ContainerStatuses, nil
 	w := Walker{
-		client:  fake.NewClientset(pod("stays", 0, false), pod("again", 1, false), pod("loops", 5, false), pod("ends", 0, true)),
+		client:  fake.NewClientset(sidecar, pod("stays", 0, false), pod("again", 1, false), pod("loops", 5, false), pod("ends", 0, true)),
 		objects: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), configMap("kept", before), configMap("cut", map[string]any{"a": "1"}), status),
-		starts:  map[string]int32{"p-stays/stays": 0, "p-again/again": 0, "p-loops/loops": 3, "p-ends/ends": 0},
+		starts:  map[string]int32{"p-stays/stays": 0, "p-sidecar/sidecar": 0, "p-again/again": 0, "p-loops/loops": 3, "p-ends/ends": 0},
 	}
 	found, err := w.changed(t.Context(), all)
 	if err != nil || found.Objects != 4 || found.Updated != 1 || len(found.Refused) != 1 ||
@@ -92,7 +94,7 @@ func TestWhatIsGoneIsFound(t *testing.T) {
 	}
 	if err := errors.Join(w.back(t.Context(), found, all), w.restarted(t.Context(), found)); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b", "ConfigMap: the whole object"}) ||
 		found.Unwritten != 3 ||
-		!slices.Equal(found.Written, []string{"ConfigMap: data.c"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended"}) {
+		!slices.Equal(found.Written, []string{"ConfigMap: data.c"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended", "p-sidecar/sidecar"}) {
 		t.Errorf("afterwards: %+v, %v", found, err)
 	}
 	if there, err := w.there(t.Context(), all); err != nil || len(there) != 3 || there[2].object.GetResourceVersion() != "2" {

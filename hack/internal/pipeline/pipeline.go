@@ -32,9 +32,11 @@ import (
 	"podenv.dev/hack/internal/testimages"
 )
 
-// packages are the Debian packages with the steps' tools. engine.Ensure installs those of the
-// container engine.
+// packages are the Debian packages with the steps' tools. engine.Ensure installs those of the container engine.
 var packages = []string{"protobuf-compiler", "mmdebstrap"}
+
+// Host is the platform of this machine.
+const Host = "linux/" + runtime.GOARCH
 
 // Pipeline runs the steps for one series.
 type Pipeline struct {
@@ -45,6 +47,8 @@ type Pipeline struct {
 	Stock bool
 	// Verbosity is klog's -v on the clusters; 0 means Kubernetes' default.
 	Verbosity int
+
+	packaged bool // see Packages
 }
 
 // Result is the output of NodeImage.
@@ -67,8 +71,9 @@ func (p *Pipeline) step(name string) (s *progress.Step, end func(error) error) {
 	}
 }
 
-// Packages installs the Debian packages that the steps need.
+// Packages installs the Debian packages that the steps need. Tree and NodeImage do so, too.
 func (p *Pipeline) Packages(ctx context.Context, more ...string) error {
+	p.packaged = true
 	s, end := p.step("packages")
 	return end(debian.ThisUser().EnsureInstalled(ctx, s, slices.Concat(more, packages, nodeimage.BuildPackages)...))
 }
@@ -84,22 +89,20 @@ func (p *Pipeline) Engine(ctx context.Context) (*engine.Engine, error) {
 
 // Tree assembles the source.
 func (p *Pipeline) Tree(ctx context.Context, o source.Options) (*source.Tree, error) {
+	if !p.packaged {
+		if err := p.Packages(ctx); err != nil {
+			return nil, err
+		}
+	}
 	o.Stock = o.Stock || p.Stock
 	s, end := p.step("source tree")
 	t, err := source.Assemble(ctx, p.Layout, p.Series, o, s)
 	return t, end(err)
 }
 
-// Binaries compiles components of the tree t.
-func (p *Pipeline) Binaries(ctx context.Context, t *source.Tree, components []string) (*build.Result, error) {
-	s, end := p.step("go build")
-	r, err := build.Binaries(ctx, p.Layout, t, runtime.GOARCH, components, s)
-	return r, end(err)
-}
-
-// BinariesFor compiles components of the tree t for one of PublishedPlatforms.
-func (p *Pipeline) BinariesFor(ctx context.Context, t *source.Tree, platform string, components []string) (*build.Result, error) {
-	s, end := p.step("go build for " + platform)
+// Binaries compiles components of the tree t for platform, one of PublishedPlatforms.
+func (p *Pipeline) Binaries(ctx context.Context, t *source.Tree, platform string, components []string) (*build.Result, error) {
+	s, end := p.step(strings.TrimSuffix("go build for "+platform, " for "+Host))
 	r, err := build.Binaries(ctx, p.Layout, t, strings.TrimPrefix(platform, "linux/"), components, s)
 	return r, end(err)
 }
@@ -131,7 +134,7 @@ func (p *Pipeline) NodeImage(ctx context.Context) (*Result, error) {
 			r.Support, err = nodeimage.SupportImages(gctx, p.Layout, p.Series, r.Tree.Dir, runtime.GOARCH, s)
 			return end(err)
 		})
-		if r.Build, err = p.Binaries(gctx, r.Tree, build.Components); err != nil {
+		if r.Build, err = p.Binaries(gctx, r.Tree, Host, build.Components); err != nil {
 			return err
 		}
 		return p.Images(gctx, r.Build)
@@ -211,6 +214,7 @@ func (p *Pipeline) Specs(ctx context.Context, r *build.Result) (*build.Specs, st
 		return nil, "", end(err)
 	}
 	archive, err := testimages.ForSpecs(ctx, p.Layout, r.Tree.Dir, specs.Dir, specs.Key, etcd, imageRefs(ctx, r.Tree.Dir, listed), s)
+	specs.Key += filepath.Base(archive) // what they run is part of their results
 	return specs, archive, end(err)
 }
 
@@ -225,10 +229,9 @@ func imageRefs(ctx context.Context, tree, listed string) []string {
 	return slices.Compact(refs)
 }
 
-// Component returns the build of one component that name selects: "stock:v1.32" is the
-// release of series v1.32 without patches, "patched:v1.33" the series' tree as it is, edits
-// included, and anything else the path of an executable. It compiles only that component, and
-// only if it has changed.
+// Component returns the build of one component that name selects: "stock:v1.32" is the release of series v1.32
+// without patches, "patched:v1.33" the series' tree as it is, edits included, and anything else the path of an
+// executable. It compiles only that component, and only if it has changed.
 func (p *Pipeline) Component(ctx context.Context, name, component string) (node.Build, error) {
 	kind, minor, isSeries := strings.Cut(name, ":")
 	if !isSeries || strings.Contains(kind, "/") {
@@ -250,7 +253,7 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 	if err != nil {
 		return node.Build{}, err
 	}
-	r, err := p.Binaries(ctx, t, []string{component})
+	r, err := p.Binaries(ctx, t, Host, []string{component})
 	if err != nil {
 		return node.Build{}, err
 	}
@@ -263,17 +266,13 @@ func (p *Pipeline) Component(ctx context.Context, name, component string) (node.
 	return b, err
 }
 
-// TreeAsItIs returns the tree, edits included, or a new one if there is none yet. A stock tree
-// has no edits.
+// TreeAsItIs returns the tree, edits included, or a new one if there is none yet. A stock tree has no edits.
 func (p *Pipeline) TreeAsItIs(ctx context.Context) (*source.Tree, error) {
 	if !p.Stock {
 		t, err := source.Open(ctx, p.Layout, p.Series, false, p.Reporter)
 		if !errors.Is(err, source.ErrNoTree) {
 			return t, err
 		}
-	}
-	if err := p.Packages(ctx); err != nil {
-		return nil, err
 	}
 	return p.Tree(ctx, source.Options{})
 }

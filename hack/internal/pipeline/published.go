@@ -48,12 +48,8 @@ var (
 // those that kubeadm asks for, and the node image if this machine's platform is among them. It
 // returns and builds only those called names, unless names is empty.
 func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]publish.Image, error) {
-	host := "linux/" + runtime.GOARCH
-	if slices.Contains(names, nodeName) && !slices.Contains(platforms, host) {
-		return nil, fmt.Errorf("this machine builds the node image for %s alone: run this on a machine of %s", host, strings.Join(platforms, ", "))
-	}
-	if err := p.Packages(ctx); err != nil {
-		return nil, err
+	if slices.Contains(names, nodeName) && !slices.Contains(platforms, Host) {
+		return nil, fmt.Errorf("this machine builds the node image for %s alone: run this on a machine of %s", Host, strings.Join(platforms, ", "))
 	}
 	t, err := p.Tree(ctx, source.Options{}) // refuses edits, which nobody else could build
 	if err != nil {
@@ -65,7 +61,7 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 	images := map[string]publish.Image{}
 	for _, platform := range platforms {
 		arch := strings.TrimPrefix(platform, "linux/")
-		names := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == nodeName && platform != host })
+		names := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == nodeName && platform != Host })
 		node := slices.Contains(names, nodeName)
 		components := slices.DeleteFunc(slices.Clone(build.ImageComponents), func(c string) bool { return !slices.Contains(names, c) })
 		support := node || len(components) < len(names)
@@ -74,7 +70,7 @@ func (p *Pipeline) Published(ctx context.Context, platforms, names []string) ([]
 		}
 		parts := nodeimage.Parts{Build: &build.Result{}}
 		if len(components) > 0 {
-			if parts.Build, err = p.BinariesFor(ctx, t, platform, components); err != nil {
+			if parts.Build, err = p.Binaries(ctx, t, platform, components); err != nil {
 				return nil, err
 			}
 			if err := p.Images(ctx, parts.Build); err != nil {
