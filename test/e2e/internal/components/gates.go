@@ -21,7 +21,7 @@ import (
 // RequiredGates are the gates of --podenv.require-gates.
 var RequiredGates []string
 
-// answers caches the results of notOn and notOnInKubelets in this process.
+// answers caches the results of notOn in this process.
 var answers sync.Map
 
 // RequireGate skips the running spec unless the API server and every schedulable node have
@@ -30,21 +30,22 @@ var answers sync.Map
 // changes gates uses GateOfAPIServer and GateOfKubelet instead.
 func RequireGate(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
-	require(ctx, gate, gate, notOn)
+	require(ctx, gate, true)
 }
 
 // RequireGateInKubelets is RequireGate for a gate that only kubelets act on: its state in
 // the API server does not matter.
 func RequireGateInKubelets(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
-	require(ctx, gate, gate+" in kubelets", notOnInKubelets)
+	require(ctx, gate, false)
 }
 
-func require(ctx context.Context, gate, key string, notOn func(context.Context, kubernetes.Interface, string) string) {
+func require(ctx context.Context, gate string, inServer bool) {
 	ginkgo.GinkgoHelper()
+	key := fmt.Sprint(gate, inServer)
 	answer, cached := answers.Load(key)
 	if !cached {
-		answer = notOn(ctx, newClient(), gate)
+		answer = notOn(ctx, newClient(), gate, inServer)
 		answers.Store(key, answer)
 	}
 	why := answer.(string)
@@ -82,7 +83,7 @@ func RequireGateOffInKubelets(ctx context.Context, gate string) {
 // --podenv.require-gates that is not on everywhere: one error instead of one per spec.
 func CheckRequiredGates(ctx context.Context, client kubernetes.Interface) error {
 	for _, gate := range RequiredGates {
-		if why := notOn(ctx, client, gate); why != "" {
+		if why := notOn(ctx, client, gate, true); why != "" {
 			return fmt.Errorf("%s, and --podenv.require-gates asks for it: `podenv node list` shows what each node runs, and `podenv node undo NODE` makes a node what it was", why)
 		}
 	}
@@ -99,16 +100,14 @@ func newClient() kubernetes.Interface {
 }
 
 // notOn names a component where gate is not on; it returns "" where it is on everywhere.
-func notOn(ctx context.Context, client kubernetes.Interface, gate string) string {
-	state, err := GateOfAPIServer(ctx, client, gate)
-	framework.ExpectNoError(err)
-	if state != featuregates.GateOn {
-		return fmt.Sprintf("the gate %s is %s in the API server", gate, state)
+func notOn(ctx context.Context, client kubernetes.Interface, gate string, inServer bool) string {
+	if inServer {
+		state, err := GateOfAPIServer(ctx, client, gate)
+		framework.ExpectNoError(err)
+		if state != featuregates.GateOn {
+			return fmt.Sprintf("the gate %s is %s in the API server", gate, state)
+		}
 	}
-	return notOnInKubelets(ctx, client, gate)
-}
-
-func notOnInKubelets(ctx context.Context, client kubernetes.Interface, gate string) string {
 	for node, state := range gateOfKubelets(ctx, client, gate) {
 		if state != featuregates.GateOn {
 			return fmt.Sprintf("the gate %s is %s in the kubelet of node %s", gate, state, node)
@@ -158,18 +157,12 @@ func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string)
 }
 
 func gateIn(metrics []byte, name string) (featuregates.GateState, error) {
-	gates, err := featuregates.FromMetrics(bytes.NewReader(metrics))
-	if err != nil {
-		return "", err
+	gates, err := featuregates.OnFromMetrics(bytes.NewReader(metrics))
+	on, known := gates[name]
+	if !known {
+		return featuregates.GateUnknown, err
 	}
-	gate, known := gates[name]
-	switch {
-	case !known:
-		return featuregates.GateUnknown, nil
-	case gate.Enabled:
-		return featuregates.GateOn, nil
-	}
-	return featuregates.GateOff, nil
+	return map[bool]featuregates.GateState{false: featuregates.GateOff, true: featuregates.GateOn}[on], err
 }
 
 // HasUpstreamAPI reports whether the release of the API server has the API behind gate from
