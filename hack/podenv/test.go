@@ -25,7 +25,7 @@ func newTest(a *app) *cobra.Command {
 	var keep, full bool
 	cmd := &cobra.Command{
 		Use:   "test",
-		Short: "Run the checks of docs/testing.md on one series, and print one summary",
+		Short: "Run the unmarked checks of docs/testing.md on one series, and print one summary",
 		Long: `test sets up what it needs, as up does, and runs the Go tests of hack/proof: the
 linters, the unit tests, the proofs of the patch series, Kubernetes' own tests of the
 packages that the patches touch, the proofs of the node image with plain kind, and
