@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/test/e2e/envfiles/envfile"
 	"podenv.dev/test/e2e/internal/components"
 	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
@@ -92,12 +93,8 @@ var changed = map[string]func(stock string, all map[string]string) string{
 		}
 		return stock + warned(fmt.Sprintf("spec.template.spec.containers[0].env[0].name: no pod can have this as it stands: Invalid value: %q: %s", special, rule))
 	},
-	"a variable from an env file": func(stock string, all map[string]string) string {
-		if components.AtLeast("v1.35") { // which has the gate on, and refuses what is optional
-			return all["no variable"]
-		}
-		return stock
-	},
+	"a variable from an env file": withoutTheOptional,
+	"a static pod with a variable from an env file, which the container can write": withoutTheOptional,
 	"an update of a ReplicationController": func(stock string, _ map[string]string) string {
 		return stock + warned(`spec.template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`)
 	},
@@ -122,6 +119,15 @@ var changed = map[string]func(stock string, all map[string]string) string{
 	},
 	"an update of what has a special name":      func(string, map[string]string) string { return "<nil>" },
 	"another special name for the one there is": func(string, map[string]string) string { return "<nil>" },
+}
+
+// withoutTheOptional is what a variable from a file that is missing is with the gate on, as it is by default from
+// v1.35 on, if it is optional: none. Stock does not start the container.
+func withoutTheOptional(stock string, all map[string]string) string {
+	if components.AtLeast("v1.35") {
+		return all["no variable"]
+	}
+	return stock
 }
 
 const nope = "/nope" // no program of the image
@@ -175,12 +181,15 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 		return ran(ctx, f, node, pods.Once(name, container))
 	},
 	"a variable from an env file": func(ctx context.Context, f *framework.Framework, node, name string) string {
-		container := pods.Dumps(dumps, v1.EnvVar{Name: "A", ValueFrom: &v1.EnvVarSource{
-			FileKeyRef: &v1.FileKeySelector{VolumeName: "data", Path: "config.env", Key: "A", Optional: ptr.To(true)},
-		}})
-		pod := pods.Once(name, container)
-		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
-		return ran(ctx, f, node, pod)
+		return ran(ctx, f, node, withFileKeyRef(name))
+	},
+	"a static pod with a variable from an env file, which the container can write": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		if !components.AtLeast("v1.34") { // stock does not have the field, and an API server with the gate off takes no mirror pod with it
+			return ""
+		}
+		pod := withFileKeyRef(name)
+		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		return ranStatically(ctx, f, node, pod)
 	},
 	"an update of a ReplicationController": func(ctx context.Context, f *framework.Framework, _, name string) string {
 		labels := map[string]string{"app": name}
@@ -224,6 +233,12 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 	"an update to a name that no variable can have": func(ctx context.Context, f *framework.Framework, _, name string) string {
 		return updated(ctx, f, name, `[{"op": "replace", "path": "/template/spec/containers/0/env/0/name", "value": "a=b"}]`)
 	},
+}
+
+func withFileKeyRef(name string) *v1.Pod {
+	pod := pods.Once(name, pods.Dumps(dumps, envfile.Var("A", "data", "config.env", "A", ptr.To(true))))
+	pod.Spec.Volumes = []v1.Volume{pods.EmptyDir("data")}
+	return pod
 }
 
 func withSubPathExpr(name, a string) *v1.Pod {
