@@ -15,6 +15,7 @@ func TestCompiling(t *testing.T) {
 	l.check("each patch by itself", "patches", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
 	l.check("integration tests of the patches", "upstream", needBuild, integrationTests)
+	l.check("upstream tests of Tekton", "upstream", host.need, tektonTests)
 	l.check("PodPresets of v1.19", "upstream", needBuild, oldFixtures)
 	l.check("server tarball", "image", needBuild, serverTarball)
 	l.check("packages", "image", needBuild, packagesInstall)
@@ -24,7 +25,6 @@ func TestCompiling(t *testing.T) {
 		l.check("generators leave the release as it is", "source", needStock, generatorsLeaveTheRelease)
 		l.check("generators run for all packages that a change reaches", "source", needStock, generatorsReach)
 		l.check("kubelet for Windows", "source", needBuild, func(c *check) error { return kubeletForWindows(c, built.value.Tree) })
-		l.check("upstream tests of Tekton", "upstream", host.need, tektonTests)
 	}
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ esac`)
 	}
 }
 
+// A change and its reversal both give the image a tag, as each makes a container.
 func TestAChangedManifestIsForRootAloneAndLeavesNoOldTag(t *testing.T) {
 	const image = "registry.k8s.io/kube-apiserver:v1.33.13"
 	docker := testutil.NewCommands(t, "cat")
@@ -38,21 +40,36 @@ func TestAChangedManifestIsForRootAloneAndLeavesNoOldTag(t *testing.T) {
 *" cat /etc/kubernetes/manifests/kube-apiserver.yaml") cat $F/manifest;;
 esac`)
 	p := &staticPod{target: &target{Cluster: someCluster(t), name: "kube-apiserver", node: "node"}, uid: "1"}
-	manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: kube-apiserver}\nspec: {containers: [{name: kube-apiserver, image: \"" + image + "-at5\"}]}\n"
-	if err := p.writeManifest(t.Context(), manifest); err != nil {
-		t.Fatal(err)
+	write := func(image string) (written string) {
+		t.Helper()
+		manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: kube-apiserver}\nspec: {containers: [{name: kube-apiserver, image: \"" + image + "\"}]}\n"
+		if err := p.writeManifest(t.Context(), manifest); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(docker.Dir, "manifest"))
+		if err == nil {
+			written, err = podImage(string(data), p.name)
+		}
+		if err != nil || written == image {
+			t.Fatalf("the new image is %q, %v", written, err)
+		}
+		return written
 	}
+	changed := write(image + "-at5")
+	write(image)
 	if err := p.cleanUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for call, want := range map[string]string{
-		"docker exec --interactive node install":              "--mode=0600 /dev/stdin /etc/kubernetes/manifests/.kube-apiserver.yaml.new",
-		"docker exec node ctr --namespace=k8s.io images rm":   image + "-at5",
-		"docker exec node ctr --namespace=k8s.io images tag ": "",
+	for call, want := range map[string][]string{
+		"docker exec --interactive node install":            slices.Repeat([]string{" --mode=0600 /dev/stdin /etc/kubernetes/manifests/.kube-apiserver.yaml.new"}, 2),
+		"docker exec node ctr --namespace=k8s.io images rm": {" " + image + "-at5 " + changed},
 	} {
-		calls := docker.Calls(strings.TrimSpace(call))
-		if len(calls) != 1 || want != "" && calls[0] != call+" "+want {
-			t.Errorf("calls %q, want one %s %s", calls, call, want)
+		var calls []string
+		for _, line := range docker.Calls(call) {
+			calls = append(calls, strings.TrimPrefix(line, call))
+		}
+		if !slices.Equal(calls, want) {
+			t.Errorf("%s: calls %q, want %q", call, calls, want)
 		}
 	}
 }
