@@ -100,12 +100,12 @@ up refuses such an image of --image.`,
 			switch {
 			case !again && c.ExamplesRan(ctx):
 				fmt.Fprintf(a.out, "The examples have run on the cluster %s. See them again with --examples.\n", a.name)
-			case !a.stock:
+			case !p.Stock:
 				if err := a.runExamples(ctx, p, c); err != nil {
 					return err
 				}
 			}
-			a.printNextSteps(r, c)
+			a.printNextSteps(p, r, c)
 			return nil
 		}),
 	}
@@ -157,7 +157,6 @@ func (a *app) up(ctx context.Context, p *pipeline.Pipeline, want cluster.Config,
 	}
 	if image != "" {
 		r, err = p.PublishedNode(ctx, image)
-		a.stock = p.Stock
 	} else {
 		r, err = p.NodeImage(ctx)
 	}
@@ -183,7 +182,7 @@ func (a *app) runExamples(ctx context.Context, p *pipeline.Pipeline, c *cluster.
 }
 
 // printNextSteps prints commands for the new cluster.
-func (a *app) printNextSteps(r *pipeline.Result, c *cluster.Cluster) {
+func (a *app) printNextSteps(p *pipeline.Pipeline, r *pipeline.Result, c *cluster.Cluster) {
 	kubectl := cmp.Or(r.Build.Binaries["kubectl"], "kubectl") // the one in PATH
 	if rel, err := filepath.Rel(a.layout.Root, kubectl); err == nil {
 		kubectl = rel
@@ -194,7 +193,7 @@ func (a *app) printNextSteps(r *pipeline.Result, c *cluster.Cluster) {
 	}
 	kubectl += " --context " + c.Context()
 	fmt.Fprintf(a.out, "\nThe cluster %s runs %s.\n  %s get pods --all-namespaces\n", a.name, r.Build.Version, kubectl)
-	if !a.stock { // a stock release does not have the field
+	if !p.Stock { // a stock release does not have the field
 		fmt.Fprintf(a.out, "  %s explain pod.spec.containers.env.valueFrom.fileKeyRef\n", kubectl)
 	}
 	fmt.Fprintf(a.out, "  %s\n", down)

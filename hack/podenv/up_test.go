@@ -13,9 +13,9 @@ import (
 func TestUpRecommendsNothingThatTheReleaseLacks(t *testing.T) {
 	for _, stock := range []bool{false, true} {
 		var out strings.Builder
-		a := &app{out: &out, name: "other", stock: stock}
+		a := &app{out: &out, name: "other"}
 		r := &build.Result{Version: "v1.33.13", Binaries: map[string]string{"kubectl": "/bin/kubectl"}}
-		a.printNextSteps(&pipeline.Result{Parts: nodeimage.Parts{Build: r}}, &cluster.Cluster{})
+		a.printNextSteps(&pipeline.Pipeline{Stock: stock}, &pipeline.Result{Parts: nodeimage.Parts{Build: r}}, &cluster.Cluster{})
 		if explains := strings.Contains(out.String(), "explain pod.spec.containers.env.valueFrom.fileKeyRef"); explains == stock {
 			t.Errorf("stock: %t, printed\n%s", stock, out.String())
 		}
