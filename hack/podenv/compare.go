@@ -93,9 +93,8 @@ that it needs.`,
 	return cmd
 }
 
-// compare runs suites on a patched and then on a stock cluster. The durations on the first
-// cluster set the timeout of a spec on the second one. Of a series with fixes there is only
-// a stock one, which has them.
+// compare runs suites on a patched and then on a stock cluster. The durations on the first cluster set the
+// timeout of a spec on the second one. Of a series with fixes there is only a stock one, which has them.
 func (a *app) compare(ctx context.Context, p *pipeline.Pipeline, o suite.Options, suites []string) (rows []compare.Row, err error) {
 	onPatched, onStock := *a, *a
 	onStock.stock = true

@@ -134,9 +134,8 @@ func checkVerification(ctx context.Context, key attest.Key, kind *v1alpha4.Clust
 	return nil
 }
 
-// checkInotify raises the kernel's inotify limits where it may, and refuses a new cluster if they
-// leave too few instances for it, before anything is built. An existing cluster needs no more of
-// them, so it is not refused.
+// checkInotify raises the kernel's inotify limits where it may, and refuses a new cluster if they leave too few
+// instances for it, before anything is built. An existing cluster needs no more of them, so it is not refused.
 func (a *app) checkInotify(ctx context.Context, want cluster.Config) error {
 	doctor.RaiseInotify()
 	tooFew := doctor.InotifyFor(max(1, want.ControlPlanes), want.Workers)

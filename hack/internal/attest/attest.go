@@ -175,7 +175,8 @@ func Attachment(data []byte, mediaType string, to v1.Descriptor) (v1.Image, erro
 	return mutate.Subject(mutate.ConfigMediaType(img, types.MediaType(mediaType)), to).(v1.Image), nil
 }
 
-// Attached returns what of mediaType is attached to ref in its registry.
+// Attached returns what of mediaType is attached to ref in its registry. What cannot be read, which anybody may
+// have attached, is an error only if nothing else is there.
 func Attached(ref name.Digest, mediaType string, options ...remote.Option) ([][]byte, error) {
 	index, err := remote.Referrers(ref, options...)
 	if err != nil {
@@ -190,30 +191,37 @@ func Attached(ref name.Digest, mediaType string, options ...remote.Option) ([][]
 		if d.ArtifactType != mediaType {
 			continue
 		}
-		img, err := remote.Image(ref.Context().Digest(d.Digest.String()), options...)
-		if err != nil {
-			return nil, err
+		if data, wrong := attached(ref.Context().Digest(d.Digest.String()), options...); wrong != nil {
+			err = errors.Join(err, wrong)
+		} else {
+			all = append(all, data)
 		}
-		layers, err := img.Layers()
-		if err != nil || len(layers) != 1 {
-			continue // not ours
-		}
-		r, err := layers[0].Compressed()
-		if err != nil {
-			return nil, err
-		}
-		data, err := io.ReadAll(io.LimitReader(r, maxSize))
-		if r.Close(); err != nil {
-			return nil, err
-		}
-		all = append(all, data)
 	}
-	return all, nil
+	if len(all) > 0 {
+		err = nil
+	}
+	return all, err
 }
 
-// Check returns the provenance of ref, with a commit if a statement has one. Its statement must be
-// signed with key, unless that is nil.
-// Check asks ref's registry and nobody else.
+func attached(ref name.Digest, options ...remote.Option) ([]byte, error) {
+	img, err := remote.Image(ref, options...)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := img.Layers()
+	if err != nil || len(layers) != 1 {
+		return nil, errors.Join(fmt.Errorf("%s has %d layers, want one", ref, len(layers)), err)
+	}
+	r, err := layers[0].Compressed()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, maxSize))
+}
+
+// Check returns the provenance of ref, with a commit if a statement has one. Its statement must be signed with
+// key, unless that is nil. Check asks ref's registry and nobody else.
 func Check(ctx context.Context, ref name.Digest, key Key, options ...remote.Option) (*Provenance, error) {
 	hash, err := v1.NewHash(ref.DigestStr())
 	if err != nil {

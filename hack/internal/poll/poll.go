@@ -20,9 +20,8 @@ func Stop(err error) error { return Fatal{err} }
 // Unwrap returns the wrapped error.
 func (f Fatal) Unwrap() error { return f.error }
 
-// Until calls check every Interval until it returns nil. It gives up when ctx ends, after
-// timeout, or if the error of check is Fatal. After timeout, its error wraps the last one of
-// check, which names the condition.
+// Until calls check every Interval until it returns nil. It gives up when ctx ends, after timeout, or if the
+// error of check is Fatal. After timeout, its error wraps the last one of check, which names the condition.
 func Until(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,6 +1,5 @@
-// Package publish puts images into a registry, and reads them from there. Everything that an image
-// consists of, and what is attached to it, is uploaded before the tags: an interrupted upload
-// publishes nothing.
+// Package publish puts images into a registry, and reads them from there. Everything that an image consists of,
+// and what is attached to it, is uploaded before the tags: an interrupted upload publishes nothing.
 package publish
 
 import (

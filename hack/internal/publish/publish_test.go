@@ -573,6 +573,43 @@ func TestTheSignatureIsChecked(t *testing.T) {
 	}
 }
 
+// TestAStatementThatCannotBeReadHidesNoOther: who may write to a repository could attach one otherwise, and make
+// images that were published before impossible to check.
+func TestAStatementThatCannotBeReadHidesNoOther(t *testing.T) {
+	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
+	private, public := keys(t)
+	x := testImage(t, "x", "one")
+	if _, err := (Registry{Path: s.path, Key: private}).Push(t.Context(), []Image{x}, nil); err != nil {
+		t.Fatal(err)
+	}
+	good, err := Find(t.Context(), s.path+"/x:"+x.Tag, public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := remote.Head(good.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken, err := attest.Attachment([]byte("{}"), attest.EnvelopeType, *desc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := mustDigest(t, broken)
+	if err := remote.Write(s.repository(t, "x").Digest(digest), broken); err != nil {
+		t.Fatal(err)
+	}
+	s.before = func(w http.ResponseWriter, r *http.Request) bool {
+		missing := strings.HasSuffix(r.URL.Path, digest)
+		if missing {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		return missing
+	}
+	if _, err := Find(t.Context(), s.path+"/x:"+x.Tag, public); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAChangedByteIsFound: the signature of one image does not fit another one, and a layer whose
 // content is not that of its digest cannot be read.
 func TestAChangedByteIsFound(t *testing.T) {
