@@ -70,11 +70,11 @@ func upgradeByKubeadm(c *check, minors ...string) (err error) {
 		k.journalFile = filepath.Join(repo.Cache("proof"), kubeadmCluster+".json")
 	}
 	defer func() {
-		if k.journalFile != "" && c.ctx.Err() != nil {
+		if k.journalFile != "" && (c.ctx.Err() != nil || err != nil || c.Failed()) {
 			err = errors.Join(err, fmt.Errorf("the same command goes on from here; `podenv down --name %s` and rm %s begin anew", kubeadmCluster, k.journalFile))
 			return
 		}
-		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
+		clean, cancel := k.whatever()
 		defer cancel()
 		err = errors.Join(err, k.remove(clean))
 	}()
@@ -123,13 +123,14 @@ func upgradeByKubeadm(c *check, minors ...string) (err error) {
 			step{"kubelets get the gates", k.configureKubelets},
 			step{"a node reboots", func() error { k.load.files = true; return k.reboot(k.worker) }},
 			step{"the features work", k.examples},
+			step{"objects that use the features are stored", k.store},
 			step{"what was stored before is as it was", k.kept},
 			step{"pods of the load ended meanwhile", func() error { return k.load.worked(k.ctx) }},
 		) {
 			return nil
 		}
 	}
-	k.to, k.load.files = nil, false
+	k.to, k.load.files, k.Features = nil, false, ""
 	k.walk(
 		step{"stock programs and etcd's snapshot are the way back", k.back},
 		step{"the stock release refuses the field again", k.refused},
@@ -171,6 +172,7 @@ func (k *kubeadmProof) walk(steps ...step) bool {
 type journal struct {
 	Passed   []string          // steps
 	Stored   string            // storedObjects, as the API server returns them
+	Features string            // the same of featureObjects; empty before they are stored
 	Kubelets map[string]string // their versions, by node
 }
 
@@ -205,7 +207,13 @@ func (k *kubeadmProof) resume() error {
 		k.journal = journal{}
 		return nil
 	}
-	return errors.Join(err, k.findNodes(), k.findRegistry())
+	if err = errors.Join(err, k.findNodes()); err != nil {
+		return err
+	}
+	for _, node := range []string{k.server, k.worker} { // what the interrupted step has left
+		err = errors.Join(err, k.on(node, "pkill --signal=KILL --exact 'kubeadm|dpkg' || true"))
+	}
+	return errors.Join(err, k.docker("start", k.registry).Run(), k.findRegistry())
 }
 
 // kubeadmProof is a cluster that kubeadm upgrades.
@@ -379,6 +387,32 @@ spec:
         - configMapRef: {name: stored}
 `
 
+// featureObjects are stored once the features work, and must not change in newer minors.
+const featureObjects = `apiVersion: settings.k8s.io/v1alpha1
+kind: PodPreset
+metadata: {name: features}
+spec:
+  selector: {matchLabels: {preset: features}}
+  env: [{name: FROM_PRESET, value: as it was}]
+---
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: features}
+template:
+  metadata: {labels: {app: features}}
+  spec:
+    containers:
+    - name: shell
+      image: podenv.dev/busybox:1
+      env:
+      - {name: 'special:name', value: as it was}
+      - name: VARIABLE
+        valueFrom:
+          fileKeyRef: {volumeName: data, path: config.env, key: KEY, optional: true}
+    volumes:
+    - {name: data, emptyDir: {}}
+`
+
 const fromFileValue = "of-the-file"
 
 // fromFile is a pod on the node NODE whose variable comes from an env file with the line LINE.
@@ -520,19 +554,55 @@ func (k *kubeadmProof) refused() error {
 	return nil
 }
 
-// readStored leaves out what v1.33 and older API servers write for a time that is not set.
 func (k *kubeadmProof) readStored() (string, error) {
-	out, err := k.kubectl("get", "configmap/stored", "deployment/stored", "--output=jsonpath={range .items[*]}{.data}{.spec}{.metadata.uid}{end}").Output()
+	return k.read("configmap/stored", "deployment/stored")
+}
+
+func (k *kubeadmProof) readFeatures() (string, error) {
+	return k.read("podpreset/features", "podtemplate/features")
+}
+
+// read leaves out what v1.33 and older API servers write for a time that is not set.
+func (k *kubeadmProof) read(objects ...string) (string, error) {
+	out, err := k.kubectl(slices.Concat([]string{"get"}, objects, []string{"--output=jsonpath={range .items[*]}{.data}{.spec}{.template}{.metadata.uid}{end}"})...).Output()
 	return strings.ReplaceAll(out, `"creationTimestamp":null,`, ""), err
 }
 
-// kept checks that what was stored before the upgrade is as it was.
+// store stores featureObjects, once.
+func (k *kubeadmProof) store() (err error) {
+	if k.Features != "" {
+		return nil
+	}
+	if err := k.apply(featureObjects); err != nil {
+		return err
+	}
+	k.Features, err = k.readFeatures()
+	for _, field := range []string{"fileKeyRef", "special:name", "FROM_PRESET"} {
+		if err == nil && !strings.Contains(k.Features, field) {
+			err = fmt.Errorf("stored without %s:\n%s", field, k.Features)
+		}
+	}
+	return err
+}
+
+// kept checks that what was stored before is as it was.
 func (k *kubeadmProof) kept() error {
 	now, err := k.readStored()
 	if err == nil && now != k.Stored {
 		err = fmt.Errorf("stored is\n%s\nand was\n%s", now, k.Stored)
 	}
+	if err != nil || k.Features == "" {
+		return err
+	}
+	if now, err = k.readFeatures(); err == nil && now != k.Features {
+		err = fmt.Errorf("stored is\n%s\nand was\n%s", now, k.Features)
+	}
 	return err
+}
+
+// whatever returns a context for what must be done also after an interruption.
+func (k *kubeadmProof) whatever() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(k.ctx), requestTimeout)
 }
 
 // save saves what the way back needs.
@@ -645,15 +715,21 @@ func (k *kubeadmProof) applyWithoutRegistry() error {
 	if err := k.docker("stop", k.registry).Run(); err != nil {
 		return err
 	}
-	return errors.Join(k.fails("ImagePull"), k.docker("start", k.registry).Run())
+	err := k.fails("ImagePull")
+	clean, cancel := k.whatever()
+	defer cancel()
+	return errors.Join(err, k.cluster.Docker(clean, "start", k.registry).Run())
 }
 
 func (k *kubeadmProof) applyOnFullDisk() error {
 	const full = "/etc/kubernetes/tmp" // kubeadm's copies of what it replaces
-	if err := k.on(k.server, `mkdir -p "$1"; mount -t tmpfs -o size=4k,nr_inodes=8 tmpfs "$1"`, full); err != nil {
+	if err := k.on(k.server, `mkdir -p "$1"; mountpoint --quiet "$1" || mount -t tmpfs -o size=4k,nr_inodes=8 tmpfs "$1"`, full); err != nil {
 		return err
 	}
-	return errors.Join(k.fails("no space left on device"), k.on(k.server, `umount "$1"`, full))
+	err := k.fails("no space left on device")
+	clean, cancel := k.whatever()
+	defer cancel()
+	return errors.Join(err, k.cluster.Docker(clean, "exec", k.server, "umount", full).Run())
 }
 
 // atManifest begins kubeadm upgrade apply, and returns once the manifest of a component has the new version.
