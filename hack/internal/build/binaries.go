@@ -18,8 +18,7 @@ import (
 	"podenv.dev/hack/internal/source"
 )
 
-// Components are the Kubernetes programs that Binaries compiles, each from cmd/<name>
-// of the tree.
+// Components are the Kubernetes programs that Binaries compiles, each from cmd/<name> of the tree.
 var Components = []string{
 	"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubeadm", "kubectl",
 }

@@ -65,9 +65,8 @@ func ComponentImage(ctx context.Context, l layout.Layout, component, version, bi
 	return file, err
 }
 
-// packComponent returns the archive, in the folder dir, of component's image with binary,
-// and whether it was written. Go programs without cgo need almost no other files. kube-proxy
-// needs iptables and similar tools.
+// packComponent returns the archive, in the folder dir, of component's image with binary, and whether it was
+// written. Go programs without cgo need almost no other files. kube-proxy needs iptables and similar tools.
 func packComponent(ctx context.Context, l layout.Layout, dir, arch, component, version, binary string, step *progress.Step) (file string, written bool, err error) {
 	ref := ImageName(component, version)
 	base := image.MinimalFiles()
@@ -148,9 +147,8 @@ func runtimeFiles(files []image.File) []image.File {
 	return kept
 }
 
-// ServerTarball writes r into r.Dir as the server tarball of a Kubernetes release, under its
-// usual name. `kind build node-image --type file` takes it, for example. r must have every
-// component and image.
+// ServerTarball writes r into r.Dir as the server tarball of a Kubernetes release, under its usual name. `kind
+// build node-image --type file` takes it, for example. r must have every component and image.
 func ServerTarball(ctx context.Context, r *Result, step *progress.Step) (file string, err error) {
 	if err := os.MkdirAll(filepath.Join(r.Dir, "work"), 0o755); err != nil {
 		return "", err

@@ -49,9 +49,8 @@ func open(l layout.Layout, e *engine.Engine, name string) *Cluster {
 	return &Cluster{name: name, dir: filepath.Join(l.Output(), "clusters", name), layout: l, docker: e.Docker}
 }
 
-// Find returns the cluster called name. To allow deletion, it also returns a half-made cluster,
-// and one of which only files are left. ErrNotFound or ErrNotOurs is in the chain of the error
-// if this checkout has none.
+// Find returns the cluster called name. To allow deletion, it also returns a half-made cluster, and one of
+// which only files are left. ErrNotFound or ErrNotOurs is in the chain of the error if this checkout has none.
 func Find(ctx context.Context, l layout.Layout, e *engine.Engine, name string) (*Cluster, error) {
 	if err := ValidateName(name); err != nil {
 		return nil, err

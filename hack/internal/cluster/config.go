@@ -31,8 +31,7 @@ const (
 type Config struct {
 	// Name is kind's name of the cluster; its context is called kind-<Name>.
 	Name string
-	// NodeImage is a reference of an image that the container engine has; it is
-	// never pulled.
+	// NodeImage is a reference of an image that the container engine has; it is never pulled.
 	NodeImage string
 	// ControlPlanes is their number; 0 means 1.
 	ControlPlanes int
@@ -43,8 +42,7 @@ type Config struct {
 	// APIServerPort is the API server's port on this host's 127.0.0.1; 0 means any free port,
 	// or the current one of a cluster that exists.
 	APIServerPort int
-	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes'
-	// default.
+	// Verbosity is klog's -v of the API server and the kubelets; 0 leaves Kubernetes' default.
 	Verbosity int
 	// Images are image archives, as `docker save` writes them, to load onto every node.
 	Images []string
@@ -133,14 +131,12 @@ func (c *Config) kind() *v1alpha4.Cluster {
 	return c.merge(k)
 }
 
-// singleReplica configures the only controller manager and the only scheduler. With leader
-// election they would exit whenever the API server is down for ten seconds, for example while
-// its build is swapped, and the kubelet would restart them after a back-off of up to five
-// minutes. After the API server returns, they need up to a minute to list what they watch.
-// Until then they get no heartbeats and must not mark nodes as unreachable.
+// singleReplica configures the only controller manager and the only scheduler. With leader election they would
+// exit whenever the API server is down for ten seconds, for example while its build is swapped, and the kubelet
+// would restart them after a back-off of up to five minutes. After the API server returns, they need up to a
+// minute to list what they watch. Until then they get no heartbeats and must not mark nodes as unreachable.
 //
-// A patch without an apiVersion is for every version of kubeadm's configuration: kind
-// converts extraArgs.
+// A patch without an apiVersion is for every version of kubeadm's configuration: kind converts extraArgs.
 const singleReplica = `kind: ClusterConfiguration
 controllerManager:
   extraArgs:

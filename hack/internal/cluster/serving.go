@@ -30,10 +30,9 @@ const (
 	logLines = 5
 )
 
-// WaitServing waits until pods can be created and will run: the API server, all nodes, and
-// the pods and controllers of kube-system are ready, the default service account exists, and
-// the API server and every kubelet run with the requested gates. Its error says what it waited
-// for last.
+// WaitServing waits until pods can be created and will run: the API server, all nodes, and the pods and
+// controllers of kube-system are ready, the default service account exists, and the API server and every
+// kubelet run with the requested gates. Its error says what it waited for last.
 func (c *Cluster) WaitServing(ctx context.Context, limit time.Duration, step *progress.Step) error {
 	if c.record == nil {
 		return c.halfMade()

@@ -24,8 +24,7 @@ type component interface {
 	state(ctx context.Context) (cluster.State, error)
 	// files lists the files that a change may replace: the build, the configuration.
 	files() []string
-	// stage copies a change, which leads to the state to, to the node. It does not affect
-	// what runs.
+	// stage copies a change, which leads to the state to, to the node. It does not affect what runs.
 	stage(ctx context.Context, ch change, to cluster.State) error
 	// apply activates the staged change.
 	apply(ctx context.Context) error

@@ -13,9 +13,8 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Drain cordons a node and evicts its pods as kubectl drain does. If it fails or ctx ends, it
-// uncordons the node unless that was cordoned before; pods stay evicted. options has what
-// kubectl drain's flags set.
+// Drain cordons a node and evicts its pods as kubectl drain does. If it fails or ctx ends, it uncordons the
+// node unless that was cordoned before; pods stay evicted. options has what kubectl drain's flags set.
 func Drain(ctx context.Context, c *cluster.Cluster, node string, options drain.Helper, r *progress.Reporter) error {
 	return withNode(ctx, c, node, "draining", r, func(ctx context.Context, client kubernetes.Interface, changes cluster.Changes, step *progress.Step) error {
 		options.Ctx, options.Client, options.Out, options.ErrOut = ctx, client, step.Log(), step.Log()

@@ -19,8 +19,7 @@ const (
 	originalSuffix = "original" // the file before the first operation
 )
 
-// copyPath returns the path of a copy of file. Its name begins with a dot: the kubelet
-// ignores such manifests.
+// copyPath returns the path of a copy of file. Its name begins with a dot: the kubelet ignores such manifests.
 func copyPath(file, suffix string) string {
 	dir, base := path.Split(file)
 	return dir + "." + base + "." + suffix

@@ -27,15 +27,13 @@ type Changed struct {
 	Node, Component string
 	// Version is the one that runs now.
 	Version string
-	// LeftOut are requested gates that the build does not know. The next build that knows
-	// them gets them again.
+	// LeftOut are requested gates that the build does not know. The next build that knows them gets them again.
 	LeftOut []string
 }
 
-// Swap makes a node run another build of a component, and returns once the component reports
-// that version with the requested gates that the build knows. A node that already does is
-// left alone. The changes of gates are made with the same restart, as by SetGates; the build
-// must know these gates.
+// Swap makes a node run another build of a component, and returns once the component reports that version with
+// the requested gates that the build knows. A node that already does is left alone. The changes of gates are
+// made with the same restart, as by SetGates; the build must know these gates.
 //
 // As in all operations on nodes, if the component does not come up or ctx ends, the node is
 // restored to its state before the call, and the error says so.
@@ -119,10 +117,9 @@ func Restart(ctx context.Context, c *cluster.Cluster, node, component string, r 
 	}))
 }
 
-// Undo restores a node to its state before the first operation on it: the builds and the
-// configuration of its components, also after Push. It uncordons the node if Drain has
-// cordoned it, and restores kube-proxy on all nodes. Evicted pods do not come back. A node
-// that was never changed is left alone, and changed is false.
+// Undo restores a node to its state before the first operation on it: the builds and the configuration of its
+// components, also after Push. It uncordons the node if Drain has cordoned it, and restores kube-proxy on all
+// nodes. Evicted pods do not come back. A node that was never changed is left alone, and changed is false.
 func Undo(ctx context.Context, c *cluster.Cluster, node string, r *progress.Reporter) (undone []Changed, changed bool, err error) {
 	if _, err := clusterNode(ctx, c, node); err != nil {
 		return nil, false, err

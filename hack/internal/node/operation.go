@@ -236,8 +236,7 @@ func (o *operation) end(ctx context.Context, changes cluster.Changes) error {
 	return errors.Join(o.cluster.SaveChanges(ctx, changes), o.cleanUp(ctx, changes))
 }
 
-// cleanUp removes what the operation left on the nodes, and the originals of instances that are
-// not in changes.
+// cleanUp removes what the operation left on the nodes, and the originals of instances that are not in changes.
 func (o *operation) cleanUp(ctx context.Context, changes cluster.Changes) error {
 	return each(ctx, o.instances, func(ctx context.Context, i *instance) error {
 		suffixes := []string{newSuffix, oldSuffix}

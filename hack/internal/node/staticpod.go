@@ -123,9 +123,8 @@ func (p *staticPod) logs(uid string) string {
 	return fmt.Sprintf("/var/log/pods/%s_%s-%s_%s", metav1.NamespaceSystem, p.name, p.node, uid)
 }
 
-// apply writes the manifest. It restores the original as the same file, without the UID that
-// operations add: under an explicit UID, a kubelet would not notice when somebody edits the
-// command.
+// apply writes the manifest. It restores the original as the same file, without the UID that operations add:
+// under an explicit UID, a kubelet would not notice when somebody edits the command.
 func (p *staticPod) apply(ctx context.Context) error {
 	p.before = p.process(ctx)
 	if !p.original {
@@ -238,10 +237,9 @@ func (p *staticPod) checkHealthy(ctx context.Context) (err error) {
 // tagTime matches the time at the end of a tag that renewImage has made.
 var tagTime = regexp.MustCompile(`-at[0-9]+$`)
 
-// renewImage gives the image in the manifest a new tag. The kubelet takes a container for a
-// new one only if its name or its image's changes: it would not notice another command, and
-// it would delay a container that it has run before, or that somebody else has killed, by a
-// back-off of up to five minutes.
+// renewImage gives the image in the manifest a new tag. The kubelet takes a container for a new one only if its
+// name or its image's changes: it would not notice another command, and it would delay a container that it has
+// run before, or that somebody else has killed, by a back-off of up to five minutes.
 func (p *staticPod) renewImage(ctx context.Context, manifest string) (string, error) {
 	if p.uid == "" {
 		return manifest, nil
