@@ -184,7 +184,7 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 		return ran(ctx, f, node, withFileKeyRef(name))
 	},
 	"a static pod with a variable from an env file, which the container can write": func(ctx context.Context, f *framework.Framework, node, name string) string {
-		if !components.AtLeast("v1.34") { // stock does not have the field, and an API server with the gate off takes no mirror pod with it
+		if !components.AtLeast("v1.35") { // an API server with the gate off takes no mirror pod with the field
 			return ""
 		}
 		pod := withFileKeyRef(name)
