@@ -9,8 +9,10 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/gate"
 	"podenv.dev/hack/internal/node"
+	"podenv.dev/hack/internal/series"
 )
 
 // walkName is the name of the cluster of gateWalk.
@@ -58,6 +60,32 @@ func gateWalk(c *check) error {
 			return nil
 		})
 	}
+	for when, rows := range map[string][]conformance.Row{"at first": w.On, "again after the gate was off": w.Again} {
+		c.part("specs pass "+when, func() error {
+			if len(rows) == 0 || slices.ContainsFunc(rows, func(r conformance.Row) bool { return r.State != conformance.Passed }) {
+				return fmt.Errorf("found %+v", rows)
+			}
+			return nil
+		})
+	}
+	c.part("older kubelets fail specs if they do not know the field", func() error {
+		if want := len(steps.Series.Older(repo, series.SupportedSkew)); len(w.Skew) != want {
+			return fmt.Errorf("%d older kubelets, want %d", len(w.Skew), want)
+		}
+		for release, rows := range w.Skew {
+			fails := slices.ContainsFunc(rows, func(r conformance.Row) bool { return r.State == conformance.Failed })
+			if len(rows) == 0 || semver.Compare(release, "v1.34.0") < 0 && !fails {
+				return fmt.Errorf("kubelet %s: %+v", release, rows)
+			}
+		}
+		return nil
+	})
+	c.part("the metric of the feature is there with the gate on only", func() error {
+		if !slices.Contains(w.Metrics, "kubelet: kubelet_env_file_read_duration_seconds") {
+			return fmt.Errorf("found %q", w.Metrics)
+		}
+		return nil
+	})
 	for _, component := range node.Components {
 		c.part("costs of "+component, func() error {
 			at := slices.IndexFunc(w.Costs, func(c gate.Cost) bool { return c.What == "resident memory of "+component+", in MiB" })
