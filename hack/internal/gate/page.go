@@ -115,6 +115,11 @@ func (w *Walk) Markdown() string {
 	var b strings.Builder
 	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n", title) }
 	question := func(text, answer string) { fmt.Fprintf(&b, "\n**%s** %s\n", text, answer) }
+	unanswered := func(texts ...string) {
+		for _, text := range texts {
+			question(text, unknown)
+		}
+	}
 
 	fmt.Fprintf(&b, "# %s\n\n%s in %s, on by default: %t. Every answer is what `%s` found.\n", g.Name, g.Stage, w.Release, g.Default, w.Command)
 	if w.Problem != "" {
@@ -124,22 +129,28 @@ func (w *Walk) Markdown() string {
 	question("How is it turned on?", "By the gate `"+g.Name+"` of "+g.knownBy()+"."+
 		list("\n\nIt needs these gates, which were on all the time:", "", w.Needs)+
 		list("\n\nThese gates need it, and were off while it was:", "", w.NeededBy))
+	unanswered("Does it change any default behavior?")
 	question("Does it change what objects are stored?", w.fields())
 	question("Can it be turned off again?", w.Stored.meanwhile("While it was off"))
 	question("And on again?", w.Stored.after())
 	question("Are there tests of it?", w.specs())
 	section("Rollout, upgrade and rollback")
 	question("Can it disturb workloads that run?", w.disturbed())
+	unanswered("Which metrics tell to roll back?")
 	question("Were upgrade, downgrade and upgrade tested?", w.upAndDown())
 	question("What happens with older kubelets?", w.skew())
 	question("What happens with two API servers, one with the gate off?", w.servers())
+	unanswered("Is anything deprecated or removed with it?")
 	section("Monitoring")
 	question("Which metrics are there with the gate on only?", w.metrics())
+	unanswered("How can an operator see that workloads use it?", "How can its user see that it works?", "What are its SLOs and SLIs?", "Which metrics would help, and are missing?")
 	section("Dependencies")
-	question("Which services does it need?", unknown)
+	unanswered("Which services does it need?")
 	section("Scalability")
 	question("Which API calls, processor time and memory does it add?", w.costs())
+	unanswered("Does it add types to the API, or calls to a cloud?", "Does it make objects larger or more?", "Do operations with an SLO take longer?", "Can it exhaust what a node has?")
 	section("Troubleshooting")
+	unanswered("What does it do while the API server or etcd is away?", "What is to be done if SLOs are not met?")
 	question("What is known to fail?", w.failures())
 	return b.String()
 }
