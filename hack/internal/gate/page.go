@@ -75,7 +75,7 @@ func (w *Walk) row() []string {
 	case w.Stored == nil && len(w.On) == 0 && problem != "":
 		return []string{"not walked: " + problem, "", "", "", "", "", ""}
 	case w.Stored == nil && len(w.On) == 0:
-		return []string{"no specs that can run", "", "", "", "", "", ""}
+		return []string{strings.Join(append([]string{"no specs that can run"}, w.Gate.lacks()...), "<br>"), "", "", "", "", "", ""}
 	}
 	row := []string{counts(w.On), "-", w.Stored.summary(), "-", "-", w.Older.summary(), "-"}
 	if problem != "" {

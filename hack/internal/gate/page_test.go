@@ -99,13 +99,13 @@ func TestTheTableHasARowForEachWalk(t *testing.T) {
 		t.Errorf("a walk that found nothing replaced a complete one, %v", err)
 	}
 	var out strings.Builder
-	walks := []*Walk{Load(dir, done.Build), {Gate: Gate{Name: "None", Stage: "ALPHA"}}, {Gate: Gate{Name: "Broken", Stage: "ALPHA"}, Problem: "no | node\nmore"}}
+	walks := []*Walk{Load(dir, done.Build), {Gate: Gate{Name: "None", Stage: "ALPHA", Needs: map[string]int{"a cloud": 2}}}, {Gate: Gate{Name: "Broken", Stage: "ALPHA"}, Problem: "no | node\nmore"}}
 	if err := WriteMarkdownTable(&out, walks); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"| `Done` | beta | 1 passed, 0 failed, 0 left out | 1 dropped, 0 refused | 0 hidden, 1 lost, 0 refused, 0 of 0 restarted | 0 lost, 0 refused | v0: 0 passed, 1 failed, 0 left out | - | 1 (1 to 1) off, 2 (2 to 2) on |\n",
-		"| `None` | alpha | no specs that can run |", "| `Broken` | alpha | not walked: no \\| node |",
+		"| `None` | alpha | no specs that can run<br>a cloud: 2 |", "| `Broken` | alpha | not walked: no \\| node |",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
