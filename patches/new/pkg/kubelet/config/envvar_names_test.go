@@ -11,13 +11,14 @@ import (
 
 // The kubelet's gate decides which names a static pod may have.
 func TestDecodeStaticPodWithSpecialNames(t *testing.T) {
-	const pod = `{kind: Pod, apiVersion: v1, metadata: {name: static, namespace: default}, spec: {containers: [{name: app, image: app, env: [{name: "NAME", value: value}]}]}}`
+	const pod = `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "static", "namespace": "default"},
+		"spec": {"containers": [{"name": "app", "image": "app", "env": [{"name": "NAME", "value": "value"}]}]}}`
 	manifests := map[string]func(string) error{
 		pod: func(manifest string) error {
 			_, _, err := tryDecodeSinglePod([]byte(manifest), noDefault)
 			return err
 		},
-		"{kind: PodList, apiVersion: v1, items: [" + pod + "]}": func(manifest string) error {
+		`{"kind": "PodList", "apiVersion": "v1", "items": [` + pod + "]}": func(manifest string) error {
 			_, _, err := tryDecodePodList([]byte(manifest), noDefault)
 			return err
 		},
