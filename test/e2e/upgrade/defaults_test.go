@@ -96,7 +96,11 @@ var changed = map[string]func(stock string, all map[string]string) string{
 	"a variable from an env file": withoutTheOptional,
 	"a static pod with a variable from an env file, which the container can write": withoutTheOptional,
 	"an update of a ReplicationController": func(stock string, _ map[string]string) string {
-		return stock + warned(`spec.template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`)
+		text := `spec.template.spec.containers[0].env[1]: hides previous definition of "A"`
+		if components.AtLeast("v1.30") {
+			text += ", which may be dropped when using apply"
+		}
+		return stock + warned(text)
 	},
 	"a command that is the value of a variable": func(stock string, _ map[string]string) string {
 		return strings.ReplaceAll(stock, nope, "$(A)")
