@@ -154,7 +154,7 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 // lockCluster keeps other calls from the cluster of --name, which they would delete at their end.
 func (a *app) lockCluster() (unlock func(), err error) {
 	if unlock, err = lockfile.TryLock(filepath.Join(a.layout.Output(), "locks", a.name)); err != nil {
-		err = fmt.Errorf("cluster %s: %w", a.name, err)
+		err = fmt.Errorf("cluster %s: %w; choose another one with --name", a.name, err)
 	}
 	return unlock, err
 }

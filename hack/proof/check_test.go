@@ -128,6 +128,11 @@ func (c *check) part(name string, prove func() error) bool {
 	})
 }
 
+// whatever returns a context for what is cleaned up also after Ctrl-C.
+func (c *check) whatever() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
+}
+
 // count adds the results of tests that ran in another process as parts of the check.
 func (c *check) count(cases []junit.Case) {
 	for _, test := range cases {

@@ -35,7 +35,7 @@ func severalControlPlanes(c *check) (err error) {
 		return err
 	}
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
+		clean, cancel := c.whatever()
 		defer cancel()
 		err = errors.Join(err, several.Delete(clean, c.step))
 	}()

@@ -71,7 +71,7 @@ func imageVerifier(c *check) (err error) {
 	err = cli(c, "up", "--name", verifiedCluster, "--image", image, "--verify-images", filepath.Join(dir, "own.pub"), "--recreate").Run()
 	verified, errFind := cluster.Find(c.ctx, repo, built.value.Engine, verifiedCluster)
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
+		clean, cancel := c.whatever()
 		defer cancel()
 		if errFind == nil {
 			err = errors.Join(err, verified.Delete(clean, c.step))

@@ -587,22 +587,15 @@ func (k *kubeadmProof) store() (err error) {
 
 // kept checks that what was stored before is as it was.
 func (k *kubeadmProof) kept() error {
-	now, err := k.readStored()
-	if err == nil && now != k.Stored {
-		err = fmt.Errorf("stored is\n%s\nand was\n%s", now, k.Stored)
+	for was, read := range map[string]func() (string, error){k.Stored: k.readStored, k.Features: k.readFeatures} {
+		if was == "" {
+			continue
+		}
+		if now, err := read(); err != nil || now != was {
+			return errors.Join(fmt.Errorf("stored is\n%s\nand was\n%s", now, was), err)
+		}
 	}
-	if err != nil || k.Features == "" {
-		return err
-	}
-	if now, err = k.readFeatures(); err == nil && now != k.Features {
-		err = fmt.Errorf("stored is\n%s\nand was\n%s", now, k.Features)
-	}
-	return err
-}
-
-// whatever returns a context for what must be done also after an interruption.
-func (k *kubeadmProof) whatever() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(k.ctx), requestTimeout)
+	return nil
 }
 
 // save saves what the way back needs.

@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,7 +48,7 @@ func packagesInstall(c *check) (err error) {
 	const debianImage = "podenv/debian:proof"
 	e := built.value.Engine
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
+		clean, cancel := c.whatever()
 		defer cancel()
 		err = errors.Join(err, deleteImages(clean, e, debianImage))
 	}()

@@ -70,7 +70,7 @@ func kindBuilds(c *check) (err error) {
 	dir := c.TempDir()
 	const baseImage, nodeImage = "podenv/kind-base:proof", "podenv/kind-node:proof"
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), requestTimeout)
+		clean, cancel := c.whatever()
 		defer cancel()
 		err = errors.Join(err, deleteImages(clean, e, nodeImage, baseImage))
 	}()

@@ -191,9 +191,8 @@ func Attached(ref name.Digest, mediaType string, options ...remote.Option) ([][]
 		if d.ArtifactType != mediaType {
 			continue
 		}
-		if data, wrong := attached(ref.Context().Digest(d.Digest.String()), options...); wrong != nil {
-			err = errors.Join(err, wrong)
-		} else {
+		data, wrong := attached(ref.Context().Digest(d.Digest.String()), options...)
+		if err = errors.Join(err, wrong); wrong == nil && data != nil {
 			all = append(all, data)
 		}
 	}
@@ -203,6 +202,7 @@ func Attached(ref name.Digest, mediaType string, options ...remote.Option) ([][]
 	return all, err
 }
 
+// attached returns the content of an artifact, or nil if it is none of podenv's.
 func attached(ref name.Digest, options ...remote.Option) ([]byte, error) {
 	img, err := remote.Image(ref, options...)
 	if err != nil {
@@ -210,7 +210,7 @@ func attached(ref name.Digest, options ...remote.Option) ([]byte, error) {
 	}
 	layers, err := img.Layers()
 	if err != nil || len(layers) != 1 {
-		return nil, errors.Join(fmt.Errorf("%s has %d layers, want one", ref, len(layers)), err)
+		return nil, nil
 	}
 	r, err := layers[0].Compressed()
 	if err != nil {

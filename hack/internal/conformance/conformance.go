@@ -77,9 +77,11 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options, r *progres
 		if last[name] > 0 {
 			r.Print(fmt.Sprintf("        the last one took about %s", last[name]))
 		}
-		if err = errors.Join(err, step.End(o.run(ctx, client, name, results, step))); err != nil && !errors.Is(err, ErrEnded) {
-			break
+		failed := step.End(o.run(ctx, client, name, results, step))
+		if failed != nil && !errors.Is(failed, ErrEnded) {
+			return results.rows(o.Runs), failed
 		}
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		return results.rows(o.Runs), err

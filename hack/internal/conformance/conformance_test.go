@@ -29,9 +29,8 @@ const (
 )
 
 // fakeSuite is a release with four specs, of which second fails in each run and alone skips itself. $F/hang
-// makes a run hang, $F/result is the result of second in place of that, and $F/setup that of the set-up,
-// and $F/others has results of more. ginkgo
-// records the arguments of its runs.
+// makes a run hang, $F/result is the result of second in place of that, $F/setup that of the set-up, and
+// $F/others has results of more. ginkgo records the arguments of its runs.
 func fakeSuite(t *testing.T) (Options, *testutil.Commands) {
 	t.Helper()
 	c := testutil.NewCommands(t, "cat", "sleep", "test", "rm", "grep")
@@ -318,6 +317,14 @@ echo '<testsuites><testsuite><testcase name="[It] `+second+`"><failure>A suite t
 	testutil.CheckError(t, err, "the run ended early: 1 of 2 specs ran, see "+o.Dir)
 	if log, err := os.ReadFile(filepath.Join(o.Dir, "e2e.log")); err != nil || strings.Count(string(log), "Will run") != 2 {
 		t.Errorf("the serial run did not follow: %s%v", log, err)
+	}
+	// What breaks the serial run is no run that ended early, which a caller may go on after.
+	c.Script("ginkgo", `for arg; do case $arg in --report-dir=*) dir=${arg#*=} ;; --label-filter=Serial) echo broken >&2; exit 1 ;; esac; done
+echo 'Will run 2 of 4 specs'
+echo '<testsuites><testsuite><testcase name="[It] `+other+`"/></testsuite></testsuites>' >$dir/junit_01.xml; exit 1`)
+	_, err = runFake(t, t.Context(), o)
+	if testutil.CheckError(t, err, "the specs ended without results"); errors.Is(err, ErrEnded) {
+		t.Errorf("a broken run ended early: %v", err)
 	}
 }
 

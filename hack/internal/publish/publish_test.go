@@ -573,19 +573,26 @@ func TestTheSignatureIsChecked(t *testing.T) {
 	}
 }
 
+// published returns an image that is published to s with a signed statement, and is found there by the key.
+func published(t *testing.T, s *server) (x Image, found *Published, key attest.Key) {
+	t.Helper()
+	private, public := keys(t)
+	x = testImage(t, "x", "one")
+	if _, err := (Registry{Path: s.path, Key: private}).Push(t.Context(), []Image{x}, nil); err != nil {
+		t.Fatal(err)
+	}
+	found, err := Find(t.Context(), s.path+"/x:"+x.Tag, public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x, found, public
+}
+
 // TestAStatementThatCannotBeReadHidesNoOther: who may write to a repository could attach one otherwise, and make
 // images that were published before impossible to check.
 func TestAStatementThatCannotBeReadHidesNoOther(t *testing.T) {
 	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
-	private, public := keys(t)
-	x := testImage(t, "x", "one")
-	if _, err := (Registry{Path: s.path, Key: private}).Push(t.Context(), []Image{x}, nil); err != nil {
-		t.Fatal(err)
-	}
-	good, err := Find(t.Context(), s.path+"/x:"+x.Tag, public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x, good, public := published(t, s)
 	desc, err := remote.Head(good.Ref)
 	if err != nil {
 		t.Fatal(err)
@@ -614,15 +621,7 @@ func TestAStatementThatCannotBeReadHidesNoOther(t *testing.T) {
 // content is not that of its digest cannot be read.
 func TestAChangedByteIsFound(t *testing.T) {
 	s := newServer(t, httptest.NewServer, registry.WithReferrersSupport(true))
-	private, public := keys(t)
-	x := testImage(t, "x", "one")
-	if _, err := (Registry{Path: s.path, Key: private}).Push(t.Context(), []Image{x}, nil); err != nil {
-		t.Fatal(err)
-	}
-	good, err := Find(t.Context(), s.path+"/x:"+x.Tag, public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x, good, public := published(t, s)
 	envelopes, err := attest.Attached(good.Ref, attest.EnvelopeType)
 	if err != nil {
 		t.Fatal(err)

@@ -68,6 +68,7 @@ func awaitEvent(ctx context.Context, f *framework.Framework, pod, what string, i
 	})
 }
 
+// awaitEvents is awaitEvent for events that are looked at together.
 func awaitEvents(ctx context.Context, f *framework.Framework, pod, what string, areThose func([]v1.Event) bool) (last []v1.Event) {
 	ginkgo.GinkgoHelper()
 	list := framework.ListObjects(f.ClientSet.CoreV1().Events(f.Namespace.Name).List, metav1.ListOptions{
