@@ -20,10 +20,12 @@ const gib = 1 << 30
 
 // place is a directory that podenv fills. The needs of places on the same file system add up.
 type place struct {
-	name   string
-	path   string
-	wanted uint64 // the free space, in bytes, for a first run and some work after it; half of it is for one run
-	remedy string
+	name string
+	path string
+	// wanted is the free space, in bytes, for a first run and some work after it. needed is
+	// the minimum for one run.
+	wanted, needed uint64
+	remedy         string
 }
 
 // places returns the directories, with estimates for one series and its stock release, and room for some
@@ -31,17 +33,17 @@ type place struct {
 // Go cache: 6 GiB for Kubernetes and the suites. Docker's data: two node images of 1 GiB, and 1 GiB in two nodes.
 func places(ctx context.Context, l layout.Layout, e *engine.Engine) []place {
 	all := []place{
-		{"_output", l.Output(), 6 * gib, "free some space: `podenv clean --dry-run` shows what may go"},
+		{"_output", l.Output(), 6 * gib, 3 * gib, "free some space: `podenv clean --dry-run` shows what may go"},
 	}
 	if cache, err := run.Command(ctx, "go", "env", "GOCACHE").Dir("/").Output(); err == nil && cache != "" {
-		all = append(all, place{"Go cache", cache, 7 * gib, "free some space: `go clean -cache` empties it, at the price of a full build"})
+		all = append(all, place{"Go cache", cache, 7 * gib, 4 * gib, "free some space: `go clean -cache` empties it, at the price of a full build"})
 	}
 	root := "/var/lib/docker"
 	if e != nil && e.Info.DockerRootDir != "" {
 		root = e.Info.DockerRootDir
 	}
 	if os.Getenv("DOCKER_HOST") == "" {
-		all = append(all, place{"Docker's data", root, 5 * gib, "free some space: `podenv clean --dry-run` shows node images that may go"})
+		all = append(all, place{"Docker's data", root, 5 * gib, 3 * gib, "free some space: `podenv clean --dry-run` shows node images that may go"})
 	}
 	return all
 }
@@ -68,6 +70,7 @@ func disks(all []place) []Finding {
 		}
 		found[i].name += ", " + p.name
 		found[i].wanted += p.wanted
+		found[i].needed += p.needed
 	}
 	for _, d := range found {
 		findings = append(findings, space(d.place, d.free))
@@ -78,17 +81,21 @@ func disks(all []place) []Finding {
 func space(p place, free uint64) Finding {
 	found := fmt.Sprintf("%.1f GiB free for %s (%s)", float64(free)/gib, p.name, filepath.Clean(p.path))
 	switch {
-	case free < p.wanted/2:
-		return fail("disk", fmt.Sprintf("%s, of %d GiB needed", found, p.wanted/2/gib), p.remedy)
+	case free < p.needed:
+		return fail("disk", fmt.Sprintf("%s, of %d GiB needed", found, p.needed/gib), p.remedy)
 	case free < p.wanted:
 		return warn("disk", fmt.Sprintf("%s; a first run may take %d GiB", found, p.wanted/gib), p.remedy)
 	}
 	return ok("disk", "%s", found)
 }
 
-// memoryWanted is for two links of Kubernetes binaries at once, of 2 GiB each, beside a cluster of two nodes,
-// which takes 1.2 GiB. Half of it is for one link, with the cluster.
-const memoryWanted = 6 * gib
+const (
+	// memoryWanted is for two links of Kubernetes binaries at once, of 2 GiB each,
+	// beside a cluster of two nodes, which takes 1.2 GiB.
+	memoryWanted = 6 * gib
+	// memoryNeeded is for one link, with the cluster.
+	memoryNeeded = 3 * gib
+)
 
 // memory checks the available memory in a file such as /proc/meminfo.
 func memory(path string) Finding {
@@ -105,8 +112,8 @@ func memory(path string) Finding {
 	available := kib << 10
 	found := fmt.Sprintf("%.1f GiB available", float64(available)/gib)
 	switch {
-	case available < memoryWanted/2:
-		return fail(check, found, fmt.Sprintf("free some: a build beside a cluster needs %d GiB", memoryWanted/2/gib))
+	case available < memoryNeeded:
+		return fail(check, found, fmt.Sprintf("free some: a build beside a cluster needs %d GiB", memoryNeeded/gib))
 	case available < memoryWanted:
 		return warn(check, found, "build with fewer jobs at once (GOFLAGS=-p=1), or free some")
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestSpace(t *testing.T) {
-	p := place{"_output", "/x", 8 * gib, "free some"}
+	p := place{"_output", "/x", 8 * gib, 4 * gib, "free some"}
 	for name, test := range map[string]struct {
 		free                  uint64
 		status, found, remedy string
@@ -32,11 +32,11 @@ func TestNeedsOfOneFileSystemAddUp(t *testing.T) {
 	if err := unix.Statfs(dir, &stat); err != nil {
 		t.Fatal(err)
 	}
-	// Half of each is two thirds of what is free: one is there, both are not.
-	wanted := stat.Bavail * uint64(stat.Bsize) / 3 * 4
-	a := place{"a", dir, wanted, "x"}
-	b := place{"b", filepath.Join(dir, "not", "there", "yet"), wanted, "y"}
-	if one := disks([]place{a}); len(one) != 1 || one[0].Status != Warn {
+	// Two thirds of what is free, twice: each is there, both are not.
+	need := stat.Bavail * uint64(stat.Bsize) / 3 * 2
+	a := place{"a", dir, 0, need, "x"}
+	b := place{"b", filepath.Join(dir, "not", "there", "yet"), 0, need, "y"}
+	if one := disks([]place{a}); len(one) != 1 || one[0].Status != OK {
 		t.Errorf("one: %+v", one)
 	}
 	two := disks([]place{a, b})
@@ -57,8 +57,8 @@ func TestPlacesAreThoseThatPodenvFills(t *testing.T) {
 			var got []string
 			for _, p := range places(t.Context(), layout.Layout{Root: "/r"}, nil) {
 				got = append(got, p.name+" "+p.path)
-				if p.wanted == 0 {
-					t.Errorf("%+v needs nothing", p)
+				if p.needed == 0 || p.needed > p.wanted {
+					t.Errorf("%+v needs more than it wants", p)
 				}
 			}
 			if strings.Join(got, ", ") != test.want {

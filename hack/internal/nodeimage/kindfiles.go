@@ -50,8 +50,7 @@ func moduleDir(ctx context.Context, l layout.Layout, module string) (string, err
 	return found.Dir, nil
 }
 
-// kindFilesIn reads the files below fsys. Scripts are executable on the node, other files
-// are not.
+// kindFilesIn reads the files below fsys. Scripts are executable on the node, other files are not.
 func kindFilesIn(fsys fs.FS) ([]image.File, error) {
 	var files []image.File
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

@@ -38,8 +38,7 @@ func containerdProgram(name, tags string) gobuild.Program {
 // BuildPackages are the Debian packages that compile runtimePrograms.
 var BuildPackages = []string{"gcc", "libc6-dev", "libseccomp-dev", "pkg-config"}
 
-// containerRuntime compiles runtimePrograms, and takes the runtime spec of containers from
-// this containerd.
+// containerRuntime compiles runtimePrograms, and takes the runtime spec of containers from this containerd.
 func containerRuntime(ctx context.Context, l layout.Layout, step *progress.Step) ([]image.File, error) {
 	var files []image.File
 	bin := func(file string) string { return filepath.Join(l.Cache("programs"), path.Base(file)) }

@@ -27,11 +27,10 @@ type support struct {
 	config  v1.Config
 }
 
-// SupportImages returns the archives of the images that a cluster of the release in treeDir
-// runs besides Kubernetes' own: etcd, CoreDNS and pause, at the versions that its kubeadm
-// asks for, and for this machine's architecture, which a node image has, podnet and the
-// provisioner of the default StorageClass. They are compiled from Go modules and cached.
-// SupportImages needs the source in the tree, not its binaries.
+// SupportImages returns the archives of the images that a cluster of the release in treeDir runs besides
+// Kubernetes' own: etcd, CoreDNS and pause, at the versions that its kubeadm asks for, and for this machine's
+// architecture, which a node image has, podnet and the provisioner of the default StorageClass. They are
+// compiled from Go modules and cached. SupportImages needs the source in the tree, not its binaries.
 func SupportImages(ctx context.Context, l layout.Layout, s series.Series, treeDir, arch string, step *progress.Step) ([]string, error) {
 	v, err := readVersions(treeDir)
 	if err != nil {

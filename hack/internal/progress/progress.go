@@ -1,6 +1,5 @@
-// Package progress shows the steps of a long operation, with one log file per step. On a
-// terminal, each running step has a line that is redrawn; elsewhere, a step prints a line
-// when it starts and one when it ends.
+// Package progress shows the steps of a long operation, with one log file per step. On a terminal, each running
+// step has a line that is redrawn; elsewhere, a step prints a line when it starts and one when it ends.
 package progress
 
 import (
@@ -57,8 +56,7 @@ func To(w io.Writer, plain bool, logs string) *Reporter {
 	return New(w, true, width, logs)
 }
 
-// Step is one step of a long operation. The methods of a nil Step do nothing, so that
-// callers need no Reporter.
+// Step is one step of a long operation. The methods of a nil Step do nothing, so that callers need no Reporter.
 type Step struct {
 	r           *Reporter
 	name        string
@@ -99,9 +97,8 @@ func (r *Reporter) Step(name string) *Step {
 // maxLogs limits how many steps with the same name have logs at the same time.
 const maxLogs = 100
 
-// createLog creates base.log or, while that is in use, base.2.log and so on. It returns nil if
-// it cannot. The flock belongs to the open file: it lasts until the step, and every command
-// that inherited the file, ends.
+// createLog creates base.log or, while that is in use, base.2.log and so on. It returns nil if it cannot. The
+// flock belongs to the open file: it lasts until the step, and every command that inherited the file, ends.
 func createLog(base string) *os.File {
 	path := base + ".log"
 	for n := 2; n <= maxLogs; n++ {

@@ -19,8 +19,7 @@ import (
 // gracePeriod is the time between SIGTERM and SIGKILL.
 const gracePeriod = 10 * time.Second
 
-// The error of a failed command shows the last tailLines of its output, read from the last
-// tailBytes.
+// The error of a failed command shows the last tailLines of its output, read from the last tailBytes.
 const (
 	tailLines = 15
 	tailBytes = 64 << 10
@@ -82,8 +81,7 @@ func (c *Cmd) Run() error {
 	return err
 }
 
-// Output runs the command and returns its standard output without the trailing
-// newline. A failure is an *Error.
+// Output runs the command and returns its standard output without the trailing newline. A failure is an *Error.
 func (c *Cmd) Output() (string, error) {
 	out, err := c.run(true)
 	return strings.TrimRight(out, "\n"), err

@@ -1,5 +1,4 @@
-// Package suite builds the end-to-end suites of test/e2e and runs them on the cluster
-// of a kubeconfig.
+// Package suite builds the end-to-end suites of test/e2e and runs them on the cluster of a kubeconfig.
 package suite
 
 import (
@@ -30,8 +29,7 @@ import (
 var (
 	// ErrFailed is returned by Run if a spec failed, or the setup of the suite.
 	ErrFailed = errors.New("the suite failed")
-	// ErrNoSpecs is returned by Run if no spec was selected or all were skipped: such a run
-	// proves nothing.
+	// ErrNoSpecs is returned by Run if no spec was selected or all were skipped: such a run proves nothing.
 	ErrNoSpecs = errors.New("no spec ran")
 )
 
@@ -256,8 +254,7 @@ var (
 	labels = regexp.MustCompile(`\[[^\]]*\]\s*`)
 )
 
-// follower reads Ginkgo's verbose output line by line, and shows the progress of the specs in
-// step.
+// follower reads Ginkgo's verbose output line by line, and shows the progress of the specs in step.
 type follower struct {
 	step    *progress.Step
 	total   string
