@@ -66,7 +66,7 @@ component, which has none that are GA. No cluster is needed.`,
 			if err := step.End(err); err != nil {
 				return err
 			}
-			return writeRows(a, gates, gate.WriteTable, gate.WriteTSV)
+			return writeColumns(a, gate.Columns, gates, gate.Gate.Fields)
 		}),
 	}
 	a.outputFlag(cmd)
@@ -200,9 +200,7 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 	if err != nil {
 		return nil, err
 	}
-	dirOf := func(g gate.Gate) string {
-		return filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name)
-	}
+	dirOf := func(g gate.Gate) string { return filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name) }
 	walk := func(ctx context.Context, g gate.Gate) (*gate.Walk, error) {
 		dir := dirOf(g)
 		w := &gate.Walk{Gate: g, Release: r.Build.Version, Build: build, Command: "podenv gate walk " + g.Name + flags}

@@ -112,20 +112,14 @@ const (
 	envfile  = "envfile"
 )
 
-// faster is the goal that ours is at least so many times as fast as upstream's code.
-func faster(benchmark, ours string, times float64) goal {
-	return goal{
-		what: label(benchmark) + ": " + upstream + " / " + ours, atLeast: true, limit: times, unit: secPerOp,
-		numerator: []string{benchmark + "/by=" + upstream}, denominator: []string{benchmark + "/by=" + ours},
-	}
+// times is the goal that one takes at least, or at most, so many times as long as other.
+func times(benchmark, one, other string, atLeast bool, limit float64) goal {
+	return goal{label(benchmark) + ": " + one + " / " + other, []string{benchmark + "/by=" + one}, []string{benchmark + "/by=" + other}, secPerOp, atLeast, limit}
 }
 
-// within is the goal that reading takes at most so many times as long as os.ReadFile.
-func within(benchmark string, times float64) goal {
-	return goal{
-		what: label(benchmark) + ": " + envfile + " / os.ReadFile", limit: times, unit: secPerOp,
-		numerator: []string{benchmark + "/by=" + envfile}, denominator: []string{benchmark + "/by=os.ReadFile"},
-	}
+// faster is the goal that ours is at least so many times as fast as upstream's code.
+func faster(benchmark, ours string, limit float64) goal {
+	return times(benchmark, upstream, ours, true, limit)
 }
 
 // goalsOf returns the goals of a group of benchmarks that measured m.
@@ -137,18 +131,12 @@ func goalsOf(group string, m medians) []goal {
 			faster("Read/100_keys_of_1000", envfile, 50),
 			faster("Read/100_keys_of_100", envfile, 50),
 			faster("Read/the_last_key_of_1000", envfile, 3),
-			within("Read/1000_keys_of_1000", 2),
-			within("Read/100_keys_of_1000", 2),
-			within("Read/the_last_key_of_1000", 2),
-			within("Read/2_values_of_32_KiB", 2),
-			{
-				what: "parse 2 values of 32 KiB: B/s", atLeast: true, limit: 1e9, unit: "B/s",
-				numerator: []string{"Parse/2_values_of_32_KiB/by=" + envfile},
-			},
-			{
-				what: "parse one key: allocations, of 1000 / of 10", limit: 1, unit: "allocs/op",
-				numerator: []string{"Parse/the_last_key_of_1000/by=" + envfile}, denominator: []string{"Parse/the_last_key_of_10/by=" + envfile},
-			},
+			times("Read/1000_keys_of_1000", envfile, "os.ReadFile", false, 2),
+			times("Read/100_keys_of_1000", envfile, "os.ReadFile", false, 2),
+			times("Read/the_last_key_of_1000", envfile, "os.ReadFile", false, 2),
+			times("Read/2_values_of_32_KiB", envfile, "os.ReadFile", false, 2),
+			{"parse 2 values of 32 KiB: B/s", []string{"Parse/2_values_of_32_KiB/by=" + envfile}, nil, "B/s", true, 1e9},
+			{"parse one key: allocations, of 1000 / of 10", []string{"Parse/the_last_key_of_1000/by=" + envfile}, []string{"Parse/the_last_key_of_10/by=" + envfile}, "allocs/op", false, 1},
 		}
 	case "names":
 		var goals []goal
@@ -158,17 +146,14 @@ func goalsOf(group string, m medians) []goal {
 		}
 		return goals
 	case "expansion":
-		return append(worstExpansion(m),
-			faster("Keep/a_flag", "expansion", 2),
-			faster("Keep/a_line_of_80_bytes", "expansion", 2),
-			faster("Keep/a_script_of_64_KiB", "expansion", 2),
-			faster("Keep/variables_of_a_shell", "expansion", 2))
+		goals := worstExpansion(m)
+		for _, text := range []string{"a_flag", "a_line_of_80_bytes", "a_script_of_64_KiB", "variables_of_a_shell"} {
+			goals = append(goals, faster("Keep/"+text, "expansion", 2))
+		}
+		return goals
 	case "kubelet":
 		const prefix = "MakeEnvironmentVariables/"
-		return []goal{{
-			what: "100 fileKeyRefs / (100 literal values + one reading)", limit: 1.5, unit: secPerOp,
-			numerator: []string{prefix + "fileKeyRefs"}, denominator: []string{prefix + "literals", prefix + "read"},
-		}}
+		return []goal{{"100 fileKeyRefs / (100 literal values + one reading)", []string{prefix + "fileKeyRefs"}, []string{prefix + "literals", prefix + "read"}, secPerOp, false, 1.5}}
 	case "admission":
 		const none, three = "Admission/no_presets", "Admission/3_of_100_presets_match"
 		return []goal{

@@ -218,6 +218,13 @@ func writeRows[T any](a *app, rows []T, table, tsv func(io.Writer, []T) error) e
 	return table(a.out, rows)
 }
 
+// writeColumns is writeRows for rows whose table has the columns of the TSV, below a heading.
+func writeColumns[T any](a *app, heading string, rows []T, fields func(T) []any) error {
+	return writeRows(a, rows,
+		func(w io.Writer, rows []T) error { return jsonout.WriteTable(w, heading, rows, fields) },
+		func(w io.Writer, rows []T) error { return jsonout.WriteTSV(w, rows, fields) })
+}
+
 // checkWords refuses values of a flag or arguments that are not known. The error begins with what.
 func checkWords(what string, known []string, values ...string) error {
 	for _, value := range values {

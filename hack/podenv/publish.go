@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path"
@@ -18,7 +17,6 @@ import (
 
 	"podenv.dev/hack/internal/attest"
 	"podenv.dev/hack/internal/build"
-	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/packages"
 	"podenv.dev/hack/internal/pipeline"
 	"podenv.dev/hack/internal/publish"
@@ -70,7 +68,7 @@ last: an interrupted publish has published nothing, or whole images alone.`,
 			if err := step.End(err); err != nil {
 				return err
 			}
-			return writeRows(a, rows, writePublishedTable, writePublishedTSV)
+			return writeColumns(a, "REFERENCE\tPLATFORMS\tBYTES\tSTATE\tDIGEST", rows, publishedRow)
 		}),
 	}
 	a.stockFlag(cmd)
@@ -90,14 +88,6 @@ func loadKey(file string) (attest.Key, error) {
 		return nil, nil
 	}
 	return attest.LoadKey(file)
-}
-
-func writePublishedTable(w io.Writer, rows []publish.Row) error {
-	return jsonout.WriteTable(w, "REFERENCE\tPLATFORMS\tBYTES\tSTATE\tDIGEST", rows, publishedRow)
-}
-
-func writePublishedTSV(w io.Writer, rows []publish.Row) error {
-	return jsonout.WriteTSV(w, rows, publishedRow)
 }
 
 func publishedRow(r publish.Row) []any {

@@ -52,7 +52,7 @@ Exit status: 0, or 1 if something newly fails.`,
 			}
 			changes, limit := htmlreport.Diff(before, after)
 			fmt.Fprintf(a.errs, "podenv: more than %.2f times as long as before is slower\n", limit)
-			if err := writeRows(a, changes, htmlreport.WriteTable, htmlreport.WriteTSV); err != nil {
+			if err := writeColumns(a, "CHANGE\tBEFORE\tAFTER\tGROUP\tNAME", changes, htmlreport.Change.Fields); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(changes, func(c htmlreport.Change) bool { return c.Change == htmlreport.NewlyFailing }) {

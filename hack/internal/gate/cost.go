@@ -34,15 +34,29 @@ const (
 // processorTime is Cost.What of the processor time of a component.
 const processorTime = "processor time of %s per pod, in s"
 
-// measure creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
+// measure adds what pods cost, and compares metrics when the gate is on.
+func (w *Walker) measure(ctx context.Context, on bool, step *progress.Step) error {
+	if err := w.addCosts(ctx, on, step); err != nil {
+		return err
+	}
+	metrics, err := w.metrics(ctx)
+	if err != nil || !on {
+		w.off = metrics
+		return err
+	}
+	w.Walk.Metrics = onlyOn(w.first, w.off, metrics)
+	return nil
+}
+
+// addCosts creates pods like one of the specs' on the last worker and deletes them, in some rounds, and
 // adds what that cost. If a pod of the specs is refused with the gate off, they have its first image alone. Without
 // a pod, or if it does not start, there are no costs.
-func (w *Walker) measure(ctx context.Context, objects []stored, on bool, step *progress.Step) error {
-	at := slices.IndexFunc(objects, func(s stored) bool { return s.resource.Resource == "pods" && s.resource.Group == "" })
+func (w *Walker) addCosts(ctx context.Context, on bool, step *progress.Step) error {
+	at := slices.IndexFunc(w.stored, func(s stored) bool { return s.resource.Resource == "pods" && s.resource.Group == "" })
 	if at < 0 || on && w.Walk.Costs == nil {
 		return nil
 	}
-	pod := objects[at].probe
+	pod := w.stored[at].probe
 	client := pod.client(w.objects, namespace)
 	if w.Walk.plain() {
 		pod.object = pod.plain()

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 
 	"podenv.dev/featuregates"
 	"podenv.dev/hack/internal/build"
-	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/run"
@@ -290,16 +288,6 @@ func nearest(gates []Gate, name string) string {
 	return ", did you mean " + strings.Join(like[:min(3, len(like))], ", ") + "?"
 }
 
-// WriteTable writes gates as a table.
-func WriteTable(w io.Writer, gates []Gate) error {
-	return jsonout.WriteTable(w, "GATE\tSTAGE\tDEFAULT\tLOCKED\tSINCE\tSPECS\tCAN RUN\tTHE OTHERS NEED\tCOMPONENTS", gates, Gate.row)
-}
-
-// WriteTSV writes a line for each gate, with the columns of WriteTable.
-func WriteTSV(w io.Writer, gates []Gate) error {
-	return jsonout.WriteTSV(w, gates, Gate.row)
-}
-
 // lacks are what specs of g need that podenv's clusters lack, with the number of these specs.
 func (g Gate) lacks() (lacks []string) {
 	for what, n := range g.Needs {
@@ -309,7 +297,11 @@ func (g Gate) lacks() (lacks []string) {
 	return lacks
 }
 
-func (g Gate) row() []any {
+// Columns is the heading of Fields.
+const Columns = "GATE\tSTAGE\tDEFAULT\tLOCKED\tSINCE\tSPECS\tCAN RUN\tTHE OTHERS NEED\tCOMPONENTS"
+
+// Fields are what a list of gates has of each.
+func (g Gate) Fields() []any {
 	locked := map[bool]string{true: "yes", false: "no"}[g.Locked]
 	return []any{g.Name, g.Stage, g.Default, locked, cmp.Or(g.Since, "-"), g.Specs, g.CanRun,
 		cmp.Or(strings.Join(g.lacks(), ", "), "-"), cmp.Or(strings.Join(g.Components, ","), "-")}

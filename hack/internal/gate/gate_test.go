@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"podenv.dev/hack/internal/jsonout"
 )
 
 const listed = `
@@ -85,21 +87,20 @@ func TestCountSpecsSaysWhatIsLacking(t *testing.T) {
 	}
 }
 
-func TestWriteTSV(t *testing.T) {
+func TestFieldsOfAGate(t *testing.T) {
 	var out strings.Builder
 	gates := []Gate{
 		{Name: "A", Stage: "BETA", Default: true, Locked: true, Since: "v1.30", Components: []string{"kubelet", "kube-proxy"}, Specs: 3, CanRun: 1, Needs: map[string]int{"b": 1, "a": 1}},
 		{Name: "B", Stage: "ALPHA"},
 	}
-	if err := WriteTSV(&out, gates); err != nil {
+	if err := jsonout.WriteTSV(&out, gates, Gate.Fields); err != nil {
 		t.Fatal(err)
 	}
 	want := "A\tBETA\ttrue\tyes\tv1.30\t3\t1\ta: 1, b: 1\tkubelet,kube-proxy\nB\tALPHA\tfalse\tno\t-\t0\t0\t-\t-\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
-	var table strings.Builder
-	if err := WriteTable(&table, gates); err != nil || !slices.Equal(strings.Fields(strings.Split(table.String(), "\n")[2]), []string{"B", "ALPHA", "false", "no", "-", "0", "0", "-", "-"}) {
-		t.Errorf("%v\n%s", err, table.String())
+	if columns := strings.Split(Columns, "\t"); len(columns) != len(gates[0].Fields()) {
+		t.Errorf("columns %q", columns)
 	}
 }

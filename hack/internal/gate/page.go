@@ -231,6 +231,7 @@ func (w *Walk) servers() string {
 	}
 	return fmt.Sprintf("Objects that one of them created, and both updated a label of in turn: %d. ", w.Servers.Objects) +
 		list("Fields were lost, or differ:", "No field was lost.", w.Servers.Lost) +
+		list("\n\nThe one with the gate off did not show these, or otherwise:", "", w.Servers.Hidden) +
 		list("\n\nUpdates were refused:", "\n\nNo update was refused.", w.Servers.Refused)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -143,10 +144,11 @@ func declared(minor, name string) (needed, probes []probe, err error) {
 var scaffolding = []string{"namespaces", "serviceaccounts", "events", "subjectaccessreviews", "selfsubjectaccessreviews",
 	"tokenreviews", "leases", "clusterrolebindings", "rolebindings"}
 
-// storable reports whether a walk stores p: the API server took it, and it neither changes nor refuses others.
-func (p probe) storable() bool {
-	return p.on != nil && p.namespaced && !slices.Contains([]string{"limitranges", "resourcequotas"}, p.resource.Resource)
-}
+// deciding matches the resources of which an object changes or refuses others, or stands for a server or a node.
+var deciding = regexp.MustCompile(`^(limitranges|resourcequotas|.*webhookconfigurations|.*policybindings|apiservices|nodes)$`)
+
+// storable reports whether a walk stores p.
+func (p probe) storable() bool { return p.on != nil && !deciding.MatchString(p.resource.Resource) }
 
 // client returns the client of p's kind, in namespace if the kind has namespaces.
 func (p probe) client(objects dynamic.Interface, namespace string) dynamic.ResourceInterface {

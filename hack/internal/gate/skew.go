@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
 	"podenv.dev/hack/internal/cluster"
@@ -24,7 +23,8 @@ import (
 // Servers is what became of objects that two API servers, with the gate on and off, wrote to in turn.
 type Servers struct {
 	Objects int      `json:"objects"`
-	Lost    []string `json:"lost,omitempty"`    // fields that the last one to read did not show as stored
+	Hidden  []string `json:"hidden,omitempty"`  // fields that the one with the gate off did not show at last
+	Lost    []string `json:"lost,omitempty"`    // fields that the other one did not show then
 	Refused []string `json:"refused,omitempty"` // reasons for refusing the update of a label
 }
 
@@ -33,7 +33,7 @@ const start = 3 * time.Minute
 
 // disagree starts a second API server, with the gate off, beside the first. Each object is created by
 // one of them, and written to by both in turn, as by clients behind one address.
-func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.Step) (err error) {
+func (w *Walker) disagree(ctx context.Context, step *progress.Step) (err error) {
 	if !w.Walk.Gate.ofAPIServer() {
 		return nil
 	}
@@ -42,15 +42,23 @@ func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.St
 	if err != nil {
 		return err
 	}
+	if w.Walk.Servers, err = w.inTurn(ctx, off, step); err == nil {
+		_, err = w.settled(ctx, "servers-")
+	}
+	return err
+}
+
+// inTurn stores objects and writes to them by the first API server and by off, the one with the gate off.
+func (w *Walker) inTurn(ctx context.Context, off dynamic.Interface, step *progress.Step) (*Servers, error) {
 	found := &Servers{}
-	for i, p := range probes {
+	for i, p := range w.probes {
 		if !p.storable() {
 			continue
 		}
-		step.Now("%s %d of %d", p, i+1, len(probes))
+		step.Now("%s %d of %d", p, i+1, len(w.probes))
 		for _, creator := range []dynamic.Interface{w.objects, off} {
 			name := fmt.Sprintf("servers-%d", found.Objects)
-			object, err := p.client(creator, namespace).Create(ctx, p.named(namespace, name), metav1.CreateOptions{})
+			s, err := w.create(ctx, creator, p, name)
 			if err != nil {
 				continue // the gate, a quota or a port may not allow it
 			}
@@ -60,16 +68,16 @@ func (w *Walker) disagree(ctx context.Context, probes []probe, step *progress.St
 					found.Refused = add(found.Refused, p.String()+": "+err.Error())
 				}
 			}
-			lost, _, err := w.differing(ctx, stored{probe: p, name: name, object: object})
-			if err != nil {
-				return err
+			for to, server := range map[*[]string]dynamic.Interface{&found.Hidden: off, &found.Lost: w.objects} {
+				differs, _, err := s.differing(ctx, server)
+				if err != nil {
+					return nil, err
+				}
+				*to = add(*to, differs...)
 			}
-			found.Lost = add(found.Lost, lost...)
 		}
 	}
-	w.Walk.Servers = found
-	_, err = w.settled(ctx, "servers-")
-	return err
+	return found, nil
 }
 
 // second starts the second API server, and waits until it serves.
@@ -112,11 +120,13 @@ func (w *Walker) endSecond(ctx context.Context) error {
 }
 
 // skew runs the specs with the gate on in the API server, and kubelets of older minors on the workers.
-func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
+func (w *Walker) skew(ctx context.Context, _ *progress.Step) error {
 	w.Walk.Skew = map[string][]conformance.Row{}
 	for _, older := range w.Older {
-		err := w.swapped(ctx, r, w.nodes[1:], []node.Build{older}, func() (err error) {
-			w.Walk.Skew[older.Version], err = w.specs(ctx, "kubelet-"+older.Version, r)
+		err := w.swapped(ctx, w.nodes[1:], []node.Build{older}, func() error {
+			var rows []conformance.Row
+			err := w.specs(ctx, &rows, "kubelet-"+older.Version)
+			w.Walk.Skew[older.Version] = rows
 			return err
 		})
 		if err := errors.Join(err, w.Save()); err != nil {
@@ -130,23 +140,22 @@ func (w *Walker) skew(ctx context.Context, r *progress.Reporter) error {
 
 // upAndDown puts the previous minor's kubelets and then its API server under the stored objects, and
 // goes back. Whether an object is written to matters while that API server serves.
-func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Reporter) error {
+func (w *Walker) upAndDown(ctx context.Context, _ *progress.Step) error {
 	if len(w.Before) == 0 {
 		return nil
 	}
 	w.Walk.OlderRelease = w.Before[0].Version
-	err := w.swapped(ctx, r, w.nodes[1:], w.Before[:1], func() error {
-		objects, err := w.there(ctx, objects)
-		if err != nil {
+	err := w.swapped(ctx, w.nodes[1:], w.Before[:1], func() error {
+		if err := w.there(ctx, nil); err != nil {
 			return err
 		}
-		if err := w.swapped(ctx, r, w.nodes[:1], w.Before, func() (err error) {
-			w.Walk.Older, err = w.changed(ctx, objects)
+		if err := w.swapped(ctx, w.nodes[:1], w.Before, func() (err error) {
+			w.Walk.Older, err = w.changed(ctx)
 			return err
 		}); err != nil {
 			return err
 		}
-		return w.back(ctx, w.Walk.Older, objects)
+		return w.back(ctx, w.Walk.Older)
 	})
 	if err != nil {
 		return err
@@ -156,11 +165,11 @@ func (w *Walker) upAndDown(ctx context.Context, objects []stored, r *progress.Re
 
 // swapped runs f while nodes, the last one first, run these builds, and undoes that. A gate that a build does not
 // know is left out.
-func (w *Walker) swapped(ctx context.Context, r *progress.Reporter, nodes []cluster.Node, builds []node.Build, f func() error) (err error) {
-	defer func() { err = errors.Join(err, w.undo(context.WithoutCancel(ctx), nodes, r)) }()
+func (w *Walker) swapped(ctx context.Context, nodes []cluster.Node, builds []node.Build, f func() error) (err error) {
+	defer func() { err = errors.Join(err, w.undo(context.WithoutCancel(ctx), nodes)) }()
 	for _, n := range slices.Backward(nodes) {
 		for _, b := range builds {
-			if _, err := node.Swap(ctx, w.Cluster, n.Name, b, nil, r); err != nil {
+			if _, err := node.Swap(ctx, w.Cluster, n.Name, b, nil, w.reporter); err != nil {
 				return err
 			}
 		}

@@ -98,101 +98,100 @@ type Walker struct {
 	// Save is called whenever there is more to save.
 	Save func() error
 
-	read    func(ctx context.Context, c *cluster.Cluster, client kubernetes.Interface, node, component string) ([]byte, error) // metrics
-	client  kubernetes.Interface
-	objects dynamic.Interface
-	nodes   []cluster.Node
-	starts  map[string]int32 // restart counts of containers, when all was last as at first
+	read       func(ctx context.Context, c *cluster.Cluster, client kubernetes.Interface, node, component string) ([]byte, error) // metrics
+	reporter   *progress.Reporter
+	client     kubernetes.Interface
+	objects    dynamic.Interface
+	nodes      []cluster.Node
+	probes     []probe          // of the specs, and of featuregates/
+	stored     []stored         // nil if storing them failed
+	wide       []stored         // all that were stored outside of a namespace
+	first, off []string         // metrics with the gate on, and off
+	starts     map[string]int32 // restart counts of containers, when all was last as at first
 }
 
-// Run makes the walk, in the order of its steps below. The cluster is as it was at the end, and after
-// an error or Ctrl-C; what was found by then is in Walk.
+// Run makes the walk. The cluster is as it was at the end, and after an error or Ctrl-C; what was found
+// by then is in Walk.
 func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
-	w.read = node.Metrics
+	w.read, w.reporter = node.Metrics, r
 	if w.client, w.objects, err = w.clients(""); err != nil {
 		return err
 	}
 	if w.nodes, err = w.Cluster.Nodes(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.restore(context.WithoutCancel(ctx), r)) }()
-	// part runs a part of the walk, unless an earlier one failed, and saves what was found.
-	part := func(name string, run func(step *progress.Step)) {
-		if err != nil {
-			return
-		}
-		step := r.Step(name)
-		run(step)
-		err = errors.Join(step.End(err), w.Save())
-	}
-	var (
-		probes              []probe
-		objects             []stored
-		first, off, metrics []string
-	)
-	part("specs of the gate", func(*progress.Step) { w.Walk.On, err = w.specs(ctx, "", r) })
-	part("objects of the specs", func(step *progress.Step) { probes, err = w.replayOn(ctx, step) })
-	part("storing objects", func(step *progress.Step) {
-		if objects, err = w.store(ctx, probes, step); err == nil {
-			first, err = w.metrics(ctx)
-		}
-	})
-	part("two API servers", func(step *progress.Step) { err = w.disagree(ctx, probes, step) })
-	part("gate off", func(*progress.Step) {
-		if objects, err = w.there(ctx, objects); err == nil {
-			err = w.set(ctx, false, r)
-		}
-	})
-	part("objects with the gate off", func(step *progress.Step) {
-		if err = w.replayOff(ctx, probes, step); err == nil {
-			w.Walk.Stored, err = w.changed(ctx, objects)
-		}
-	})
-	part("costs with the gate off", func(step *progress.Step) {
-		if err = w.measure(ctx, objects, false, step); err == nil {
-			off, err = w.metrics(ctx)
-		}
-	})
-	part("gate on again", func(*progress.Step) { err = w.set(ctx, true, r) })
-	part("objects with the gate on again", func(*progress.Step) {
-		if err = w.back(ctx, w.Walk.Stored, objects); err == nil {
-			err = w.restarted(ctx, w.Walk.Stored)
-		}
-	})
-	part("costs with the gate on", func(step *progress.Step) {
-		if err = w.measure(ctx, objects, true, step); err == nil {
-			metrics, err = w.metrics(ctx)
-		}
-		if err == nil {
-			w.Walk.Metrics = onlyOn(first, off, metrics)
-		}
-	})
-	part("specs again", func(*progress.Step) { w.Walk.Again, err = w.specs(ctx, "again", r) })
-	part("older kubelets", func(*progress.Step) { err = w.skew(ctx, r) })
-	part("up and down", func(*progress.Step) { err = w.upAndDown(ctx, objects, r) })
-	if err != nil {
+	if err := errors.Join(w.runParts(ctx, w.parts()), w.restore(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
 	w.Walk.Complete = true
 	return w.Save()
 }
 
+// part is a part of a walk.
+type part struct {
+	name string
+	run  func(ctx context.Context, step *progress.Step) error
+	// alone says that the part and those after it do without those before it, since the last such part.
+	alone bool
+}
+
+// parts are the parts of a walk, in their order.
+func (w *Walker) parts() []part {
+	return []part{
+		{"specs of the gate", func(ctx context.Context, _ *progress.Step) error { return w.specs(ctx, &w.Walk.On, "") }, false},
+		{"objects of the specs", w.replayOn, false},
+		{"storing objects", w.store, false},
+		{"two API servers", w.disagree, false},
+		{"objects before", w.there, true},
+		{"gate off", func(ctx context.Context, _ *progress.Step) error { return w.set(ctx, false) }, false},
+		{"objects with the gate off", w.replayOff, false},
+		{"costs with the gate off", func(ctx context.Context, step *progress.Step) error { return w.measure(ctx, false, step) }, false},
+		{"gate on again", func(ctx context.Context, _ *progress.Step) error { return w.set(ctx, true) }, false},
+		{"objects with the gate on again", func(ctx context.Context, _ *progress.Step) error {
+			return errors.Join(w.back(ctx, w.Walk.Stored), w.restarted(ctx, w.Walk.Stored))
+		}, false},
+		{"costs with the gate on", func(ctx context.Context, step *progress.Step) error { return w.measure(ctx, true, step) }, false},
+		{"specs again", func(ctx context.Context, _ *progress.Step) error { return w.specs(ctx, &w.Walk.Again, "again") }, false},
+		{"older kubelets", w.skew, true},
+		{"up and down", w.upAndDown, true},
+	}
+}
+
+// runParts runs parts and saves what was found after each. After an error it goes on with the next part that
+// is run alone, when what was done to nodes is undone, unless no objects are stored.
+func (w *Walker) runParts(ctx context.Context, parts []part) (all error) {
+	var err error
+	for _, p := range parts {
+		if err != nil && p.alone && w.stored != nil && ctx.Err() == nil {
+			all, err = errors.Join(all, err), w.undo(ctx, w.nodes)
+			if err == nil {
+				w.starts, err = w.restarts(ctx)
+			}
+		}
+		if err == nil {
+			step := w.reporter.Step(p.name)
+			err = errors.Join(step.End(p.run(ctx, step)), w.Save())
+		}
+	}
+	return errors.Join(all, err)
+}
+
 // specs runs those specs of the gate that can run, with their results in a folder of that name. One that hangs
 // until the timeout does not end the walk.
-func (w *Walker) specs(ctx context.Context, folder string, r *progress.Reporter) ([]conformance.Row, error) {
+func (w *Walker) specs(ctx context.Context, rows *[]conformance.Row, folder string) (err error) {
 	o := w.Specs
 	o.Dir = filepath.Join(o.Dir, folder)
 	for _, need := range needs {
 		o.Skip = append(o.Skip, need.name.String())
 	}
-	rows, err := conformance.Run(ctx, w.client, o, r)
+	*rows, err = conformance.Run(ctx, w.client, o, w.reporter)
 	switch {
 	case errors.Is(err, suite.ErrNoSpecs):
 		err = nil
 	case errors.Is(err, conformance.ErrEnded):
 		w.Walk.Ended, err = append(w.Walk.Ended, err.Error()), nil
 	}
-	return rows, err
+	return err
 }
 
 // clients returns clients of the API server at address, HOST:PORT, or of the cluster's if that is empty.
@@ -220,14 +219,14 @@ func (w *Walker) controlPlane() string { return w.nodes[0].Name }
 func (w *Walk) switched() []string { return append([]string{w.Gate.Name}, w.NeededBy...) }
 
 // set turns the gate on or off in the control plane and in the kubelets of the workers, as far as they know it.
-func (w *Walker) set(ctx context.Context, on bool, r *progress.Reporter) error {
+func (w *Walker) set(ctx context.Context, on bool) error {
 	changes := map[string]*bool{}
 	for _, name := range w.Walk.switched() {
 		changes[name] = &on
 	}
 	for _, n := range w.nodes {
 		for _, component := range w.switchedOn(n) {
-			if _, err := node.SetGates(ctx, w.Cluster, n.Name, component, changes, r); err != nil {
+			if _, err := node.SetGates(ctx, w.Cluster, n.Name, component, changes, w.reporter); err != nil {
 				return err
 			}
 		}
@@ -243,80 +242,81 @@ func (w *Walker) switchedOn(n cluster.Node) []string {
 }
 
 // restore undoes the operations on nodes and deletes the walk's objects.
-func (w *Walker) restore(ctx context.Context, r *progress.Reporter) error {
-	err := w.undo(ctx, w.nodes, r)
-	if deleted := w.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); !apierrors.IsNotFound(deleted) {
-		err = errors.Join(err, deleted)
+func (w *Walker) restore(ctx context.Context) error {
+	err := w.undo(ctx, w.nodes)
+	deleted := []error{w.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})}
+	for _, s := range w.wide {
+		deleted = append(deleted, s.client(w.objects, "").Delete(ctx, s.name, metav1.DeleteOptions{}))
 	}
-	return err
+	return errors.Join(append(slices.DeleteFunc(deleted, apierrors.IsNotFound), err)...)
 }
 
 // undo undoes the operations on nodes, the first one's first: no kubelet may be newer than its API server.
-func (w *Walker) undo(ctx context.Context, nodes []cluster.Node, r *progress.Reporter) (all error) {
+func (w *Walker) undo(ctx context.Context, nodes []cluster.Node) (all error) {
 	for _, n := range nodes {
-		_, _, err := node.Undo(ctx, w.Cluster, n.Name, r)
+		_, _, err := node.Undo(ctx, w.Cluster, n.Name, w.reporter)
 		all = errors.Join(all, err)
 	}
 	return all
 }
 
-// replayOn returns the objects that the specs created, with what an API server with the gate on stores
-// of each in a dry run.
-func (w *Walker) replayOn(ctx context.Context, step *progress.Step) ([]probe, error) {
+// replayOn makes the objects that the specs created the probes, with what an API server with the gate on
+// stores of each in a dry run.
+func (w *Walker) replayOn(ctx context.Context, step *progress.Step) error {
 	step.Now("reading the audit log")
 	log, err := w.Cluster.Exec(ctx, w.controlPlane(), "sh", "-c", "cat "+auditLog+"*")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	probes, err := fromAudit(log)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, err
+		return err
 	}
 	if err := poll.Until(ctx, settle, func(ctx context.Context) error {
 		_, err := w.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}) // without it, pods are refused
 		return err
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	needed, own, err := declared(w.Minor, w.Walk.Gate.Name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range needed {
 		if _, err := p.client(w.objects, namespace).Create(ctx, p.named(namespace, p.object.GetName()), metav1.CreateOptions{}); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	probes = append(own, probes...)
-	for i := range probes {
-		p := &probes[i]
+	w.probes = append(own, probes...)
+	for i := range w.probes {
+		p := &w.probes[i]
 		if p.on, _, err = p.dryRun(ctx, w.objects); err != nil {
-			return nil, err
+			return err
 		}
 		// What differs between two equal requests, such as the name of a token's volume, is not the gate's.
 		another, _, err := p.dryRun(ctx, w.objects)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.varies = missing(p.on, another)
 	}
-	return probes, nil
+	return nil
 }
 
 // replayOff compares, by dry runs, what an API server with the gate off stores with what one with
-// the gate on does.
-func (w *Walker) replayOff(ctx context.Context, probes []probe, step *progress.Step) error {
+// the gate on does, and sees what became of the stored objects.
+func (w *Walker) replayOff(ctx context.Context, step *progress.Step) (err error) {
 	w.Walk.Objects = map[string]int{}
-	for i, p := range probes {
+	for i, p := range w.probes {
 		if p.on == nil || !w.Walk.Gate.ofAPIServer() {
 			continue
 		}
 		w.Walk.Objects[p.String()]++
-		step.Now("%s %d of %d", p, i+1, len(probes))
+		step.Now("%s %d of %d", p, i+1, len(w.probes))
 		off, refused, err := p.dryRun(ctx, w.objects)
 		if err != nil {
 			return err
@@ -331,7 +331,8 @@ func (w *Walker) replayOff(ctx context.Context, probes []probe, step *progress.S
 			}
 		}
 	}
-	return nil
+	w.Walk.Stored, err = w.changed(ctx)
+	return err
 }
 
 // stored is an object that a walk has stored with the gate on.
@@ -344,27 +345,42 @@ type stored struct {
 
 // store stores those objects that the API server took in a dry run, and waits until the pods among
 // them run or have ended, for a minute.
-func (w *Walker) store(ctx context.Context, probes []probe, step *progress.Step) ([]stored, error) {
-	var all []stored
-	for i, p := range probes {
+func (w *Walker) store(ctx context.Context, step *progress.Step) (err error) {
+	all := []stored{}
+	for i, p := range w.probes {
 		if !p.storable() {
 			continue
 		}
 		for _, kind := range []string{"untouched", "written"} {
 			name := fmt.Sprintf("%s-%d", kind, i)
-			object, err := p.client(w.objects, namespace).Create(ctx, p.named(namespace, name), metav1.CreateOptions{})
+			s, err := w.create(ctx, w.objects, p, name)
 			if err != nil {
 				continue // the dry run of a single one was taken; a quota or a port may not allow two
 			}
-			all = append(all, stored{p, name, object, kind == "written"})
+			s.relabel = kind == "written"
+			all = append(all, s)
 		}
 	}
 	step.Now("waiting for the pods")
-	_, err := w.settled(ctx, "")
-	if err == nil {
+	if _, err = w.settled(ctx, ""); err == nil {
 		w.starts, err = w.restarts(ctx)
 	}
-	return all, err
+	if err == nil {
+		w.first, err = w.metrics(ctx)
+	}
+	if err == nil {
+		w.stored = all
+	}
+	return err
+}
+
+// create stores p under a name by the API server of client, until restore.
+func (w *Walker) create(ctx context.Context, client dynamic.Interface, p probe, name string) (s stored, err error) {
+	s = stored{probe: p, name: name}
+	if s.object, err = p.client(client, namespace).Create(ctx, p.named(namespace, name), metav1.CreateOptions{}); err == nil && !p.namespaced {
+		w.wide = append(w.wide, s)
+	}
+	return s, err
 }
 
 // settle is how long pods may take until they run or have ended.
@@ -407,28 +423,30 @@ func (w *Walker) restarts(ctx context.Context) (map[string]int32, error) {
 	return counts, nil
 }
 
-// there returns those of the objects that are there, as they are stored now.
-func (w *Walker) there(ctx context.Context, objects []stored) (there []stored, err error) {
-	for _, s := range objects {
+// there takes the stored objects as they are now, without those that are gone.
+func (w *Walker) there(ctx context.Context, _ *progress.Step) error {
+	there := []stored{}
+	for _, s := range w.stored {
 		now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.object = now
 		there = append(there, s)
 	}
-	return there, nil
+	w.stored = there
+	return nil
 }
 
 // changed compares the stored objects with what they were, and updates a label of half of them. Call it
 // while something else runs, back when the API server is as before, and restarted when all is.
-func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) {
-	found := &Stored{Objects: len(before), Pods: len(w.starts)}
-	for i, s := range before {
-		differs, _, err := w.differing(ctx, s)
+func (w *Walker) changed(ctx context.Context) (*Stored, error) {
+	found := &Stored{Objects: len(w.stored), Pods: len(w.starts)}
+	for i, s := range w.stored {
+		differs, _, err := s.differing(ctx, w.objects)
 		if err != nil {
 			return nil, err
 		}
@@ -446,9 +464,9 @@ func (w *Walker) changed(ctx context.Context, before []stored) (*Stored, error) 
 }
 
 // back notes which fields are not there again.
-func (w *Walker) back(ctx context.Context, found *Stored, before []stored) error {
-	for _, s := range before {
-		differs, written, err := w.differing(ctx, s)
+func (w *Walker) back(ctx context.Context, found *Stored) error {
+	for _, s := range w.stored {
+		differs, written, err := s.differing(ctx, w.objects)
 		if err != nil {
 			return err
 		}
@@ -480,10 +498,10 @@ func (w *Walker) restarted(ctx context.Context, found *Stored) error {
 	return nil
 }
 
-// differing returns the fields, but for metadata, in which an object differs from what was stored, with its
-// kind, and whether it was written to since.
-func (w *Walker) differing(ctx context.Context, s stored) (paths []string, written bool, err error) {
-	now, err := s.client(w.objects, namespace).Get(ctx, s.name, metav1.GetOptions{})
+// differing returns the fields, but for metadata, in which an object, as the API server of client shows it, differs
+// from what was stored, with its kind, and whether it was written to since.
+func (s stored) differing(ctx context.Context, client dynamic.Interface) (paths []string, written bool, err error) {
+	now, err := s.client(client, namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return []string{s.String() + ": the whole object"}, false, nil
 	}

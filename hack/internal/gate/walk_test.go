@@ -30,6 +30,7 @@ import (
 	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/node"
+	"podenv.dev/hack/internal/progress"
 	"podenv.dev/hack/internal/testutil"
 )
 
@@ -51,12 +52,12 @@ func TestOnlyComparedObjectsCount(t *testing.T) {
 	api.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, configMap("probe", nil), nil
 	})
-	w := Walker{objects: api, Walk: &Walk{Gate: Gate{Components: []string{"kube-apiserver"}}}}
-	if err := w.replayOff(t.Context(), probes, nil); err != nil || w.Walk.Objects["ConfigMap"] != 1 || !slices.Equal(w.Walk.Dropped, []string{"ConfigMap: data.guarded"}) {
+	w := Walker{objects: api, probes: probes, Walk: &Walk{Gate: Gate{Components: []string{"kube-apiserver"}}}}
+	if err := w.replayOff(t.Context(), nil); err != nil || w.Walk.Objects["ConfigMap"] != 1 || !slices.Equal(w.Walk.Dropped, []string{"ConfigMap: data.guarded"}) {
 		t.Errorf("compared %v, dropped %q, %v", w.Walk.Objects, w.Walk.Dropped, err)
 	}
 	w.Walk = &Walk{Gate: Gate{Components: []string{"kubelet"}}}
-	if err := w.replayOff(t.Context(), probes, nil); err != nil || len(w.Walk.Objects) > 0 || len(w.Walk.Dropped) > 0 {
+	if err := w.replayOff(t.Context(), nil); err != nil || len(w.Walk.Objects) > 0 || len(w.Walk.Dropped) > 0 {
 		t.Errorf("without the gate in the API server: compared %v, dropped %q, %v", w.Walk.Objects, w.Walk.Dropped, err)
 	}
 }
@@ -85,20 +86,21 @@ func TestWhatIsGoneIsFound(t *testing.T) {
 	w := Walker{
 		client:  fake.NewClientset(sidecar, pod("stays", 0, false), pod("again", 1, false), pod("loops", 5, false), pod("ends", 0, true)),
 		objects: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), configMap("kept", before), configMap("cut", map[string]any{"a": "1"}), status),
+		stored:  all,
 		starts:  map[string]int32{"p-stays/stays": 0, "p-sidecar/sidecar": 0, "p-again/again": 0, "p-loops/loops": 3, "p-ends/ends": 0},
 	}
-	found, err := w.changed(t.Context(), all)
+	found, err := w.changed(t.Context())
 	if err != nil || found.Objects != 4 || found.Updated != 1 || len(found.Refused) != 1 ||
 		!slices.Equal(found.Hidden, []string{"ConfigMap: data.b", "ConfigMap: the whole object", "ConfigMap: data.c"}) {
 		t.Errorf("meanwhile: %+v, %v", found, err)
 	}
-	if err := errors.Join(w.back(t.Context(), found, all), w.restarted(t.Context(), found)); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b", "ConfigMap: the whole object"}) ||
+	if err := errors.Join(w.back(t.Context(), found), w.restarted(t.Context(), found)); err != nil || !found.Again || !slices.Equal(found.Lost, []string{"ConfigMap: data.b", "ConfigMap: the whole object"}) ||
 		found.Unwritten != 3 ||
 		!slices.Equal(found.Written, []string{"ConfigMap: data.c"}) || !slices.Equal(found.Restarted, []string{"p-again/again", "p-ends/ends, which ended", "p-sidecar/sidecar"}) {
 		t.Errorf("afterwards: %+v, %v", found, err)
 	}
-	if there, err := w.there(t.Context(), all); err != nil || len(there) != 3 || there[2].object.GetResourceVersion() != "2" {
-		t.Errorf("there are %v, %v", there, err)
+	if err := w.there(t.Context(), nil); err != nil || len(w.stored) != 3 || w.stored[2].object.GetResourceVersion() != "2" {
+		t.Errorf("there are %v, %v", w.stored, err)
 	}
 }
 
@@ -111,7 +113,8 @@ echo '<testsuites><testsuite><testcase name="[It] hangs"><failure>timed out</fai
 	w := Walker{client: fake.NewClientset(), Walk: &Walk{}, Specs: conformance.Options{
 		Dir: filepath.Join(c.Dir, "results"), Specs: &build.Specs{Dir: filepath.Join(c.Dir, "bin")}, Runs: []string{conformance.Parallel},
 	}}
-	rows, err := w.specs(t.Context(), "again", nil)
+	var rows []conformance.Row
+	err := w.specs(t.Context(), &rows, "again")
 	if err != nil || len(rows) != 1 || rows[0].State != conformance.Failed || len(w.Walk.Ended) != 1 || !strings.Contains(w.Walk.Ended[0], "1 of 2 specs ran") {
 		t.Errorf("rows %v, ended %q, %v", rows, w.Walk.Ended, err)
 	}
@@ -169,7 +172,8 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 		return fmt.Appendf(nil, "# TYPE apiserver_request_total counter\napiserver_request_total %d\n# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes 1048576\n", requests), nil
 	}
 	w := Walker{Walk: &Walk{}, read: read, nodes: []cluster.Node{{Name: "control-plane"}, {Name: "worker"}}, client: kubernetes.NewForConfigOrDie(config), objects: dynamic.NewForConfigOrDie(config)}
-	if err := w.measure(t.Context(), []stored{{probe: pod}}, false, nil); err != nil || len(w.Walk.Costs) == 0 {
+	w.stored = []stored{{probe: pod}}
+	if err := w.measure(t.Context(), false, nil); err != nil || len(w.Walk.Costs) == 0 || len(w.off) == 0 || w.Walk.Metrics != nil {
 		t.Fatalf("costs %v, %v", w.Walk.Costs, err)
 	}
 	// A scrape is of four components, one after the other: 20 to 140 more by the next one, of 10 pods.
@@ -187,13 +191,101 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 	// Those that are refused with the gate off are left out, also with it on.
 	w.Walk = &Walk{Refused: []string{"Pod: no such field"}}
 	for _, on := range []bool{false, true} {
-		if err := w.measure(t.Context(), []stored{{probe: pod}}, on, nil); err != nil || len(w.Walk.Costs) == 0 ||
+		if err := w.measure(t.Context(), on, nil); err != nil || len(w.Walk.Costs) == 0 ||
 			strings.Contains(created, "guarded") || !strings.Contains(created, "an-image") || strings.Contains(created, "another") {
 			t.Errorf("with pods that the API server refuses: costs %v, %v, of %s", w.Walk.Costs, err, created)
 		}
 	}
 	phase = v1.PodPending
-	if err := w.measure(t.Context(), []stored{{probe: pod}}, false, nil); err != nil || w.Walk.Costs != nil {
+	if err := w.measure(t.Context(), false, nil); err != nil || w.Walk.Costs != nil {
 		t.Errorf("of pods that did not start: %v, %v", w.Walk.Costs, err)
+	}
+}
+
+// TestAPartThatFailsEndsThoseThatNeedIt, and no others, but for an interruption.
+func TestAPartThatFailsEndsThoseThatNeedIt(t *testing.T) {
+	broken := errors.New("broken")
+	for name, test := range map[string]struct {
+		stored    []stored
+		interrupt bool
+		ran       string
+	}{
+		"objects are stored":     {[]stored{}, false, "first fails alone fails too last"},
+		"no objects are stored":  {nil, false, "first fails"},
+		"Ctrl-C while one fails": {[]stored{}, true, "first fails"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var ran []string
+			saved := 0
+			does := func(name string, err error, alone bool) part {
+				return part{name, func(context.Context, *progress.Step) error {
+					if ran = append(ran, name); test.interrupt && err != nil {
+						cancel()
+					}
+					return err
+				}, alone}
+			}
+			w := Walker{Walk: &Walk{}, stored: test.stored, client: fake.NewClientset(), Save: func() error { saved++; return nil }}
+			err := w.runParts(ctx, []part{
+				does("first", nil, false), does("fails", broken, false), does("needs it", nil, false),
+				does("alone", nil, true), does("fails too", broken, false), does("last", nil, true),
+			})
+			if !errors.Is(err, broken) || strings.Join(ran, " ") != test.ran || saved != len(ran) {
+				t.Errorf("%q ran and %d were saved, %v", ran, saved, err)
+			}
+			if want := strings.Count(test.ran, "fails"); strings.Count(err.Error(), "broken") != want {
+				t.Errorf("the error %q does not have all %d", err, want)
+			}
+		})
+	}
+}
+
+// TestTwoServersThatDisagree: one shows a field that the other one hides, and drops when it is the creator. What they
+// stored outside of the namespace is deleted at the end.
+func TestTwoServersThatDisagree(t *testing.T) {
+	classes := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}
+	kinds := map[schema.GroupVersionResource]string{configMaps: "ConfigMapList", classes: "PriorityClassList"}
+	class := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": "c"}, "value": int64(1)}}
+	on := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
+	off := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
+	off.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if create, ok := action.(clienttesting.CreateActionImpl); ok {
+			unstructured.RemoveNestedField(create.Object.(*unstructured.Unstructured).Object, "data", "guarded")
+		}
+		object, err := on.Invokes(action, nil)
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			object = u.DeepCopy()
+			unstructured.RemoveNestedField(object.(*unstructured.Unstructured).Object, "data", "guarded")
+		}
+		return true, object, err
+	})
+	quota := configMap("q", nil)
+	w := Walker{Walk: &Walk{}, client: fake.NewClientset(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}), objects: on, probes: []probe{
+		{resource: configMaps, namespaced: true, object: *configMap("m", map[string]any{"guarded": "1"}), on: map[string]any{}},
+		{resource: classes, object: *class, on: map[string]any{}},
+		{resource: classes, object: *class}, // refused with the gate on
+		{resource: v1.SchemeGroupVersion.WithResource("resourcequotas"), namespaced: true, object: *quota, on: map[string]any{}},
+	}}
+	found, err := w.inTurn(t.Context(), off, nil)
+	if err != nil || found.Objects != 4 || len(found.Lost) > 0 || len(found.Refused) > 0 || !slices.Equal(found.Hidden, []string{"ConfigMap: data.guarded"}) {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	listed := func() int {
+		list, err := on.Resource(classes).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items)
+	}
+	before := listed()
+	if err := w.restore(t.Context()); err != nil || before != 2 || listed() > 0 {
+		t.Errorf("%d classes before, %d afterwards, %v", before, listed(), err)
+	}
+	if _, err := w.client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err == nil {
+		t.Error("the namespace is there")
+	}
+	if err := w.restore(t.Context()); err != nil {
+		t.Errorf("a second time: %v", err)
 	}
 }

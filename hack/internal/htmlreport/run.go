@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"podenv.dev/featuregates"
-	"podenv.dev/hack/internal/jsonout"
 	"podenv.dev/hack/internal/junit"
 	"podenv.dev/test/e2e/options"
 )
@@ -199,14 +197,5 @@ func noise(logs []float64) float64 {
 	return math.Exp(center + max(math.Log(1.25), 3*1.4826*median(deviations)))
 }
 
-// WriteTable writes changes for people.
-func WriteTable(w io.Writer, changes []Change) error {
-	return jsonout.WriteTable(w, "CHANGE\tBEFORE\tAFTER\tGROUP\tNAME", changes, Change.row)
-}
-
-// WriteTSV writes a line for each change: change, before, after, group, name.
-func WriteTSV(w io.Writer, changes []Change) error {
-	return jsonout.WriteTSV(w, changes, Change.row)
-}
-
-func (c Change) row() []any { return []any{c.Change, c.Before, c.After, c.Group, c.Name} }
+// Fields are what a list of changes has of each.
+func (c Change) Fields() []any { return []any{c.Change, c.Before, c.After, c.Group, c.Name} }
