@@ -41,7 +41,6 @@ func TestClusters(t *testing.T) {
 	l.check("e2e pod presets", "e2e", needCluster, suiteOf("podpreset"))
 	l.check("client-go of v1.19", "e2e", needCluster, oldClient)
 	if *full {
-		l.check("e2e of the release", "e2e", needCluster, releaseSpecs)
 		l.check("e2e Tekton", "e2e", needCluster, tektonSuite)
 	}
 	// It disconnects a node from the API server for a minute.
@@ -57,6 +56,7 @@ func TestClusters(t *testing.T) {
 func TestOwnClusters(t *testing.T) {
 	l := newLane(t)
 	l.check("cluster operations", "image", needBuild, clusterOperations)
+	l.check("e2e of the release", "e2e", needBuild, releaseSpecs)
 	l.check("upgrade by kubeadm through all minors", "atlas", needBuild, kubeadmAtlas)
 	if *full {
 		l.check("nodes pull signed images alone", "image", needBuild, imageVerifier)

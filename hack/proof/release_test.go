@@ -11,9 +11,14 @@ import (
 	"time"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/hack/internal/cluster"
 	"podenv.dev/hack/internal/conformance"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/testutil"
 )
+
+// releaseCluster is the cluster of the specs of the release.
+var releaseCluster = layout.MustFind().UniqueName("podenv-release")
 
 // touchedSpecs matches the names of the specs of the conformance suite for what the branch touches, and
 // those of env files: the release's own from v1.34 on, before that what the patches add to its test/e2e.
@@ -23,24 +28,37 @@ const touchedSpecs = `(\[sig-node\] (ConfigMap|Containers|Downward API|Ephemeral
 // envFilesLabel is the label of the specs of env files, as it stands in their names.
 const envFilesLabel = "[FeatureGate:EnvFiles]"
 
-// releaseSpecs runs these specs of the release, unchanged, on the test cluster.
-func releaseSpecs(c *check) error {
+// releaseSpecs runs these specs of the release, unchanged, on a cluster of its own with two workers.
+func releaseSpecs(c *check) (err error) {
 	specs, images, err := quiet().Specs(c.ctx, built.value.Build)
 	if err != nil {
 		return err
 	}
-	if err := gatesOn.value.LoadImages(c.ctx, []string{images}, c.step); err != nil {
+	gates, err := steps.Gates()
+	if err != nil {
 		return err
 	}
-	client, err := gatesOn.value.Client()
+	own, err := quiet().Cluster(c.ctx, built.value, cluster.Config{Name: releaseCluster, Workers: 2, Gates: gates, Recreate: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		clean, cancel := c.whatever()
+		defer cancel()
+		err = errors.Join(err, own.Delete(clean, c.step))
+	}()
+	if err := own.LoadImages(c.ctx, []string{images}, c.step); err != nil {
+		return err
+	}
+	client, err := own.Client()
 	if err != nil {
 		return err
 	}
 	c.step.Now("running the specs")
 	rows, err := conformance.Run(c.ctx, client, conformance.Options{
-		Dir: filepath.Join(repo.Output(), "e2e", "release"), Specs: specs, Cluster: testCluster,
-		Kubeconfig: gatesOn.value.Kubeconfig(), Kubectl: built.value.Build.Binaries["kubectl"],
-		Focus: touchedSpecs, Runs: []string{conformance.Parallel}, Procs: 4, Timeout: 20 * time.Minute, Again: true,
+		Dir: filepath.Join(repo.Output(), "e2e", "release"), Specs: specs, Cluster: releaseCluster,
+		Kubeconfig: own.Kubeconfig(), Kubectl: built.value.Build.Binaries["kubectl"],
+		Focus: touchedSpecs, Runs: []string{conformance.Parallel}, Procs: 6, Timeout: 20 * time.Minute, Again: true,
 	}, nil)
 	for _, row := range rows {
 		c.part(row.Spec, func() error { return resultOfSpec(row) })
