@@ -14,7 +14,6 @@ func TestCompiling(t *testing.T) {
 	l.prepare("components of other releases", "upgrade", needComponents)
 	l.check("each patch by itself", "patches", needBuild, func(c *check) error { return eachPatch(c, built.value.Tree) })
 	l.check("upstream tests", "upstream", needBuild, upstreamTests)
-	l.check("integration tests of the patches", "upstream", needBuild, integrationTests)
 	l.check("upstream tests of Tekton", "upstream", host.need, tektonTests)
 	l.check("PodPresets of v1.19", "upstream", needBuild, oldFixtures)
 	l.check("server tarball", "image", needBuild, serverTarball)

@@ -23,6 +23,7 @@ import (
 
 	"podenv.dev/hack/internal/gitrepo"
 	"podenv.dev/hack/internal/junit"
+	"podenv.dev/hack/internal/nodeimage"
 	"podenv.dev/hack/internal/run"
 	"podenv.dev/hack/internal/source"
 )
@@ -150,11 +151,11 @@ func testsIn(ctx context.Context, dir string, env []string, pattern string, pack
 }
 
 // rerun runs tests, by package, again in the tree at dir.
-func (c *check) rerun(dir string, tests map[string][]string) ([]junit.Case, error) {
+func (c *check) rerun(dir string, env []string, tests map[string][]string) ([]junit.Case, error) {
 	var results []junit.Case
 	for pkg, names := range tests {
 		c.step.Now("%s again in %s", pkg, filepath.Base(dir))
-		ran, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, "-timeout=20m", "-count=1", "-run=^("+strings.Join(names, "|")+")$", pkg)
+		ran, err := goTest(c.ctx, c.step.Log(), dir, env, "-timeout=20m", "-count=1", "-run=^("+strings.Join(names, "|")+")$", pkg)
 		if err != nil {
 			return nil, fmt.Errorf("running tests of %s again in %s: %w", pkg, dir, err)
 		}
@@ -169,33 +170,66 @@ const maxFlakes = 20
 // upstreamTestsOf runs the tests of packages in dir, which has the tree t or some of its commits. A
 // failed test of the release that passes when it runs again has passed, because some are known to
 // flake: it is printed. A test of ours has no second run. A test that has not run has failed.
-// Integration tests are only compiled, because they need an etcd in PATH.
-func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) ([]junit.Case, error) {
-	isIntegration := func(pkg string) bool { return strings.HasPrefix(pkg, "k8s.io/kubernetes/test/integration/") }
+func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) (cases []junit.Case, err error) {
 	integration := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return !isIntegration(pkg) })
-	packages = slices.DeleteFunc(slices.Clone(packages), isIntegration)
 	if len(integration) > 0 {
-		vet := c.command("go", append([]string{"vet"}, integration...)...).Dir(dir).Env(treeEnv...)
-		if err := vet.Run(); err != nil || len(packages) == 0 {
+		env, err := c.integrationEnv(dir)
+		if err != nil {
+			return nil, err
+		}
+		if cases, err = c.testsOf(t, dir, env, integration); err != nil {
 			return nil, err
 		}
 	}
+	packages = slices.DeleteFunc(slices.Clone(packages), isIntegration)
+	if len(packages) == 0 {
+		return cases, nil
+	}
+	units, err := c.testsOf(t, dir, treeEnv, packages)
+	return append(cases, units...), err
+}
+
+func isIntegration(pkg string) bool {
+	return strings.HasPrefix(pkg, "k8s.io/kubernetes/test/integration/")
+}
+
+// integrationEnv is the environment of the integration tests in dir: they start API servers, with the etcd of
+// the node image. Go's cache has no results of them, since it has a new folder each time.
+func (c *check) integrationEnv(dir string) ([]string, error) {
+	etcd, err := nodeimage.Etcd(c.ctx, repo, dir, c.step)
+	if err != nil {
+		return nil, err
+	}
+	// Without paths in the binary, the API server's test package finds its own folder below these.
+	scratch := c.TempDir()
+	module := filepath.Join(scratch, "src", "k8s.io", "kubernetes")
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(scratch, "bin"), 0o755), os.Symlink(etcd, filepath.Join(scratch, "bin", "etcd")),
+		os.MkdirAll(filepath.Dir(module), 0o755), os.Symlink(dir, module),
+	); err != nil {
+		return nil, err
+	}
+	return append([]string{"TEST_SRCDIR=" + scratch, "TEST_WORKSPACE=src", "PATH=" + filepath.Join(scratch, "bin") + ":" + os.Getenv("PATH")}, treeEnv...), nil
+}
+
+// testsOf is upstreamTestsOf in one environment.
+func (c *check) testsOf(t *source.Tree, dir string, env, packages []string) ([]junit.Case, error) {
 	c.step.Now("%d packages", len(packages))
 	args := []string{"-timeout=20m"}
 	if c.uncached {
 		args = append(args, "-count=1")
 	}
-	cases, err := goTest(c.ctx, c.step.Log(), dir, treeEnv, append(args, packages...)...)
+	cases, err := goTest(c.ctx, c.step.Log(), dir, env, append(args, packages...)...)
 	failing := failingTests(cases) // none where packages do not compile or start
 	if err != nil || len(failing) == 0 {
 		return cases, err
 	}
-	declared, err := testsIn(c.ctx, dir, treeEnv, `^(Test|Fuzz|Example)\w*$`, slices.Sorted(maps.Keys(failing))...)
+	declared, err := testsIn(c.ctx, dir, env, `^(Test|Fuzz|Example)\w*$`, slices.Sorted(maps.Keys(failing))...)
 	if err != nil {
 		return nil, err
 	}
 	if len(slices.Concat(slices.Collect(maps.Values(failing))...)) <= maxFlakes {
-		if cases, err = c.secondRun(t, dir, cases, declared); err != nil {
+		if cases, err = c.secondRun(t, dir, env, cases, declared); err != nil {
 			return nil, err
 		}
 	}
@@ -209,7 +243,7 @@ func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) (
 
 // secondRun runs failed tests of the release again, and the declared tests that did not run because
 // another one of their package panicked.
-func (c *check) secondRun(t *source.Tree, dir string, cases []junit.Case, declared map[string][]string) ([]junit.Case, error) {
+func (c *check) secondRun(t *source.Tree, dir string, env []string, cases []junit.Case, declared map[string][]string) ([]junit.Case, error) {
 	own, err := ownTests(c.ctx, t, dir)
 	if err != nil {
 		return nil, err
@@ -218,7 +252,7 @@ func (c *check) secondRun(t *source.Tree, dir string, cases []junit.Case, declar
 	for pkg, names := range notRun(declared, cases) {
 		again[pkg] = append(again[pkg], names...)
 	}
-	results, err := c.rerun(dir, again)
+	results, err := c.rerun(dir, env, again)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package proof
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +22,12 @@ func acceptedUpstream(c *check) error {
 	return c.countGoTest(filepath.Join(repo.Root, "test", "upstream", "v1.34"), []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}, "./...")
 }
 
-// upstreamTests runs Kubernetes' own tests of every package that the tree's commits touch.
+// upstreamTests runs Kubernetes' own tests of every package that the tree's commits touch, integration tests
+// included.
 func upstreamTests(c *check) error {
+	if err := requireIntegrationTest(built.value.Tree); err != nil {
+		return err
+	}
 	cases, err := c.touchedTests(built.value.Tree)
 	c.count(cases)
 	return err
@@ -51,7 +56,7 @@ func (c *check) touchedTests(t *source.Tree) ([]junit.Case, error) {
 	if err != nil {
 		return cases, fmt.Errorf("comparing with the stock release: %w", err)
 	}
-	onStock, err := c.rerun(stock.Dir, without(failingTests(cases), own))
+	onStock, err := c.rerun(stock.Dir, treeEnv, alsoOnStock(cases, own))
 	for i, test := range cases {
 		if failed(test) && slices.ContainsFunc(onStock, func(s junit.Case) bool {
 			return failed(s) && s.Name != "" && s.ClassName == test.ClassName && s.Name == test.Name
@@ -62,53 +67,44 @@ func (c *check) touchedTests(t *source.Tree) ([]junit.Case, error) {
 	return cases, err
 }
 
+// alsoOnStock are the tests that failed and run on the stock release, too, by package: those of the release that need no
+// etcd.
+func alsoOnStock(cases []junit.Case, own map[[2]string]bool) map[string][]string {
+	failing := without(failingTests(cases), own)
+	maps.DeleteFunc(failing, func(pkg string, _ []string) bool { return isIntegration(pkg) })
+	return failing
+}
+
+func TestIntegrationTestsAndOursMustPass(t *testing.T) {
+	failed := func(pkg, name string) junit.Case {
+		return junit.Case{ClassName: pkg, Name: name, Failure: &junit.Message{}}
+	}
+	const pods = "k8s.io/kubernetes/test/integration/pods"
+	got := alsoOnStock([]junit.Case{failed(pods, "TestPods"), failed("k8s.io/kubernetes/pkg/kubelet", "TestOurs"), failed("k8s.io/kubernetes/pkg/kubelet", "TestTheirs")},
+		map[[2]string]bool{{"k8s.io/kubernetes/pkg/kubelet", "TestOurs"}: true})
+	if len(got) != 1 || !slices.Equal(got["k8s.io/kubernetes/pkg/kubelet"], []string{"TestTheirs"}) {
+		t.Errorf("with the stock release run %v", got)
+	}
+}
+
 // integrationTest is what the patches add to the release's integration tests of pods.
 const integrationTest = "test/integration/pods/environment_test.go"
 
-// integrationTests runs it in the tree, on API servers that it starts, with the etcd of the node image.
-func integrationTests(c *check) error {
-	t := built.value.Tree
-	if err := requireIntegrationTest(t); err != nil {
-		return err
-	}
-	etcd, err := etcdProgram()
-	if err != nil {
-		return err
-	}
-	// Without paths in the binary, the API server's test package finds its own folder below these.
-	dir := c.TempDir()
-	module := filepath.Join(dir, "src", "k8s.io", "kubernetes")
-	if err := errors.Join(
-		os.Mkdir(filepath.Join(dir, "bin"), 0o755), os.Symlink(etcd, filepath.Join(dir, "bin", "etcd")),
-		os.MkdirAll(filepath.Dir(module), 0o755), os.Symlink(t.Dir, module),
-	); err != nil {
-		return err
-	}
-	env := append([]string{"TEST_SRCDIR=" + dir, "TEST_WORKSPACE=src", "PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}, treeEnv...)
-	return c.countGoTest(t.Dir, env, "-run=^TestEnvironmentGates$", "./"+filepath.Dir(integrationTest))
-}
-
-// requireIntegrationTest returns an error if t lacks the test. It is skipped on minors where the API of env
-// files is upstream's: no gate of the patches decides there on what is stored.
+// requireIntegrationTest returns an error if t lacks the test. Minors where the API of env files is upstream's
+// have none: no gate of the patches decides there on what is stored.
 func requireIntegrationTest(t *source.Tree) error {
-	if upstream, err := hasUpstreamEnvFiles(t.Series.Name); err != nil {
-		return err
-	} else if upstream {
-		return skipped(t.Series.Name + " has none")
+	upstream, err := hasUpstreamEnvFiles(t.Series.Name)
+	if err == nil && !upstream {
+		_, err = os.Stat(filepath.Join(t.Dir, integrationTest))
 	}
-	_, err := os.Stat(filepath.Join(t.Dir, integrationTest))
 	return err
 }
 
 func TestIntegrationTestIsRequired(t *testing.T) {
 	tree := &source.Tree{Dir: t.TempDir()}
-	for minor, want := range map[string]string{"v1.29": "no such file", "v1.33": "no such file", "v1.34": "v1.34 has none"} {
+	for minor, want := range map[string]string{"v1.29": "no such file", "v1.33": "no such file", "v1.34": ""} {
 		tree.Series = series.Series{Name: minor}
-		err := requireIntegrationTest(tree)
-		testutil.CheckError(t, err, want)
-		if errors.As(err, new(skipped)) != (minor == "v1.34") {
-			t.Errorf("%s: %v", minor, err)
-		}
+		testutil.CheckError(t, requireIntegrationTest(tree), want)
 	}
 	file := filepath.Join(tree.Dir, integrationTest)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
