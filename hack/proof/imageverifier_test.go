@@ -68,7 +68,12 @@ func imageVerifier(c *check) (err error) {
 	if err != nil {
 		return err
 	}
-	err = cli(c, "up", "--name", verifiedCluster, "--image", image, "--verify-images", filepath.Join(dir, "own.pub"), "--recreate").Run()
+	noGo := c.TempDir() // in PATH before the real one
+	if err := os.WriteFile(filepath.Join(noGo, "go"), []byte("#!/bin/sh\necho a published image needs no Go >&2\nexit 1\n"), 0o755); err != nil {
+		return err
+	}
+	err = cli(c, "up", "--name", verifiedCluster, "--image", image, "--verify-images", filepath.Join(dir, "own.pub"), "--recreate").
+		Env("PATH=" + noGo + ":" + os.Getenv("PATH")).Run()
 	verified, errFind := cluster.Find(c.ctx, repo, built.value.Engine, verifiedCluster)
 	defer func() {
 		clean, cancel := c.whatever()
