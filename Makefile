@@ -25,7 +25,7 @@ up: ## from a release tag, or the published node image IMAGE, to a running clust
 down: ## delete the cluster and everything of it
 	@$(PODENV) down --name $(NAME)
 
-test: ## run the unmarked checks of docs/testing.md on one series, or the groups in ONLY; last line: N passed, N failed, N skipped
+test: ## run all checks but the slow ones (docs/testing.md) on one series, or the groups in ONLY; last line: N passed, N failed, N skipped
 	@$(PODENV) test $(if $(ONLY),--only '$(ONLY)')
 
 conformance: ## run the release's own conformance suite on a cluster with two workers: hours

@@ -102,8 +102,8 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 			name += "-gates-on"
 			want.Gates = nil
 		}
-		unlock, err := a.lockCluster()
-		if err != nil {
+		var unlock func()
+		if unlock, err = a.lockCluster(); err != nil { // the deferred removal sets err
 			return nil, err
 		}
 		defer unlock()

@@ -200,9 +200,9 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 	if err != nil {
 		return nil, err
 	}
-	dirOf := func(g gate.Gate) string { return filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir), g.Name) }
+	dirs := filepath.Join(a.layout.Output(), "gates", filepath.Base(r.Build.Tree.Dir))
 	walk := func(ctx context.Context, g gate.Gate) (*gate.Walk, error) {
-		dir := dirOf(g)
+		dir := filepath.Join(dirs, g.Name)
 		w := &gate.Walk{Gate: g, Release: r.Build.Version, Build: build, Command: "podenv gate walk " + g.Name + flags}
 		walker := gate.Walker{Walk: w, Minor: a.series, Older: older, Before: before, Save: func() error { return w.Save(dir) }, Specs: conformance.Options{
 			Dir: dir, Kubectl: r.Build.Binaries["kubectl"], Focus: `\[FeatureGate:` + g.Name + `\]`, Runs: []string{conformance.Parallel, conformance.Serial},
@@ -219,7 +219,7 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 		return []*gate.Walk{w}, err
 	}
 	return gate.WalkAll(ctx, a.series, gates, limit, func(ctx context.Context, g gate.Gate, has bool) (*gate.Walk, error) {
-		if w := gate.Load(dirOf(g), build); w != nil {
+		if w := gate.Load(filepath.Join(dirs, g.Name), build); w != nil {
 			return w, nil
 		}
 		if !has {

@@ -68,7 +68,8 @@ last: an interrupted publish has published nothing, or whole images alone.`,
 			if err := step.End(err); err != nil {
 				return err
 			}
-			return writeColumns(a, "REFERENCE\tPLATFORMS\tBYTES\tSTATE\tDIGEST", rows, publishedRow)
+			return writeColumns(a, "REFERENCE\tPLATFORMS\tBYTES\tSTATE\tDIGEST", rows,
+				func(r publish.Row) []any { return []any{r.Reference, r.Platforms, r.Bytes, r.State, r.Digest} })
 		}),
 	}
 	a.stockFlag(cmd)
@@ -88,10 +89,6 @@ func loadKey(file string) (attest.Key, error) {
 		return nil, nil
 	}
 	return attest.LoadKey(file)
-}
-
-func publishedRow(r publish.Row) []any {
-	return []any{r.Reference, r.Platforms, r.Bytes, r.State, r.Digest}
 }
 
 func newVerify(a *app) *cobra.Command {
@@ -131,8 +128,9 @@ packages with empty caches, and compares: then nobody needs to be trusted.`,
 			if !rebuild {
 				return nil
 			}
-			a.series, a.stock = from.Series, from.Stock
-			p, err := a.pipeline()
+			of := *a
+			of.series, of.stock = from.Series, from.Stock
+			p, err := of.pipeline()
 			if err != nil {
 				return err
 			}

@@ -58,6 +58,11 @@ up refuses such an image of --image.`,
 				return &usageError{fmt.Errorf("--control-planes: %w", err)}
 			}
 			want.Name = a.name
+			if image != "" && kindConfig != "" { // its release decides on what is right in the file
+				if _, err := p.PublishedNode(ctx, image); err != nil {
+					return err
+				}
+			}
 			if kindConfig != "" {
 				gates, err := p.Gates()
 				if err == nil {

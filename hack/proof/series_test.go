@@ -231,7 +231,11 @@ var passInputs = func(ctx context.Context) ([]string, error) {
 			inputs = append(inputs, line) // a module and its version
 		}
 	}
-	for _, pattern := range append([]string{"hack/internal/codegen/*_test.go"}, proofsOfSeries...) {
+	patterns := []string{
+		"hack/internal/codegen/*_test.go",
+		"hack/internal/nodeimage/support.go", "hack/images/etcd/*.mod", "hack/images/etcd/*.sum", // the etcd of integration tests
+	}
+	for _, pattern := range append(patterns, proofsOfSeries...) {
 		files, err := filepath.Glob(filepath.Join(repo.Root, pattern))
 		if err != nil {
 			return nil, err
@@ -311,7 +315,8 @@ func TestPassInputsChangeWithTheCode(t *testing.T) {
 	files := []string{
 		"check_test.go", "fixtures_test.go", "gotest_test.go", "series_test.go", "source_test.go", "tekton_test.go", "upstream_test.go",
 		"../internal/codegen/codegen.go", "../internal/codegen/tree_test.go", "../internal/source/tree.go", "../internal/series/series.go",
-		"../internal/gitrepo/gitrepo.go", "../internal/junit/junit.go",
+		"../internal/gitrepo/gitrepo.go", "../internal/junit/junit.go", "../internal/nodeimage/support.go",
+		"../images/etcd/v3.5.24.mod", "../images/etcd/v3.5.24.sum",
 	}
 	for _, file := range files {
 		if wants[file], err = digest.File(file); err != nil {

@@ -168,9 +168,8 @@ func (o *Options) Check(ctx context.Context, client kubernetes.Interface, minor 
 	if err != nil {
 		return err
 	}
-	review := &authv1.SelfSubjectAccessReview{}
-	review.Spec.ResourceAttributes = &authv1.ResourceAttributes{Verb: "create", Resource: "namespaces"}
-	review, err = client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	create := authv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authv1.ResourceAttributes{Verb: "create", Resource: "namespaces"}}
+	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authv1.SelfSubjectAccessReview{Spec: create}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("asking what the user may do: %w", err)
 	}

@@ -120,7 +120,7 @@ func (w *Walker) endSecond(ctx context.Context) error {
 }
 
 // skew runs the specs with the gate on in the API server, and kubelets of older minors on the workers.
-func (w *Walker) skew(ctx context.Context, _ *progress.Step) error {
+func (w *Walker) skew(ctx context.Context, _ *progress.Step) (err error) {
 	w.Walk.Skew = map[string][]conformance.Row{}
 	for _, older := range w.Older {
 		err := w.swapped(ctx, w.nodes[1:], []node.Build{older}, func() error {
@@ -133,7 +133,6 @@ func (w *Walker) skew(ctx context.Context, _ *progress.Step) error {
 			return err
 		}
 	}
-	var err error
 	w.starts, err = w.restarts(ctx) // what follows is not to blame for these
 	return err
 }

@@ -149,7 +149,7 @@ func (k *kubelet) checkReady(ctx context.Context) error {
 	}
 	ready := cluster.NodeReady(n)
 	if ready.LastHeartbeatTime.Time.Before(k.restartedAt) {
-		return fmt.Errorf("the kubelet to report: its last heartbeat is of %s", ready.LastHeartbeatTime.Format(time.TimeOnly))
+		return fmt.Errorf("the kubelet has not reported since its restart: its last heartbeat is of %s", ready.LastHeartbeatTime.Format(time.TimeOnly))
 	}
 	if ready.Status != corev1.ConditionTrue {
 		return fmt.Errorf("the node is not ready: %s", ready.Message)

@@ -29,7 +29,7 @@ func TestAKubeletServesOnceItHasReportedItself(t *testing.T) {
 	}{
 		"one that has reported the node as ready":      {true, reported(restarted.Add(time.Second), corev1.ConditionTrue), ""},
 		"one that reported in the second of its start": {true, reported(restarted, corev1.ConditionTrue), ""},
-		"one before which another reported":            {true, reported(restarted.Add(-time.Second), corev1.ConditionTrue), "last heartbeat is of"},
+		"one before which another reported":            {true, reported(restarted.Add(-time.Second), corev1.ConditionTrue), "the kubelet has not reported since its restart: its last heartbeat is of 01:29:59"},
 		"one whose node is not ready":                  {true, reported(restarted.Add(time.Second), corev1.ConditionFalse), "the CNI says so"},
 		"one that does not answer":                     {false, reported(restarted.Add(time.Second), corev1.ConditionTrue), "is not healthy"},
 	}

@@ -23,7 +23,7 @@ type Options struct {
 	// ShowSecrets leaves the values of Secrets as they are.
 	ShowSecrets bool
 	// RelaxedNames is the kubelet's gate RelaxedEnvironmentVariableValidation, which decides
-	// on keys that envFrom brings. Nil if it is not known.
+	// on keys that envFrom sets. Nil if it is not known.
 	RelaxedNames *bool
 }
 

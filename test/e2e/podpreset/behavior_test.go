@@ -173,7 +173,7 @@ var _ = describe("conflicts", func(f *framework.Framework) {
 		gomega.Expect(told).NotTo(gomega.ContainSubstring("6379"))
 	})
 
-	f.It("an env that the envFrom of the pod brings is one, where the ConfigMap exists", suite.Shows("Pod Preset", "env and envFrom"), func(ctx context.Context) {
+	f.It("an env that the envFrom of the pod sets is one, where the ConfigMap exists", suite.Shows("Pod Preset", "env and envFrom"), func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		withSource := website(func(pod *v1.Pod) {
 			pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "ports"}}}}

@@ -24,7 +24,7 @@ var _ = describe("the document's examples", func(f *framework.Framework) {
 		gomega.Expect(pod.Annotations).To(gomega.HaveKeyWithValue(applied+"allow-database", preset.GetResourceVersion()))
 	})
 
-	f.It("ConfigMap: env wins over the preset's own envFrom, and expands what it brings", suite.Shows("Pod Preset", "example 2"), func(ctx context.Context) {
+	f.It("ConfigMap: env wins over the preset's own envFrom, and expands what it sets", suite.Shows("Pod Preset", "example 2"), func(ctx context.Context) {
 		settings := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-env-config"}, Data: map[string]string{
 			"number_of_members": "1", "duplicate_key": "FROM_CONFIG_MAP", "REPLACE_ME": "a value",
 		}}

@@ -59,7 +59,7 @@ var _ = describe("with env files,", func(f *framework.Framework) {
 		gomega.Expect(env).To(gomega.HaveKeyWithValue("SHADE", "dark blue"))
 	})
 
-	f.It("a preset that brings the volume too is in conflict: each container would mount what it reads", func(ctx context.Context) {
+	f.It("a preset that adds the volume too is in conflict: each container would mount what it reads", func(ctx context.Context) {
 		components.RequireGate(ctx, "EnvFiles")
 		warned := createUnlikeProbe(ctx, f, colored+"  volumes: [{name: config, emptyDir: {}}]\n  volumeMounts: [{name: config, mountPath: /data}]\n")
 		gomega.Expect(warned).To(gomega.HavePrefix("spec.env[0].valueFrom.fileKeyRef.volumeName: no pod gets this preset"))
@@ -73,7 +73,7 @@ var _ = describe("with env files,", func(f *framework.Framework) {
 })
 
 var _ = describe("with relaxed names of variables,", func(f *framework.Framework) {
-	f.It("a preset brings special names, by env and by the prefix of an envFrom", func(ctx context.Context) {
+	f.It("a preset sets special names, by env and by the prefix of an envFrom", func(ctx context.Context) {
 		components.RequireGate(ctx, "RelaxedEnvironmentVariableValidation")
 		_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"1ST": "first"}}, metav1.CreateOptions{})

@@ -78,7 +78,7 @@ var _ = describe("who may write presets", func(f *framework.Framework) {
 	})
 })
 
-var _ = describe("what the pod's author could not have written, a preset cannot bring:", func(f *framework.Framework) {
+var _ = describe("what the pod's author could not have written, a preset cannot add:", func(f *framework.Framework) {
 	f.It("PodSecurity judges the pod as injected", func(ctx context.Context) {
 		// The namespace enforces the level baseline, which has no hostPath.
 		framework.ExpectNoError(tryCreate(ctx, f, `
@@ -126,7 +126,7 @@ spec:
 		dryRun(ctx, f, excluded)
 	})
 
-	f.It("a quota of claims holds for the volume that a preset brings", func(ctx context.Context) {
+	f.It("a quota of claims holds for the volume that a preset adds", func(ctx context.Context) {
 		const presets = v1.ResourceName("count/podpresets.settings.k8s.io")
 		_, err := f.ClientSet.CoreV1().ResourceQuotas(f.Namespace.Name).Create(ctx, &v1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Name: "claims"},

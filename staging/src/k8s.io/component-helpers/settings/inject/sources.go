@@ -8,7 +8,7 @@ import (
 )
 
 // checkSources finds variables that both an env and an envFrom would set, or two envFroms, of
-// which the container has one and the preset adds the other. What the preset brings itself is
+// which the container has one and the preset adds the other. What the preset adds itself is
 // not in conflict with an env of its own, also where the container has that already: env wins.
 func (a *attempt) checkSources(c *v1.Container, add addition, r *reasonList) {
 	if a.options.Keys == nil {
