@@ -43,11 +43,18 @@ type tooLongVariable struct {
 // tooLong is the value of a variable that is too long: what refers to it is so, too.
 var tooLong = strings.Repeat("?", MaxString+1)
 
-// ExpandEnv expands the value of the variable called name. A value that alone is too long
-// is left to CheckEnv, as the name may be defined again. Errors have the name.
-func (b *Budget) ExpandEnv(name, value string, mapping func(string) string) (string, error) {
+// Release takes what ExpandEnv has made of the variable called name off the budget: the
+// caller defines the variable otherwise.
+func (b *Budget) Release(name string) {
 	b.spent -= b.sizes[name]
 	delete(b.sizes, name)
+}
+
+// ExpandEnv expands the value of the variable called name, which may have been defined
+// before. A value that alone is too long is left to CheckEnv, as the name may be defined
+// again. Errors have the name.
+func (b *Budget) ExpandEnv(name, value string, mapping func(string) string) (string, error) {
+	b.Release(name)
 	before := b.spent
 	expanded, err := b.expand(len(name)+len("="), value, mapping)
 	if b.spent > before {

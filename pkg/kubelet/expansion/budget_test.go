@@ -16,12 +16,18 @@ func bomb(variables int) (env []string) {
 	return env
 }
 
-// expandEnv does for env, NAME=VALUE, what the kubelet does.
+// expandEnv does for env, NAME=VALUE, what the kubelet does. A variable without a value has
+// another source, which sets it to nothing.
 func expandEnv(env []string) error {
 	var budget Budget
 	variables := map[string]string{}
 	for _, declaration := range env {
 		name, value, _ := strings.Cut(declaration, "=")
+		if value == "" {
+			budget.Release(name)
+			variables[name] = ""
+			continue
+		}
 		expanded, err := budget.ExpandEnv(name, value, MappingFuncFor(nil, variables))
 		if err != nil {
 			return err
@@ -75,7 +81,9 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 		{"more of these than a kubelet should work for", expandEnv(again(16 * times)), `cannot expand variable "B": ` + tooMuch},
 		{"variables that are as much as can be", expandEnv(full), ""},
 		{"one more variable", expandEnv(append(full, "99=$(A)")), `cannot expand variable "99": ` + tooMuch},
-		{"one more in the place of another", expandEnv(append(full, "01=", "99=$(A)")), ""},
+		{"one more in the place of another", expandEnv(append(full, "01=x", "99=$(A)")), ""},
+		{"one more in the place of another that has no value any more", expandEnv(append(full, "01=", "99=$(A)")), ""},
+		{"two more in the place of that", expandEnv(append(full, "01=", "01=", "98=$(A)", "99=$(A)")), `cannot expand variable "99": ` + tooMuch},
 		{"a long name is shown shortened", expandEnv([]string{"A=" + longest[1:], strings.Repeat("B", 200) + "=$(A)."}), `cannot expand variable "` + strings.Repeat("B", 64) + `...": ` + tooLong},
 	} {
 		got := ""

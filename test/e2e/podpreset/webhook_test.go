@@ -58,7 +58,7 @@ var _ = describe("where a webhook changes pods", func(f *framework.Framework) {
 		gomega.Expect(envOf(pod.Spec.Containers[1])).To(gomega.Equal(map[string]string{"DB_PORT": "1"}))
 		gomega.Expect(pathsOf(pod.Spec.Containers[1])).To(gomega.BeEmpty())
 		gomega.Expect(pod.Annotations).To(gomega.HaveKey(applied + "allow-database"))
-		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT.")
+		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Container added gets nothing of it. Duplicate env DB_PORT.")
 	})
 
 	f.It("the event of a conflict is raised though a validating webhook keeps the pod waiting", func(ctx context.Context) {

@@ -2,6 +2,8 @@ package kubelet
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,42 @@ import (
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/ptr"
 )
+
+// A definition that another one replaces is nothing that a process is given, whatever the other one's source.
+func TestWhatAVariableHadBeforeDoesNotCount(t *testing.T) {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{kubetypes.ConfigSourceAnnotationKey: kubetypes.FileSource}},
+		Spec:       v1.PodSpec{EnableServiceLinks: ptr.To(false)},
+	}
+	const most = 45 // so many copies of A a process can be given
+	var made, last []v1.EnvVar
+	for i := 0; i < most; i++ {
+		made = append(made, v1.EnvVar{Name: fmt.Sprint("V", i), Value: "$(A)"})
+		last = append(last, v1.EnvVar{Name: fmt.Sprint("W", i), Value: "$(A)"})
+	}
+	for name, of := range map[string]func(*v1.EnvVar){
+		"no value":       func(e *v1.EnvVar) { e.Value = "" },
+		"another value":  func(e *v1.EnvVar) { e.Value = "x" },
+		"another source": func(e *v1.EnvVar) {
+			e.Value, e.ValueFrom = "", &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
+		},
+		"its own": func(*v1.EnvVar) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			again := slices.Clone(made)
+			for i := range again {
+				of(&again[i])
+			}
+			container := &v1.Container{Env: append([]v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 131_000)}}, slices.Concat(made, again, last)...)}
+			_, err := (&Kubelet{}).makeEnvironmentVariables(context.Background(), pod, container, "", nil, nil, nil)
+			if name != "its own" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, "more than a process can be given")
+			}
+		})
+	}
+}
 
 // A few variables that refer to each other would make more than the node's memory.
 func TestAVariableThatIsTooLongForAProcessIsAnError(t *testing.T) {

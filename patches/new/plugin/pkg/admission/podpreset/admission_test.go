@@ -690,7 +690,7 @@ func TestSidecarInConflict(t *testing.T) {
 	}
 	pod.Spec.Containers = append(pod.Spec.Containers, api.Container{Name: "proxy", Env: []api.EnvVar{{Name: "DB_PORT", Value: "1"}}})
 	a.SetIsReinvoke()
-	if said := admitIn(t, ctx, p, a); len(said) != 1 || !strings.Contains(said[0], "allow-database is not injected into all containers: Conflict on pod preset. Duplicate env DB_PORT.") {
+	if said := admitIn(t, ctx, p, a); len(said) != 1 || !strings.Contains(said[0], "allow-database is not injected into all containers: Conflict on pod preset. Container proxy gets nothing of it. Duplicate env DB_PORT.") {
 		t.Errorf("warnings: %q", said)
 	}
 	if len(pod.Spec.Containers[0].VolumeMounts) != 1 || len(pod.Spec.Containers[1].VolumeMounts) != 0 {
@@ -704,8 +704,8 @@ func TestSidecarInConflict(t *testing.T) {
 		of = append(of, event.Source.Component+": "+event.Message)
 	}
 	sort.Strings(of)
-	const start, message = "podpreset.admission.kubernetes.io/", ": Conflict on pod preset. Duplicate env DB_PORT."
-	if want := []string{start + "allow-database" + message, start + "other" + message}; !reflect.DeepEqual(of, want) {
+	const start, message, reason = "podpreset.admission.kubernetes.io/", ": Conflict on pod preset. ", "Duplicate env DB_PORT."
+	if want := []string{start + "allow-database" + message + "Container proxy gets nothing of it. " + reason, start + "other" + message + reason}; !reflect.DeepEqual(of, want) {
 		t.Errorf("events: %q, want %q, of both passes", of, want)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Conflict is a preset that a pod does not get.
+// Conflict is a preset that a pod does not get, or that some of its containers do not get.
 type Conflict struct {
 	Preset *Preset
 	// Reasons are sentences without the full stop. None of them has a value.
@@ -37,6 +37,14 @@ func (r *reasonList) add(reason string) {
 		return
 	}
 	r.reasons = append(r.reasons, reason)
+}
+
+// addContainer adds why a container gets nothing of a preset that others have.
+func (r *reasonList) addContainer(name string, reasons []string) {
+	r.add("Container " + show(name) + " gets nothing of it")
+	for _, reason := range reasons {
+		r.add(reason)
+	}
 }
 
 func (r *reasonList) addEach(start string, names []string) {

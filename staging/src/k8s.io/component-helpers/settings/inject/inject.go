@@ -72,6 +72,7 @@ func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Resul
 			a.volumes, a.clashes = merge(pod.Spec.Volumes, p.Volumes, volumeName, sameVolume)
 		}
 		applied := again
+		var left reasonList
 		for _, containers := range parts {
 			reasons := a.reasons(containers)
 			if ctx.Err() != nil {
@@ -82,10 +83,17 @@ func Into(ctx context.Context, pod *v1.Pod, presets []*Preset, o Options) (Resul
 				applied = true
 				continue
 			}
-			result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: reasons})
+			if again {
+				left.addContainer(containers[0].Name, reasons)
+			} else {
+				left.reasons = reasons
+			}
 			if steps > maxSteps {
 				break
 			}
+		}
+		if len(left.reasons) > 0 {
+			result.Conflicts = append(result.Conflicts, Conflict{Preset: p, Reasons: left.sentences()})
 		}
 		if !applied {
 			result.Record[p.UID] = nil

@@ -729,9 +729,12 @@ func TestNewContainerInConflict(t *testing.T) {
 	proxy := v1.Container{Name: "proxy", Env: []v1.EnvVar{{Name: "DB_PORT", Value: "1"}}}
 	// The one in conflict is the last, so that it has the last word on the annotation.
 	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "logs"}, proxy)
+	other := *proxy.DeepCopy()
+	other.Name = "other"
+	pod.Spec.Containers = append(pod.Spec.Containers, other)
 	second := into(pod, []*Preset{p}, Options{Before: record})
-	if len(second.Conflicts) != 1 || second.Conflicts[0].Message() != "Conflict on pod preset. Duplicate env DB_PORT." {
-		t.Errorf("conflicts: %v, want one about DB_PORT", second.Conflicts)
+	if len(second.Conflicts) != 1 || second.Conflicts[0].Message() != "Conflict on pod preset. Container proxy gets nothing of it. Duplicate env DB_PORT. Container other gets nothing of it." {
+		t.Errorf("conflicts: %v, want one about DB_PORT of both containers", second.Conflicts)
 	}
 	if !reflect.DeepEqual(pod.Spec.Containers[2], proxy) {
 		t.Errorf("the proxy is %v, want nothing of the preset", pod.Spec.Containers[2])
