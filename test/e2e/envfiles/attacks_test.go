@@ -66,6 +66,10 @@ var _ = describe("attack: the container waits, an event says why, the kubelet st
 			attack{script: "ln -s /proc/self/root" + outside + " config.env", key: outsideKey, says: leaves}),
 		ginkgo.Entry("a symlink to itself",
 			attack{script: "ln -s config.env config.env", says: "symbolic links"}),
+		ginkgo.Entry("at the end of 39 symlinks, each with hundreds of steps back and forth",
+			attack{path: "l0", says: "l0", script: `
+				mkdir d; t=; i=0; while [ $i -lt 800 ]; do t=$t/../d; i=$((i+1)); done
+				i=0; while [ $i -lt 38 ]; do ln -s l$((i+1))$t l$i; i=$((i+1)); done; ln -s d l38`}),
 		ginkgo.Entry("a FIFO that nobody writes to",
 			attack{script: "mkfifo config.env", says: notRegular}),
 		ginkgo.Entry("a symlink to a FIFO",

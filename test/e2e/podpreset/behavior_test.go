@@ -188,6 +188,20 @@ var _ = describe("conflicts", func(f *framework.Framework) {
 		expectConflict(ctx, f, pod, "allow-database", "Conflict on pod preset. Duplicate env DB_PORT, which envFrom ConfigMap ports sets too.")
 	})
 
+	f.It("an envFrom of the preset that sets what one of the pod sets is one", suite.Shows("Pod Preset", "env and envFrom"), func(ctx context.Context) {
+		for name, port := range map[string]string{"ports": "1", "own": "2"} {
+			_, err := f.ClientSet.CoreV1().ConfigMaps(f.Namespace.Name).Create(ctx, &v1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"DB_PORT": port}}, metav1.CreateOptions{})
+			framework.ExpectNoError(err)
+		}
+		create(ctx, f, "metadata: {name: ports}\nspec:\n"+selector+"  envFrom: [{configMapRef: {name: ports}}]\n")
+		pod := pods.Create(ctx, f, website(func(pod *v1.Pod) {
+			pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "own"}}}}
+		}))
+		gomega.Expect(pod.Spec.Containers[0].EnvFrom).To(gomega.HaveLen(1))
+		expectConflict(ctx, f, pod, "ports", "Conflict on pod preset. Duplicate env DB_PORT, which envFrom ConfigMap own sets too.")
+	})
+
 	f.It("of two presets that redefine each other the older one is injected", func(ctx context.Context) {
 		create(ctx, f, allowDatabase)
 		framework.ExpectNoError(tryCreate(ctx, f, `

@@ -51,6 +51,10 @@ spec:
   - {name: cache-volume, emptyDir: {}}
   - {name: secret-volume, secret: {secretName: config-details}}
 `)
+		defined := dryRun(ctx, f, website(func(pod *v1.Pod) { // as the preset does
+			pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "duplicate_key", Value: "FROM_ENV"}}
+		}))
+		gomega.Expect(envOf(defined.Spec.Containers[0])).To(gomega.HaveKeyWithValue("DB_PORT", "6379"))
 		pod := pods.RunToEnd(ctx, f, website(nil))
 
 		env := pods.Env(ctx, f, pod.Name, "website")

@@ -193,11 +193,16 @@ var defaults = map[string]func(ctx context.Context, f *framework.Framework, node
 		return ran(ctx, f, node, withFileKeyRef(name))
 	},
 	"a static pod with a variable from an env file, which the container can write": func(ctx context.Context, f *framework.Framework, node, name string) string {
-		if !components.AtLeast("v1.35") { // an API server with the gate off takes no mirror pod with the field
+		if components.AtLeast("v1.34") && !components.AtLeast("v1.35") { // an API server with the gate off takes no mirror pod with the field
 			return ""
 		}
 		pod := withFileKeyRef(name)
 		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		return ranStatically(ctx, f, node, pod)
+	},
+	"a static pod with an env file beside another source": func(ctx context.Context, f *framework.Framework, node, name string) string {
+		pod := withFileKeyRef(name)
+		pod.Spec.Containers[0].Env[0].ValueFrom.FieldRef = &v1.ObjectFieldSelector{FieldPath: "metadata.namespace"}
 		return ranStatically(ctx, f, node, pod)
 	},
 	"an update of a ReplicationController": func(ctx context.Context, f *framework.Framework, _, name string) string {

@@ -29,8 +29,8 @@ func TestWhatAVariableHadBeforeDoesNotCount(t *testing.T) {
 		last = append(last, v1.EnvVar{Name: fmt.Sprint("W", i), Value: "$(A)"})
 	}
 	for name, of := range map[string]func(*v1.EnvVar){
-		"no value":       func(e *v1.EnvVar) { e.Value = "" },
-		"another value":  func(e *v1.EnvVar) { e.Value = "x" },
+		"no value":      func(e *v1.EnvVar) { e.Value = "" },
+		"another value": func(e *v1.EnvVar) { e.Value = "x" },
 		"another source": func(e *v1.EnvVar) {
 			e.Value, e.ValueFrom = "", &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
 		},
