@@ -219,7 +219,7 @@ func (a *app) walks(ctx context.Context, p *pipeline.Pipeline, names, minors []s
 		return []*gate.Walk{w}, err
 	}
 	return gate.WalkAll(ctx, a.series, gates, limit, func(ctx context.Context, g gate.Gate, has bool) (*gate.Walk, error) {
-		if w := gate.Load(filepath.Join(dirs, g.Name), build); w != nil {
+		if w := gate.Load(filepath.Join(dirs, g.Name), build, limit); w != nil {
 			return w, nil
 		}
 		if !has {
@@ -249,6 +249,6 @@ func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result
 	if err := loadSpecImages(ctx, p, c, images); err != nil {
 		return err
 	}
-	walker.Cluster, walker.Specs.Kubeconfig = c, c.Kubeconfig()
+	walker.Cluster, walker.Specs.Kubeconfig, walker.Keep = c, c.Kubeconfig(), a.keep
 	return walker.Run(ctx, p.Reporter)
 }

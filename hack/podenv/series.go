@@ -15,7 +15,7 @@ import (
 )
 
 func newSeries(a *app) *cobra.Command {
-	var verified, trees, newer, patches bool
+	var verified, newer, patches bool
 	cmd := &cobra.Command{
 		Use:   "series",
 		Short: "List the series: release, patches, lines touched, feature gates",
@@ -24,10 +24,6 @@ lines, the lines that these add and remove in existing files (the cost of a reba
 the new files that they add, and the feature gates of featuregates/ with stage and
 default. podenv starts the built binaries for a moment, without a cluster, and checks
 that they have the gates at that stage and default. A series that is not built says so.
-
-With --trees it prints instead, for each series with an assembled tree, git's hash
-of the tree's files after the last patch, and with generated code: two series of
-patches that give the same files have the same hashes.
 
 With --patches it prints instead a line for each patch: the lines that it adds without
 tests, those of tests, its title and its fate, which is how long it is carried. With
@@ -42,7 +38,6 @@ With --series it does so for one series, without export --verify: a job for each
 
 Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fails.`,
 		Example: `  podenv series
-  podenv series --trees             # the same files have the same hash
   podenv series --patches --series v1.33
   podenv series --newer             # which minors have a newer release?
   podenv series --verify            # all of them: hours on an empty cache
@@ -55,8 +50,6 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 			switch {
 			case err != nil:
 				return err
-			case trees:
-				return a.printTrees(ctx, all)
 			case patches:
 				return a.printPatches(all, cmd.Flags().Changed("series"))
 			case newer:
@@ -87,7 +80,6 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 		},
 	}
 	a.outputFlag(cmd)
-	cmd.Flags().BoolVar(&trees, "trees", false, "only print the hashes of the assembled trees")
 	cmd.Flags().BoolVar(&patches, "patches", false, "only print the patches, with their sizes and fates")
 	cmd.Flags().BoolVar(&newer, "newer", false, "only print the series whose minor has a newer release")
 	cmd.Flags().BoolVar(&verified, "verify", false, "apply, generate, compile and test every series")
@@ -96,22 +88,6 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 
 // onlySeries is the -test.run of TestSeries for one series.
 func onlySeries(name string) string { return "^TestSeries$/^series_" + regexp.QuoteMeta(name) + "$" }
-
-// printTrees prints a tab-separated line for each series: its name and the two hashes of its tree.
-func (a *app) printTrees(ctx context.Context, all []series.Series) error {
-	for _, s := range all {
-		status, err := source.Describe(ctx, a.layout, s, false)
-		if errors.Is(err, source.ErrNoTree) {
-			fmt.Fprintf(a.errs, "podenv: %v\n", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.out, "%s\t%s\t%s\n", s.Name, status.Patched, status.Generated)
-	}
-	return nil
-}
 
 // printPatches prints the patches of every series, or of that of --series.
 func (a *app) printPatches(all []series.Series, one bool) error {

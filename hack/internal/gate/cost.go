@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -70,12 +71,11 @@ func (w *Walker) addCosts(ctx context.Context, on bool, step *progress.Step) err
 		var names []string
 		for i := range podsPerRound {
 			object := pod.named(namespace, fmt.Sprintf("cost-%t-%d-%d", on, round, i))
-			if err := unstructured.SetNestedField(object.Object, w.worker(), "spec", "nodeName"); err != nil {
+			if err := unstructured.SetNestedField(object.Object, w.worker(), "spec", "nodeSelector", v1.LabelHostname); err != nil {
 				return err
 			}
 			if _, err := client.Create(ctx, object, metav1.CreateOptions{}); err != nil {
-				w.Walk.Costs = nil
-				return ctx.Err()
+				break
 			}
 			names = append(names, object.GetName())
 		}
@@ -89,7 +89,7 @@ func (w *Walker) addCosts(ctx context.Context, on bool, step *progress.Step) err
 			}
 		}
 		after, err := w.scrape(ctx)
-		if err != nil || !ran {
+		if err != nil || !ran || len(names) < podsPerRound {
 			w.Walk.Costs = nil
 			return err
 		}

@@ -231,7 +231,7 @@ func WalkAll(ctx context.Context, minor string, gates []Gate, limit time.Duratio
 		if !open {
 			continue
 		}
-		limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s, which --limit sets", limit))
+		limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf(tooLong, limit))
 		w, err := walk(limited, g, has)
 		cancel()
 		if walks = append(walks, w); err != nil && ctx.Err() != nil {

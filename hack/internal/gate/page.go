@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -21,11 +22,18 @@ import (
 // unknown is the answer to a question that a walk cannot answer.
 const unknown = "This walk does not tell."
 
+// tooLong is the problem of a walk that WalkAll has ended.
+const tooLong = "it took longer than %s, which --limit sets"
+
 // unaware is the answer to questions about API servers if they have nothing to do with the gate.
 const unaware = "The API server does not know the gate."
 
-// Save writes walk.json and walk.md, the page, to a folder.
+// Save writes walk.json and walk.md, the page, to a folder. Where a complete walk of the same build is, one that is not
+// complete goes to the folder unfinished in it.
 func (w *Walk) Save(dir string) error {
+	if !w.Complete && Load(dir, w.Build, 0) != nil {
+		dir = filepath.Join(dir, "unfinished")
+	}
 	return errors.Join(jsonout.Save(filepath.Join(dir, "walk.json"), w),
 		renameio.WriteFile(filepath.Join(dir, "walk.md"), []byte(w.Markdown()), 0o644))
 }
@@ -40,17 +48,15 @@ func (w *Walk) End(ctx context.Context, dir string, err error) error {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	w.Problem = err.Error()
-	if w.On == nil && Load(dir, w.Build) != nil { // which says more
-		return err
-	}
 	return errors.Join(err, w.Save(dir))
 }
 
-// Load returns the walk that Save has written to a folder if it is of the same build and complete, or nil.
-func Load(dir, build string) *Walk {
+// Load returns the walk that Save has written to a folder if it is of the same build, and is complete or took as long
+// as limit; or nil.
+func Load(dir, build string, limit time.Duration) *Walk {
 	var w Walk
 	data, err := os.ReadFile(filepath.Join(dir, "walk.json"))
-	if err != nil || json.Unmarshal(data, &w) != nil || w.Build != build || !w.Complete {
+	if err != nil || json.Unmarshal(data, &w) != nil || w.Build != build || !w.Complete && !strings.HasPrefix(w.Problem, fmt.Sprintf(tooLong, limit)) {
 		return nil
 	}
 	return &w
@@ -126,7 +132,7 @@ func (w *Walk) Markdown() string {
 		fmt.Fprintf(&b, "\n**The walk was not completed.** %s\n", w.Problem)
 	}
 	section("Enablement and rollback")
-	question("How is it turned on?", "By the gate `"+g.Name+"` of "+g.knownBy()+"."+
+	question("How is it turned on?", "By the gate `"+g.Name+"`. These accept it, and the walk does not tell which of them act on it: "+g.knownBy()+"."+
 		list("\n\nIt needs these gates, which were on all the time:", "", w.Needs)+
 		list("\n\nThese gates need it, and were off while it was:", "", w.NeededBy))
 	unanswered("Does it change any default behavior?")
@@ -150,8 +156,9 @@ func (w *Walk) Markdown() string {
 	question("Which API calls, processor time and memory does it add?", w.costs())
 	unanswered("Does it add types to the API, or calls to a cloud?", "Does it make objects larger or more?", "Do operations with an SLO take longer?", "Can it exhaust what a node has?")
 	section("Troubleshooting")
-	unanswered("What does it do while the API server or etcd is away?", "What is to be done if SLOs are not met?")
+	unanswered("What does it do while the API server or etcd is away?")
 	question("What is known to fail?", w.failures())
+	unanswered("What is to be done if SLOs are not met?")
 	return b.String()
 }
 
@@ -232,7 +239,7 @@ func (w *Walk) servers() string {
 	return fmt.Sprintf("Objects that one of them created, and both updated a label of in turn: %d. ", w.Servers.Objects) +
 		list("Fields were lost, or differ:", "No field was lost.", w.Servers.Lost) +
 		list("\n\nThe one with the gate off did not show these, or otherwise:", "", w.Servers.Hidden) +
-		list("\n\nUpdates were refused:", "\n\nNo update was refused.", w.Servers.Refused)
+		list("\n\nRequests were refused:", "\n\nNo request was refused.", w.Servers.Refused)
 }
 
 func (w *Walk) skew() string {

@@ -20,7 +20,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 		t.Helper()
 		return w.Markdown()
 	}
-	if got := page(); strings.Count(got, unknown) != 25 || !strings.Contains(got, "By the gate `Middle` of kube-apiserver, kubelet.") {
+	if got := page(); strings.Count(got, unknown) != 25 || !strings.Contains(got, "By the gate `Middle`. These accept it, and the walk does not tell which of them act on it: kube-apiserver, kubelet.") {
 		t.Errorf("before anything was measured:\n%s", got)
 	}
 	w.On = []conformance.Row{{Spec: "a", State: conformance.Passed}, {Spec: "b", State: conformance.Failed, Why: "no"}}
@@ -56,7 +56,7 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 	got = page()
 	for _, want := range []string{
 		"API server were v1.32.1 for a while. 3 objects", "label that were accepted: 0.\n\nSome were refused:\n\n- Pod: unknown", "- Pod: spec.older\n\nSo were those that were written to meanwhile: 2.\n\nOf 0 containers none", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
-		"older kubelets, each with its first reason:\n\n- b: no\n- old: no\n", "- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 2 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo update was refused.",
+		"older kubelets, each with its first reason:\n\n- b: no\n- old: no\n", "- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 2 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo request was refused.",
 		"with 10 pods that do not use it (those that do are refused with the gate off) each", "| requests per pod | 3 (1 to 6) | 4 (4 to 4) |", "These, of which some may be of what happened by chance with it on only:\n\n- kubelet: middle_total",
 	} {
 		if !strings.Contains(got, want) {
@@ -85,21 +85,25 @@ func TestTheTableHasARowForEachWalk(t *testing.T) {
 	if err := done.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	if Load(dir, "image of the same release") != nil || Load(t.TempDir(), "") != nil {
+	if Load(dir, "image of the same release", 0) != nil || Load(t.TempDir(), "", 0) != nil {
 		t.Error("a walk of another build, or none, was read")
 	}
 	begun := &Walk{Release: "v1", Build: "image kubelet", Problem: "interrupted\nhere"}
-	if err := begun.Save(filepath.Join(dir, "begun")); err != nil || Load(filepath.Join(dir, "begun"), begun.Build) != nil {
+	if err := begun.Save(filepath.Join(dir, "begun")); err != nil || Load(filepath.Join(dir, "begun"), begun.Build, 0) != nil {
 		t.Errorf("a walk that was not completed was read, %v", err)
 	}
 	if page, err := os.ReadFile(filepath.Join(dir, "begun", "walk.md")); err != nil || !strings.Contains(string(page), "**The walk was not completed.** interrupted\nhere") {
 		t.Errorf("%v, its page is\n%s", err, page)
 	}
-	if err := begun.End(t.Context(), dir, errors.New("no cluster")); err == nil || Load(dir, done.Build) == nil {
-		t.Errorf("a walk that found nothing replaced a complete one, %v", err)
+	begun.On = done.On
+	if err := begun.End(t.Context(), dir, errors.New("no cluster")); err == nil || Load(dir, done.Build, 0) == nil {
+		t.Errorf("a walk that was not completed replaced a complete one, %v", err)
+	}
+	if page, err := os.ReadFile(filepath.Join(dir, "unfinished", "walk.md")); err != nil || !strings.Contains(string(page), "no cluster") {
+		t.Errorf("%v, its page is\n%s", err, page)
 	}
 	var out strings.Builder
-	walks := []*Walk{Load(dir, done.Build), {Gate: Gate{Name: "None", Stage: "ALPHA", Needs: map[string]int{"a cloud": 2}}}, {Gate: Gate{Name: "Broken", Stage: "ALPHA"}, Problem: "no | node\nmore"}}
+	walks := []*Walk{Load(dir, done.Build, 0), {Gate: Gate{Name: "None", Stage: "ALPHA", Needs: map[string]int{"a cloud": 2}}}, {Gate: Gate{Name: "Broken", Stage: "ALPHA"}, Problem: "no | node\nmore"}}
 	if err := WriteMarkdownTable(&out, walks); err != nil {
 		t.Fatal(err)
 	}
@@ -204,6 +208,9 @@ func TestWalkAllEndsAWalkAtItsLimit(t *testing.T) {
 	if err != nil || len(walks) != 3 {
 		t.Fatalf("%d walks, %v; want those of 3 gates", len(walks), err)
 	}
+	if Load(dir, "", limit) == nil || Load(dir, "", 2*limit) != nil {
+		t.Error("it must be walked again for longer than that alone")
+	}
 	page, err := os.ReadFile(filepath.Join(dir, "walk.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +307,7 @@ func TestGatesThatNeedItAreOffWithIt(t *testing.T) {
 	if got := w.switched(); !slices.Equal(got, []string{"Base", "Top"}) {
 		t.Errorf("switches %q", got)
 	}
-	const want = "of kubelet.\n\nIt needs these gates, which were on all the time:\n\n- Ground\n\nThese gates need it, and were off while it was:\n\n- Top\n"
+	const want = "act on it: kubelet.\n\nIt needs these gates, which were on all the time:\n\n- Ground\n\nThese gates need it, and were off while it was:\n\n- Top\n"
 	if page := w.Markdown(); !strings.Contains(page, want) {
 		t.Errorf("no %q in\n%s", want, page)
 	}

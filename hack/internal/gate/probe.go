@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,6 +85,9 @@ func fromAudit(log string) ([]probe, error) {
 	var probes []probe
 	seen := map[string]bool{}
 	for line := range strings.Lines(log) {
+		if !strings.HasSuffix(line, "\n") {
+			break // it is being written
+		}
 		var event struct {
 			Verb, UserAgent string
 			ObjectRef       struct{ Resource, Namespace, APIGroup, APIVersion, Subresource string }
@@ -95,7 +99,7 @@ func fromAudit(log string) ([]probe, error) {
 		}
 		ref := event.ObjectRef
 		if event.Verb != "create" || event.ResponseStatus.Code != 201 || ref.Subresource != "" || event.RequestObject == nil ||
-			!strings.HasPrefix(event.UserAgent, "e2e.test/") || slices.Contains(scaffolding, ref.Resource) {
+			!strings.HasPrefix(event.UserAgent, "e2e.test/") && !strings.HasPrefix(event.UserAgent, "kubectl/") || slices.Contains(scaffolding, ref.Resource) {
 			continue
 		}
 		p := probe{
@@ -162,6 +166,8 @@ func (p probe) client(objects dynamic.Interface, namespace string) dynamic.Resou
 func (p probe) named(namespace, name string) *unstructured.Unstructured {
 	object := p.object.DeepCopy()
 	object.SetGenerateName("")
+	object.SetOwnerReferences(nil) // which may be gone
+	object.SetFinalizers(nil)
 	object.SetName(name)
 	if p.namespaced {
 		object.SetNamespace(namespace)
@@ -180,16 +186,27 @@ func (p probe) plain() unstructured.Unstructured {
 // String names the kind of the object.
 func (p probe) String() string { return p.object.GetKind() }
 
-// dryRun returns what the API server would store, or why it refuses.
-func (p probe) dryRun(ctx context.Context, objects dynamic.Interface) (map[string]any, string, error) {
-	stored, err := p.client(objects, namespace).Create(ctx, p.named(namespace, "probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500 {
-		return nil, status.Status().Message, nil
+// dryRun returns what the API server would store, or why it refuses. Some kinds have rules for names, which p's keeps.
+func (p probe) dryRun(ctx context.Context, objects dynamic.Interface) (_ map[string]any, refused string, err error) {
+	for _, name := range []string{"probe", p.object.GetName()} {
+		stored, err := p.client(objects, namespace).Create(ctx, p.named(namespace, name), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return stored.Object, "", nil
+		}
+		why := refusal(err)
+		if refused = cmp.Or(refused, why); why == "" {
+			return nil, "", err
+		}
 	}
-	if err != nil {
-		return nil, "", err
+	return nil, refused, nil
+}
+
+// refusal is why an API server refuses an object; empty if err is nil, or about something else.
+func refusal(err error) string {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && slices.Contains([]int32{400, 403, 404, 405, 409, 422}, status.Status().Code) {
+		return status.Status().Message
 	}
-	return stored.Object, "", nil
+	return ""
 }
 
 // missing returns the fields that are in a and not in b, or differ, as paths. It leaves out what the

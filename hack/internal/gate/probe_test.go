@@ -36,8 +36,12 @@ func TestFromAuditTakesWhatSpecsCreated(t *testing.T) {
 	if made := pod.named("n", "x"); made.GetNamespace() != "n" || made.GetName() != "x" || pod.object.GetName() != "one" {
 		t.Errorf("made %v of %v", made, pod.object)
 	}
-	if _, err := fromAudit("{"); err == nil || !strings.Contains(err.Error(), "audit log") {
+	if _, err := fromAudit("{\n"); err == nil || !strings.Contains(err.Error(), "audit log") {
 		t.Errorf("error %v", err)
+	}
+	cut := strings.ReplaceAll(audited, "e2e.test/", "kubectl/") + `{"verb":"create","user`
+	if probes, err := fromAudit(cut); err != nil || len(probes) != 2 {
+		t.Errorf("with a line that is being written: %v, %v", probes, err)
 	}
 }
 

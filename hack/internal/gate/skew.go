@@ -25,7 +25,7 @@ type Servers struct {
 	Objects int      `json:"objects"`
 	Hidden  []string `json:"hidden,omitempty"`  // fields that the one with the gate off did not show at last
 	Lost    []string `json:"lost,omitempty"`    // fields that the other one did not show then
-	Refused []string `json:"refused,omitempty"` // reasons for refusing the update of a label
+	Refused []string `json:"refused,omitempty"` // reasons for refusing to create an object, or to update its label
 }
 
 // start is how long an API server may take to start or to end.
@@ -59,14 +59,17 @@ func (w *Walker) inTurn(ctx context.Context, off dynamic.Interface, step *progre
 		for _, creator := range []dynamic.Interface{w.objects, off} {
 			name := fmt.Sprintf("servers-%d", found.Objects)
 			s, err := w.create(ctx, creator, p, name)
-			if err != nil {
-				continue // the gate, a quota or a port may not allow it
+			if err != nil { // also a quota or a port may not allow it
+				found.Refused = add(found.Refused, p.String()+", created: "+strings.ReplaceAll(err.Error(), name, "NAME"))
+				continue
 			}
 			found.Objects++
 			for turn, server := range []dynamic.Interface{off, w.objects, off, w.objects} {
-				if err := relabel(ctx, p.client(server, namespace), name, strconv.Itoa(turn)); err != nil {
-					found.Refused = add(found.Refused, p.String()+": "+err.Error())
+				refused, err := s.relabel(ctx, server, strconv.Itoa(turn))
+				if err != nil {
+					return nil, err
 				}
+				found.Refused = add(found.Refused, refused...)
 			}
 			for to, server := range map[*[]string]dynamic.Interface{&found.Hidden: off, &found.Lost: w.objects} {
 				differs, _, err := s.differing(ctx, server)
@@ -120,7 +123,7 @@ func (w *Walker) endSecond(ctx context.Context) error {
 }
 
 // skew runs the specs with the gate on in the API server, and kubelets of older minors on the workers.
-func (w *Walker) skew(ctx context.Context, _ *progress.Step) (err error) {
+func (w *Walker) skew(ctx context.Context, _ *progress.Step) (all error) {
 	w.Walk.Skew = map[string][]conformance.Row{}
 	for _, older := range w.Older {
 		err := w.swapped(ctx, w.nodes[1:], []node.Build{older}, func() error {
@@ -129,12 +132,11 @@ func (w *Walker) skew(ctx context.Context, _ *progress.Step) (err error) {
 			w.Walk.Skew[older.Version] = rows
 			return err
 		})
-		if err := errors.Join(err, w.Save()); err != nil {
-			return err
+		if all = errors.Join(all, err, w.Save()); ctx.Err() != nil {
+			break
 		}
 	}
-	w.starts, err = w.restarts(ctx) // what follows is not to blame for these
-	return err
+	return all
 }
 
 // upAndDown puts the previous minor's kubelets and then its API server under the stored objects, and

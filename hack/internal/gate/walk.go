@@ -46,8 +46,7 @@ type Walk struct {
 	Again []conformance.Row `json:"again,omitempty"`
 	// Ended says which runs of specs ended before all of these had run.
 	Ended []string `json:"ended,omitempty"`
-	// Objects are the kinds of objects of the specs that were compared, with their number: those that an API
-	// server with the gate on takes again.
+	// Objects are how many objects of the specs an API server with the gate on takes again, by kind.
 	Objects map[string]int `json:"objects,omitempty"`
 	// Dropped are the fields, as KIND: PATH, that an API server with the gate off leaves out of new
 	// objects; Refused are its reasons for refusing some.
@@ -64,8 +63,7 @@ type Walk struct {
 	Skew map[string][]conformance.Row `json:"skew,omitempty"`
 	// Costs are what the components used for pods, off and on.
 	Costs []Cost `json:"costs,omitempty"`
-	// Metrics are the metrics that components serve with the gate on only, as COMPONENT: NAME; nil if they
-	// were not compared.
+	// Metrics, COMPONENT: NAME, are those served with the gate on only; nil if they were not compared.
 	Metrics []string `json:"metrics"`
 }
 
@@ -95,6 +93,7 @@ type Walker struct {
 	// server of the minor before.
 	Older, Before []node.Build
 	Walk          *Walk
+	Keep          bool // the cluster is not deleted afterwards
 	// Save is called whenever there is more to save.
 	Save func() error
 
@@ -110,8 +109,8 @@ type Walker struct {
 	starts     map[string]int32 // restart counts of containers, when all was last as at first
 }
 
-// Run makes the walk. The cluster is as it was at the end, and after an error or Ctrl-C; what was found
-// by then is in Walk.
+// Run makes the walk. With Keep the cluster is as it was at the end, and after an error or Ctrl-C. What was
+// found by then is in Walk.
 func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 	w.read, w.reporter = node.Metrics, r
 	if w.client, w.objects, err = w.clients(""); err != nil {
@@ -120,7 +119,11 @@ func (w *Walker) Run(ctx context.Context, r *progress.Reporter) (err error) {
 	if w.nodes, err = w.Cluster.Nodes(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(w.runParts(ctx, w.parts()), w.restore(context.WithoutCancel(ctx))); err != nil {
+	err = w.runParts(ctx, w.parts())
+	if w.Keep {
+		err = errors.Join(err, w.restore(context.WithoutCancel(ctx)))
+	}
+	if err != nil {
 		return err
 	}
 	w.Walk.Complete = true
@@ -152,8 +155,8 @@ func (w *Walker) parts() []part {
 		}, false},
 		{"costs with the gate on", func(ctx context.Context, step *progress.Step) error { return w.measure(ctx, true, step) }, false},
 		{"specs again", func(ctx context.Context, _ *progress.Step) error { return w.specs(ctx, &w.Walk.Again, "again") }, false},
-		{"older kubelets", w.skew, true},
 		{"up and down", w.upAndDown, true},
+		{"older kubelets", w.skew, true},
 	}
 }
 
@@ -340,7 +343,7 @@ type stored struct {
 	probe
 	name    string
 	object  *unstructured.Unstructured
-	relabel bool // its label is updated while something else runs
+	written bool // its label is updated while something else runs
 }
 
 // store stores those objects that the API server took in a dry run, and waits until the pods among
@@ -357,7 +360,7 @@ func (w *Walker) store(ctx context.Context, step *progress.Step) (err error) {
 			if err != nil {
 				continue // the dry run of a single one was taken; a quota or a port may not allow two
 			}
-			s.relabel = kind == "written"
+			s.written = kind == "written"
 			all = append(all, s)
 		}
 	}
@@ -388,22 +391,28 @@ var settle = time.Minute
 
 var errPending = errors.New("pods are pending")
 
-// settled waits until none of the pods whose names begin with prefix is pending, and reports that. That one still
-// is after the time is no error: a pod of a spec may wait for what the spec would have done.
+// settled waits until none of the pods whose names begin with prefix is pending, and reports that, and that none
+// failed. That one still is pending after the time is no error: a pod of a spec may wait for what the spec would have
+// done.
 func (w *Walker) settled(ctx context.Context, prefix string) (all bool, err error) {
 	err = poll.Until(ctx, settle, func(ctx context.Context) error {
+		all = true
 		pods, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err == nil && slices.ContainsFunc(pods.Items, func(p v1.Pod) bool {
-			return p.Status.Phase == v1.PodPending && strings.HasPrefix(p.Name, prefix)
-		}) {
-			err = errPending
+		if err != nil {
+			return err
 		}
-		return err
+		for _, p := range pods.Items {
+			if strings.HasPrefix(p.Name, prefix) && p.Status.Phase == v1.PodPending {
+				return errPending
+			}
+			all = all && (p.Status.Phase != v1.PodFailed || !strings.HasPrefix(p.Name, prefix))
+		}
+		return nil
 	})
 	if errors.Is(err, errPending) {
 		return false, nil
 	}
-	return err == nil, err
+	return all && err == nil, err
 }
 
 // restarts returns the restart count of each container that has started.
@@ -451,12 +460,14 @@ func (w *Walker) changed(ctx context.Context) (*Stored, error) {
 			return nil, err
 		}
 		found.Hidden = add(found.Hidden, differs...)
-		if !s.relabel {
+		if !s.written {
 			continue
 		}
-		if err := relabel(ctx, s.client(w.objects, namespace), s.name, fmt.Sprint(time.Now().Unix(), "-", i)); err != nil {
-			found.Refused = add(found.Refused, s.String()+": "+err.Error())
-		} else {
+		why, err := s.relabel(ctx, w.objects, fmt.Sprint(time.Now().Unix(), "-", i))
+		if err != nil {
+			return nil, err
+		}
+		if found.Refused = add(found.Refused, why...); why == nil {
 			found.Updated++
 		}
 	}
@@ -480,8 +491,12 @@ func (w *Walker) back(ctx context.Context, found *Stored) error {
 	return nil
 }
 
+// calm is how long containers may take to end: their grace period, and what a kubelet takes to look at its pods.
+var calm = 40 * time.Second
+
 // restarted notes which containers were restarted or ended, and completes found.
 func (w *Walker) restarted(ctx context.Context, found *Stored) error {
+	poll.Until(ctx, calm, func(context.Context) error { return errPending }) //nolint:errcheck // a container that is being ended still runs
 	now, err := w.restarts(ctx)
 	if err != nil {
 		return err
@@ -516,11 +531,14 @@ func (s stored) differing(ctx context.Context, client dynamic.Interface) (paths 
 	return paths, s.object.GetResourceVersion() != now.GetResourceVersion(), nil
 }
 
-// relabel updates a label of an object.
-func relabel(ctx context.Context, client dynamic.ResourceInterface, name, value string) error {
+// relabel updates a label of an object by the API server of client, and returns why it was refused, if it was.
+func (s stored) relabel(ctx context.Context, client dynamic.Interface, value string) (refused []string, err error) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"podenv.dev/written":%q}}}`, value)
-	_, err := client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return err
+	_, err = s.client(client, namespace).Patch(ctx, s.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if why := refusal(err); why != "" {
+		return []string{s.String() + ": " + strings.ReplaceAll(why, s.name, "NAME")}, nil
+	}
+	return nil, err
 }
 
 // onlyOn returns the metrics that were there whenever the gate was on, and not while it was off. Some

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,6 +66,8 @@ func TestOnlyComparedObjectsCount(t *testing.T) {
 // TestWhatIsGoneIsFound: of four objects one has lost a field, one by somebody's update, and one was deleted; of five
 // containers one stays, one and a sidecar started again, one does so by itself, and one ended.
 func TestWhatIsGoneIsFound(t *testing.T) {
+	defer func(was time.Duration) { calm = was }(calm)
+	calm = 0
 	pod := func(container string, restarts int32, ended bool) *v1.Pod {
 		status := v1.ContainerStatus{Name: container, RestartCount: restarts, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}
 		if ended {
@@ -196,6 +199,10 @@ func TestCostsAreOfPodsThatStarted(t *testing.T) {
 			t.Errorf("with pods that the API server refuses: costs %v, %v, of %s", w.Walk.Costs, err, created)
 		}
 	}
+	phase = v1.PodFailed // a kubelet takes no more, for example
+	if err := w.measure(t.Context(), false, nil); err != nil || w.Walk.Costs != nil {
+		t.Errorf("of pods that failed: %v, %v", w.Walk.Costs, err)
+	}
 	phase = v1.PodPending
 	if err := w.measure(t.Context(), false, nil); err != nil || w.Walk.Costs != nil {
 		t.Errorf("of pods that did not start: %v, %v", w.Walk.Costs, err)
@@ -271,6 +278,23 @@ func TestTwoServersThatDisagree(t *testing.T) {
 	if err != nil || found.Objects != 4 || len(found.Lost) > 0 || len(found.Refused) > 0 || !slices.Equal(found.Hidden, []string{"ConfigMap: data.guarded"}) {
 		t.Errorf("found %+v, %v", found, err)
 	}
+	// What one of them refuses is said once, whatever the object's name. Another error ends it.
+	refusing := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
+	refusing.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{}, "servers-1", errors.New("not with this gate"))
+	})
+	other := Walker{Walk: &Walk{}, objects: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds), probes: w.probes[:1]}
+	want := []string{`ConfigMap: configmaps "NAME" not found`, `ConfigMap, created: forbidden: not with this gate`}
+	if found, err := other.inTurn(t.Context(), refusing, nil); err != nil || found.Objects != 1 || !slices.Equal(found.Refused, want) {
+		t.Errorf("of refusals: found %+v, %v", found, err)
+	}
+	refusing.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewTooManyRequestsError("later")
+	})
+	other.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
+	if _, err := other.inTurn(t.Context(), refusing, nil); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("of a busy API server: %v", err)
+	}
 	listed := func() int {
 		list, err := on.Resource(classes).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -287,5 +311,24 @@ func TestTwoServersThatDisagree(t *testing.T) {
 	}
 	if err := w.restore(t.Context()); err != nil {
 		t.Errorf("a second time: %v", err)
+	}
+}
+
+// TestAnObjectMayNeedItsName: an API server refuses it under another one.
+func TestAnObjectMayNeedItsName(t *testing.T) {
+	api := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+	api.PrependReactor("create", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if object := a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured); object.GetName() != "its-own" {
+			return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, object.GetName(), nil)
+		}
+		return true, configMap("its-own", nil), nil
+	})
+	p := probe{resource: configMaps, namespaced: true, object: *configMap("its-own", nil)}
+	if stored, refused, err := p.dryRun(t.Context(), api); stored == nil || refused != "" || err != nil {
+		t.Errorf("stored %v, refused %q, %v", stored, refused, err)
+	}
+	p.object = *configMap("another", nil)
+	if stored, refused, err := p.dryRun(t.Context(), api); stored != nil || !strings.Contains(refused, `"probe" is invalid`) || err != nil {
+		t.Errorf("stored %v, refused %q, %v", stored, refused, err)
 	}
 }

@@ -228,8 +228,7 @@ type inputs struct {
 	patches []patchFile
 }
 
-// readInputs reads the inputs of a tree. The inputs of a stock tree are the release
-// and the fixes of s.
+// readInputs reads the inputs of a tree. The inputs of a stock tree are the release and the fixes of s.
 func readInputs(s series.Series, stock bool) (*inputs, error) {
 	in := &inputs{}
 	pins, err := pinFiles(s)

@@ -115,9 +115,8 @@ func (a *assembly) discard(ctx context.Context, dirty []string) error {
 	return a.dropFiles(ctx, dirty)
 }
 
-// recover prepares the tree for assembly after an interrupted one. Commits that someone else
-// made since are an error. Changed files may be a half-applied patch or an edit, so they are
-// saved.
+// recover prepares the tree for assembly after an interrupted one. Commits that someone else made since are an
+// error. Changed files may be a half-applied patch or an edit, so they are saved.
 func (a *assembly) recover(ctx context.Context, head string, dirty []string) error {
 	others, err := a.tree.Lines(ctx, append([]string{"log", "--format=%ce%x09%h %s", head, "--not"}, a.state.knownCommits()...)...)
 	if err != nil {
@@ -135,8 +134,7 @@ func (a *assembly) recover(ctx context.Context, head string, dirty []string) err
 	return a.dropFiles(ctx, dirty)
 }
 
-// dropFiles moves the tree to the last commit that assembly made, and saves the files if some
-// are dirty.
+// dropFiles moves the tree to the last commit that assembly made, and saves the files if some are dirty.
 func (a *assembly) dropFiles(ctx context.Context, dirty []string) error {
 	if a.state.Busy {
 		if err := a.tree.unlock(); err != nil {

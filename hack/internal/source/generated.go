@@ -13,8 +13,7 @@ import (
 	"podenv.dev/hack/internal/series"
 )
 
-// generator writes the generated code of a tree. Tests use a small one instead of those of
-// Kubernetes.
+// generator writes the generated code of a tree. Tests use a small one instead of those of Kubernetes.
 type generator struct {
 	generate    func(context.Context, codegen.Options, *progress.Step) error
 	inputsKey   func(context.Context, codegen.Options) (string, error)

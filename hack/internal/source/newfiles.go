@@ -228,9 +228,8 @@ func (a *assembly) applyEdits(edits []newFileEdit, w *Written) error {
 	return nil
 }
 
-// addedFiles maps the files at HEAD that the release does not have, and that can be stored
-// separately, to the commits that add them. For each file that lacks only the license header it
-// adds a note.
+// addedFiles maps the files at HEAD that the release does not have, and that can be stored separately, to the
+// commits that add them. For each file that lacks only the license header it adds a note.
 func (a *assembly) addedFiles(ctx context.Context, commits []treeCommit, w *Written) (addedBy map[string]string, err error) {
 	header := a.series.Header
 	added, err := a.tree.Fields(ctx, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--diff-filter=A", "-z", commits[0].id, "HEAD")

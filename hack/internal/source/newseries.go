@@ -46,9 +46,8 @@ func Pin(ctx context.Context, l layout.Layout, name, release string, step *progr
 	return series.Load(l, name)
 }
 
-// Repin returns s on another release of its minor, for Rebase. An empty release is that of the
-// rebase in progress, or else the newest, but no older one than that of s. The series' folder
-// stays as it is.
+// Repin returns s on another release of its minor, for Rebase. An empty release is that of the rebase in
+// progress, or else the newest, but no older one than that of s. The series' folder stays as it is.
 func Repin(ctx context.Context, l layout.Layout, s series.Series, release string, step *progress.Step) (series.Series, error) {
 	switch st, err := readRebaseState(l.Rebase(s.Name)); {
 	case err == nil && st.From != s.Name:

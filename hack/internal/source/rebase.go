@@ -53,12 +53,11 @@ func Effort(done []Rebased) string {
 	return text
 }
 
-// Rebase carries the patches of one series to the release of another, and writes them to the
-// other's patch files; or those of a series to another release of its minor, if to is from with
-// another release (see Repin). It works in a separate repository under trees/rebase that has the
-// objects of both releases, so that git can merge. What the user adapted in an earlier carry is
-// kept until the original patch changes. It returns the result for each patch, and the files
-// that it wrote; no results if there was nothing to do.
+// Rebase carries the patches of one series to the release of another, and writes them to the other's patch
+// files; or those of a series to another release of its minor, if to is from with another release (see Repin).
+// It works in a separate repository under trees/rebase that has the objects of both releases, so that git can
+// merge. What the user adapted in an earlier carry is kept until the original patch changes. It returns the
+// result for each patch, and the files that it wrote; no results if there was nothing to do.
 //
 // At a conflict the error is a *RebaseConflictError. The next call continues from there, and
 // also after an interruption; with skip it leaves out the patch at which the last one stopped. Edits
@@ -99,8 +98,7 @@ func RebasesInProgress(l layout.Layout) (map[string]string, error) {
 	return found, nil
 }
 
-// rebase is one run of Rebase: an assembly of the series to that is in another folder and
-// merges patches.
+// rebase is one run of Rebase: an assembly of the series to that is in another folder and merges patches.
 type rebase struct {
 	*assembly
 	from    series.Series

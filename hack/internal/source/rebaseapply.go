@@ -33,8 +33,7 @@ type rebaseStep struct {
 	Title string `json:"title"`
 	File  string `json:"file"` // its path in the repository
 	Name  string `json:"name"` // its file name in the series
-	// Series is the series that it is carried from; empty if it is already in the series that
-	// is written.
+	// Series is the series that it is carried from; empty if it is already in the series that is written.
 	Series string `json:"series"`
 	// Message replaces the message of a patch that is kept, if that of the original has changed.
 	Message string `json:"message,omitempty"`

@@ -75,8 +75,7 @@ func plan(name string, from, to []patchFile, earlier carried) []planned {
 	return result
 }
 
-// insertIndex is the index for p in result: after the nearest of its predecessors in to that
-// result has.
+// insertIndex is the index for p in result: after the nearest of its predecessors in to that result has.
 func insertIndex(result []planned, to []patchFile, p patchFile) int {
 	at := slices.IndexFunc(to, func(q patchFile) bool { return q.path == p.path })
 	for _, predecessor := range slices.Backward(to[:at]) {

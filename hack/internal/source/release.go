@@ -134,8 +134,7 @@ func streamModule(b *bufio.Writer, z moduleZip, edit *moduleEdit) error {
 	for _, f := range archive.File {
 		path := folder + strings.TrimPrefix(f.Name, z.String()+"/")
 		if strings.HasPrefix(path, "vendor/") {
-			// A module has no vendored packages, but go would look for them if the
-			// folder existed.
+			// A module has no vendored packages, but go would look for them if the folder existed.
 			continue
 		}
 		content, err := fs.ReadFile(archive, f.Name)

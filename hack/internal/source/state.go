@@ -37,8 +37,7 @@ type stateStep struct {
 	Commit string `json:"commit"`
 }
 
-// recordNewFile records that this repository and the tree have the same file at path; nil if
-// neither has one.
+// recordNewFile records that this repository and the tree have the same file at path; nil if neither has one.
 func (s *state) recordNewFile(path string, f *newFile) {
 	if f == nil {
 		delete(s.NewFiles, path)

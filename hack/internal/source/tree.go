@@ -1,6 +1,5 @@
-// Package source assembles the tree of a series: the pinned release from the Go module cache,
-// this module's new files, the patches and the generated code, in the layout of
-// kubernetes/kubernetes.
+// Package source assembles the tree of a series: the pinned release from the Go module cache, this module's new
+// files, the patches and the generated code, in the layout of kubernetes/kubernetes.
 //
 // The tree is a git repository with one commit for each of these. The user edits it with git,
 // and WritePatches writes the edits to the patches. Assembly never overwrites edits.
@@ -97,8 +96,7 @@ func (t *Tree) Packages(files []string) []string {
 // Options are the options of Assemble.
 type Options struct {
 	Stock bool // without new files, patches and generated code
-	// KeepEdits returns a tree with edits unchanged, instead of ErrEdited, if its inputs have not
-	// changed.
+	// KeepEdits returns a tree with edits unchanged, instead of ErrEdited, if its inputs have not changed.
 	KeepEdits bool
 	Discard   bool // drop edits of the tree; its repository keeps them under refs/podenv/saved
 }
@@ -109,17 +107,15 @@ var ErrNoTree = errors.New("no assembled tree")
 // Assemble creates the tree of s or brings it up to date, starting at the first input that has
 // changed. If none has, it only hashes the inputs and runs git status.
 //
-// A tree with edits is not changed: the error is ErrEdited, unless Options.KeepEdits is set. If a
-// patch does not apply, the error is a *ConflictError, and the tree is left where `git am`
-// stopped. After any other error, and after a crash, the next call continues from a consistent
-// state.
+// A tree with edits is not changed: the error is ErrEdited, unless Options.KeepEdits is set. If a patch does
+// not apply, the error is a *ConflictError, and the tree is left where `git am` stopped. After any other error,
+// and after a crash, the next call continues from a consistent state.
 func Assemble(ctx context.Context, l layout.Layout, s series.Series, o Options, step *progress.Step) (*Tree, error) {
 	return newAssembly(l, s, o, step).run(ctx)
 }
 
-// Open returns the tree on disk, including edits. While another podenv changes the tree, it
-// waits and shows a step of r. If there is no tree, or only an unfinished one, the error is
-// ErrNoTree.
+// Open returns the tree on disk, including edits. While another podenv changes the tree, it waits and shows a
+// step of r. If there is no tree, or only an unfinished one, the error is ErrNoTree.
 func Open(ctx context.Context, l layout.Layout, s series.Series, stock bool, r *progress.Reporter) (*Tree, error) {
 	a := newAssembly(l, s, Options{Stock: stock}, nil)
 	unlock, err := lockfile.TryLock(a.lockFile())
@@ -174,16 +170,13 @@ func CheckUnedited(ctx context.Context, l layout.Layout, s series.Series, stock 
 
 // Status describes the content of a tree.
 type Status struct {
-	Dir     string
-	Release string // the subject of the release's commit
-	// Patched and Generated are the git tree hashes after the last patch, and with generated
-	// code. The same files have the same hash.
-	Patched, Generated string
-	UpToDate           bool     // the tree without edits matches the inputs
-	Commits            []Commit // on top of the release, oldest first
-	Dirty              []string // paths with uncommitted changes
-	Stopped            error    // the conflict or other git operation in progress, if any
-	Saved              []string // refs that keep dropped edits
+	Dir      string
+	Release  string   // the subject of the release's commit
+	UpToDate bool     // the tree without edits matches the inputs
+	Commits  []Commit // on top of the release, oldest first
+	Dirty    []string // paths with uncommitted changes
+	Stopped  error    // the conflict or other git operation in progress, if any
+	Saved    []string // refs that keep dropped edits
 }
 
 // Commit is one commit of a tree.
@@ -209,14 +202,12 @@ func (a *assembly) describe(ctx context.Context) (*Status, error) {
 	}
 	dirty, errDirty := a.tree.dirty(ctx)
 	saved, errSaved := a.tree.Lines(ctx, "for-each-ref", "--format=%(refname)", savedRefs)
-	patched := a.state.Steps[a.state.applied()].Commit
-	hashes, errHashes := a.tree.Lines(ctx, "rev-parse", patched+"^{tree}", a.state.last()+"^{tree}")
 	history, errHistory := a.tree.history(ctx)
-	if err := errors.Join(errDirty, errSaved, errHashes, errHistory); err != nil {
+	if err := errors.Join(errDirty, errSaved, errHistory); err != nil {
 		return nil, err
 	}
 	status := &Status{
-		Dir: a.tree.Dir, Release: history[0].subject(), Patched: hashes[0], Generated: hashes[1],
+		Dir: a.tree.Dir, Release: history[0].subject(),
 		UpToDate: a.state.Key == in.key(), Dirty: dirty, Stopped: a.tree.stopped(a.state), Saved: saved,
 	}
 	for _, c := range history[1:] {

@@ -33,9 +33,8 @@ type Written struct {
 // New files are written in the version of the last commit. If a later commit changes a new file
 // of an earlier one, a note says so.
 //
-// Uncommitted changes, a `git am` in progress, a patch file that the tree was not made from, and a
-// new file that was edited both in this repository and in the tree are errors. In all these cases
-// nothing is written.
+// Uncommitted changes, a `git am` in progress, a patch file that the tree was not made from, and a new file
+// that was edited both in this repository and in the tree are errors. In all these cases nothing is written.
 func WritePatches(ctx context.Context, l layout.Layout, s series.Series, step *progress.Step) (*Written, error) {
 	return newAssembly(l, s, Options{}, step).writePatches(ctx)
 }
@@ -181,9 +180,8 @@ func (a *assembly) writeFile(name string, content []byte, w *Written) error {
 	return renameio.WriteFile(path, content, 0o644)
 }
 
-// refuseNewer refuses to replace patch files that are newer than the tree: pulled from someone
-// else, or edited by hand. Each must equal the file to be written, or be one that the tree was
-// made from or written to.
+// refuseNewer refuses to replace patch files that are newer than the tree: pulled from someone else, or edited
+// by hand. Each must equal the file to be written, or be one that the tree was made from or written to.
 func (a *assembly) refuseNewer(patches map[string][]byte) error {
 	var newer []string
 	for _, path := range a.series.Patches() {

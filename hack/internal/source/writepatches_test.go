@@ -422,8 +422,6 @@ func TestDescribe(t *testing.T) {
 	}
 	want := &Status{
 		Dir: w.dir(), Release: "Kubernetes v1.33.13", UpToDate: true, Dirty: []string{"pkg/more.go"},
-		Patched:   strings.TrimSpace(w.git("rev-parse", "HEAD~2^{tree}")),
-		Generated: strings.TrimSpace(w.git("rev-parse", "HEAD~1^{tree}")),
 		Commits: []Commit{
 			{Subject: "kubelet: change step 10", Kind: "patch", InSeries: true},
 			{Subject: "api: add a field", Kind: "patch", InSeries: true},
