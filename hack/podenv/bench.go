@@ -229,8 +229,7 @@ func (b *benchRun) measure(ctx context.Context, name, dir, pattern, duration, no
 	}())
 }
 
-// cluster runs the tests of a package on the cluster --name or, if it does not exist, on a
-// temporary one.
+// cluster runs the tests of a package on the cluster --name or, if it does not exist, on a temporary one.
 func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...string) error {
 	c, err := b.app.cluster(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {

@@ -172,8 +172,7 @@ func goalsOf(group string, m medians) []goal {
 	return nil
 }
 
-// worstExpansion is the goal that the slowest of upstream's cases is as fast as with upstream's
-// code.
+// worstExpansion is the goal that the slowest of upstream's cases is as fast as with upstream's code.
 func worstExpansion(m medians) []goal {
 	var goals []goal
 	for key := range m {

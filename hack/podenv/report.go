@@ -65,8 +65,7 @@ Exit status: 0, or 1 if something newly fails.`,
 	return cmd
 }
 
-// reported runs a verb, and writes the report page with what do has added to the report, also after an
-// error.
+// reported runs a verb, and writes the report page with what do has added to the report, also after an error.
 func (a *app) reported(do func(*htmlreport.Run) error) error {
 	command := "podenv"
 	for _, arg := range os.Args[1:] {

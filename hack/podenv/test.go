@@ -188,8 +188,7 @@ func (a *app) proofCommand(ctx context.Context, flags []string) *exec.Cmd {
 // eventsOf is the file with the events of the tests of a JUnit report.
 func eventsOf(report string) string { return strings.TrimSuffix(report, ".xml") + ".json" }
 
-// runProofs runs the tests. gotestsum reads their standard output; their progress goes to
-// standard error.
+// runProofs runs the tests. gotestsum reads their standard output; their progress goes to standard error.
 func (a *app) runProofs(ctx context.Context, report string, flags []string) error {
 	tests := a.proofCommand(ctx, append(flags, "-test.v=test2json", "-test.paniconexit0", "-test.timeout=0", "-test.parallel=8"))
 	tests.Stdout = nil

@@ -24,8 +24,7 @@ import (
 	"podenv.dev/hack/internal/run"
 )
 
-// How many lines at the end of the daemon's log an error shows, and how many are searched for
-// the cause.
+// How many lines at the end of the daemon's log an error shows, and how many are searched for the cause.
 const (
 	logShown    = 15
 	logSearched = 200

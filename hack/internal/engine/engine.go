@@ -175,8 +175,7 @@ func queryInfo(ctx context.Context) (Info, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return Info{}, remedy.New(fmt.Errorf("%w: %w", ErrNoEngine, errNoCommand), "`podenv up` installs it if it has permission")
 	}
-	// Without a daemon, some versions exit with 0 and others with 1, and the reason is on
-	// stdout or stderr.
+	// Without a daemon, some versions exit with 0 and others with 1, and the reason is on stdout or stderr.
 	out, err := run.Command(ctx, "docker", "info", "--format", "{{json .}}").Output()
 	var info Info
 	if jsonErr := json.Unmarshal([]byte(out), &info); jsonErr == nil && info.ServerVersion != "" {

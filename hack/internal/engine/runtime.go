@@ -53,9 +53,8 @@ func (h *host) restoreRuntime(ctx context.Context, l layout.Layout, info Info) e
 	return h.installRuntime(ctx, l, path)
 }
 
-// offerRuntime installs the OCI runtime for a daemon that was started without it, so that the
-// user can make it the default. It returns the path, or "" if the daemon does not need it or
-// this user may not install it.
+// offerRuntime installs the OCI runtime for a daemon that was started without it, so that the user can make it
+// the default. It returns the path, or "" if the daemon does not need it or this user may not install it.
 func (h *host) offerRuntime(ctx context.Context, l layout.Layout, info Info) string {
 	missing, err := h.missing(h.daemonPID())
 	if err != nil || len(missing) == 0 || info.DefaultRuntime == runtimeName {
@@ -109,8 +108,7 @@ func (h *host) daemonFlags(ctx context.Context, l layout.Layout) ([]string, erro
 	)
 }
 
-// configuredRuntimes returns the settings of the user's daemon.json that dockerd refuses to
-// take as flags, too.
+// configuredRuntimes returns the settings of the user's daemon.json that dockerd refuses to take as flags, too.
 func (h *host) configuredRuntimes() (map[string]any, error) {
 	data, err := os.ReadFile(h.config)
 	if errors.Is(err, os.ErrNotExist) {

@@ -64,7 +64,7 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 	}
 	needs := dependencies(patches)
 	if a.options.Stock {
-		needs = make([][]int, len(patches)) // their messages say it
+		needs = stated(patches)
 	}
 	files := map[string][]byte{coverPage: []byte(cover(a.series, patches, needs))}
 	var paths []string
@@ -180,9 +180,6 @@ var link = regexp.MustCompile(`(?m)^(KEP-(\d+)|\S+): (https://\S+)`)
 // are the titles of the patches that it needs.
 func pullRequest(project string, p series.Patch, needs []string) ([]byte, error) {
 	var b bytes.Buffer
-	if first := p.Trailer("Needs"); first != "" {
-		needs = append(needs, first)
-	}
 	err := pullRequests.ExecuteTemplate(&b, project, struct {
 		series.Patch
 		Needs []string
@@ -239,6 +236,17 @@ func uses(file, code string) (names []string) {
 		names = append(names, m[1]+"."+m[2], "."+m[2]+m[3])
 	}
 	return names
+}
+
+// stated lists, for each fix, the indexes of those that come first: all before it if its message has Needs.
+func stated(fixes []series.Patch) [][]int {
+	result := make([][]int, len(fixes))
+	for i, p := range fixes {
+		for n := 0; n < i && p.Trailer("Needs") != ""; n++ {
+			result[i] = append(result[i], n)
+		}
+	}
+	return result
 }
 
 // dependencies lists, for each patch, the indexes of earlier ones that it needs directly: those

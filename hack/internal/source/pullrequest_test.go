@@ -28,10 +28,6 @@ KEP: https://github.com/kubernetes/enhancements/issues/4369
 
 #### Special notes for your reviewer:
 
-These changes come first:
-
-- nothing.
-
 Lines added: 1, and 0 of tests. Generated code is not counted.
 
 #### Does this PR introduce a user-facing change?
@@ -165,11 +161,15 @@ func TestDependenciesAreFilesAndNames(t *testing.T) {
 
 func TestWhatAFixNeedsIsWhatItsMessageSays(t *testing.T) {
 	p := series.Patch{File: "0003-c.patch", Trailers: []string{"Needs: 0001 to 0002", "Weakness: CWE-770"}}
-	body, err := pullRequest("Kubernetes", p, nil)
+	needs := stated([]series.Patch{{Title: "a"}, {Title: "b"}, p})
+	if diff := cmp.Diff([][]int{nil, nil, {0, 1}}, needs); diff != "" {
+		t.Errorf("what is needed (-want +got):\n%s", diff)
+	}
+	body, err := pullRequest("Kubernetes", p, []string{"a", "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(body); !strings.Contains(got, "These changes come first:\n\n- 0001 to 0002\n") || strings.Contains(got, "CWE-770") {
+	if got := string(body); !strings.Contains(got, "These changes come first:\n\n- a\n- b\n") || strings.Contains(got, "CWE-770") {
 		t.Errorf("the body is\n%s", got)
 	}
 	if page := cover(series.Series{}, []series.Patch{p}, make([][]int, 1)); !strings.Contains(page, "| 0 | 0001 to 0002 |") {
