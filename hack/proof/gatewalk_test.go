@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/semver"
@@ -95,6 +96,12 @@ func gateWalk(c *check) error {
 			return nil
 		})
 	}
+	c.part("what the API server with the gate off refuses to create is listed", func() error {
+		if !slices.ContainsFunc(w.Servers.Refused, func(reason string) bool { return strings.HasPrefix(reason, "Pod, created: ") }) {
+			return fmt.Errorf("found %q", w.Servers.Refused)
+		}
+		return nil
+	})
 	c.part("objects were stored, and written to by two API servers", func() error {
 		if w.Servers.Objects == 0 || w.Stored.Objects == 0 || w.Stored.Updated == 0 || w.Older.Unwritten == 0 || !w.Older.Again {
 			return fmt.Errorf("too few: %+v, %+v, %+v", w.Servers, w.Stored, w.Older)
