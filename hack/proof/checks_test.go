@@ -1,6 +1,14 @@
 package proof
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+
+	"podenv.dev/featuregates"
+)
 
 // TestCompiling has the checks that use the CPU. The other tests mostly wait.
 func TestCompiling(t *testing.T) {
@@ -38,6 +46,9 @@ func TestClusters(t *testing.T) {
 	l.check("e2e relaxed names", "e2e", needCluster, suiteOf("relaxed"))
 	l.check("e2e variable expansion", "e2e", needCluster, suiteOf("expansion"))
 	l.check("e2e pod presets", "e2e", needCluster, suiteOf("podpreset"))
+	for _, name := range otherSuites(steps.Series.Name) {
+		l.check("e2e "+name, "e2e", needCluster, suiteOf(name))
+	}
 	l.check("client-go of v1.19", "e2e", needCluster, oldClient)
 	if *full {
 		l.check("e2e Tekton", "e2e", needCluster, tektonSuite)
@@ -47,6 +58,35 @@ func TestClusters(t *testing.T) {
 	l.check("upgrade, downgrade and skew", "upgrade", func(c *check) { needCluster(c); needComponents(c) }, upgrades)
 	l.check("e2e with the gate off", "e2e", needCluster, gatesOff)
 	l.check("down leaves nothing", "e2e", needCluster, downLeavesNothing)
+}
+
+// ownChecks are the suites that a check is for, with a name that says more or other needs.
+var ownChecks = []string{"envfiles", "relaxed", "expansion", "podpreset", "standalone", "tekton", "upgrade"}
+
+// otherSuites are the suites that featuregates/ declares beside these.
+func otherSuites(minor string) (others []string) {
+	states, _ := featuregates.In(minor) // an error would end the check of the gates
+	for _, s := range states {
+		for _, name := range s.Suites {
+			if !slices.Contains(ownChecks, name) && !slices.Contains(others, name) {
+				others = append(others, name)
+			}
+		}
+	}
+	return others
+}
+
+func TestTheSuiteOfAFifthFeatureRuns(t *testing.T) {
+	if others := otherSuites("v1.33"); len(others) > 0 {
+		t.Errorf("no check is for the suites %q", others)
+	}
+	defer featuregates.Add("PodTides", featuregates.Feature{
+		Specs:  featuregate.VersionedSpecs{{Version: version.MustParse("1.29"), PreRelease: featuregate.Alpha}},
+		Suites: []string{"tides", "upgrade"},
+	})()
+	if others := otherSuites("v1.33"); !slices.Equal(others, []string{"tides"}) {
+		t.Errorf("the other suites are %q", others)
+	}
 }
 
 // TestOwnClusters has the checks that create and delete clusters of their own. One of these and
