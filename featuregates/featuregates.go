@@ -54,6 +54,8 @@ type Feature struct {
 	// Probe is a pod that uses the feature, for the tests of version skew and of two API
 	// servers; nil if these have nothing to see.
 	Probe *Probe
+	// Stored is what stored objects have of the feature; nil if no API server does anything with it.
+	Stored *Stored
 	// Examples are the pods that show the feature on a new cluster of a release; nil if there are none.
 	Examples func(release string) []Example
 }

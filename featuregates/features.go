@@ -23,6 +23,7 @@ func init() {
 			Upstream: version.MustParse("1.34"),
 			Suites:   []string{"envfiles", "expansion", "standalone", "tekton", "upgrade"},
 			Probe:    &Probe{Pod: "probe-envfiles.yaml", Env: []string{"FROM_FILE"}, Saw: sawFile, Want: wantEnvFile},
+			Stored:   &storedFile,
 			Examples: userStories,
 		},
 		RelaxedEnvironmentVariableValidation: {
@@ -36,6 +37,7 @@ func init() {
 			Upstream: version.MustParse("1.30"),
 			Suites:   []string{"relaxed", "upgrade"},
 			Probe:    &Probe{Objects: []string{"probe-relaxed-config.yaml"}, Pod: "probe-relaxed.yaml", Env: []string{specialName}, Saw: sawNames, Want: wantRelaxed},
+			Stored:   &storedName,
 		},
 		PodPreset: {
 			Components: []string{"kube-apiserver"},

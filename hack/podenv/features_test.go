@@ -63,6 +63,7 @@ func TestAFifthFeatureIsOneDeclaration(t *testing.T) {
 				return featuregates.Outcome{Created: string(c.APIServer.Gate(fifth)), Stored: string(c.Kubelet.Gate(fifth))}
 			},
 		},
+		Stored:   &featuregates.Stored{Rules: map[featuregates.GateState]featuregates.Rules{featuregates.GateOff: {Shows: true}}},
 		Examples: func(string) []featuregates.Example { return []featuregates.Example{{Pod: "tides.yaml"}} },
 	})()
 
@@ -85,6 +86,10 @@ func TestAFifthFeatureIsOneDeclaration(t *testing.T) {
 	offGates, suites, err := featuregates.Off("v1.33")
 	if on, known := offGates[fifth]; err != nil || on || !known || !slices.Contains(suites, "tides") {
 		t.Errorf("runs with the gates off: %v in the suites %q (%v)", offGates, suites, err)
+	}
+	stored, err := featuregates.StoredIn("v1.33")
+	if err != nil || !slices.ContainsFunc(stored, func(s featuregates.State) bool { return s.Name == fifth && s.Stored.Rules[featuregates.GateOff].Shows }) {
+		t.Errorf("objects that API servers with and without the gate store: %v (%v)", stored, err)
 	}
 	probed, err := featuregates.Probed("v1.33")
 	if err != nil || !slices.ContainsFunc(probed, func(s featuregates.State) bool { return s.Name == fifth }) {

@@ -35,10 +35,11 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 		f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
 
 		f.It("objects keep their variables while the gates are off; a stock one that does not know fileKeyRef hides it, refuses updates, and loses it with the first write", func(ctx context.Context) {
-			components.RequireGate(ctx, gate)
-			components.RequireGate(ctx, relaxed)
+			all := storedObjects(f)
+			for _, o := range all {
+				components.RequireGate(ctx, string(o.feature.Name))
+			}
 			node := controlPlane(ctx, f)
-			all := []objects{{f, envFileVariables}, {f, specialNames}}
 			walk := serverWalk(nodes.Options.Minor)
 			for _, o := range all {
 				o.create(ctx, "untouched")
@@ -59,14 +60,14 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 				}
 				change(ctx, f, node, s)
 				for _, o := range all {
-					ginkgo.By(s.String() + ": " + o.about)
+					ginkgo.By(s.String() + ": " + string(o.feature.Name))
 					if i > 0 && walk[i-1].Build == stock {
 						maps.Copy(lost, map[string]map[string]bool{
 							o.named("untouched"): o.lost(ctx, "untouched", before[o.named("untouched")]),
 							o.named("touched"):   o.lost(ctx, "touched", nil),
 						})
 						written := lost[o.named("touched")]
-						gomega.Expect(written[podKind] && written[deploymentKind]).To(gomega.Equal(o.rules(walk[i-1]).loses), "what was written to is lost")
+						gomega.Expect(written[podKind] && written[deploymentKind]).To(gomega.Equal(o.rules(walk[i-1]).Loses), "what was written to is lost")
 					}
 					o.expectCreate(ctx, s, fmt.Sprintf("new-%d", i))
 					o.expect(ctx, s, "untouched", lost[o.named("untouched")])
@@ -82,7 +83,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 			last := walk[len(walk)-1]
 			for _, o := range all {
 				if len(lost[o.named("touched")]) > 0 {
-					ginkgo.By("writing the lost variable again: " + o.about)
+					ginkgo.By("writing the lost variable again: " + string(o.feature.Name))
 					o.repair(ctx, "touched")
 				}
 				o.expect(ctx, last, "touched", nil)
@@ -92,7 +93,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 		f.It("a controller that comes late with its status writes it through the stock one, and the field is lost if that does not know it; what nobody writes to keeps it", func(ctx context.Context) {
 			components.RequireGate(ctx, gate)
 			node := controlPlane(ctx, f)
-			o := objects{f, envFileVariables}
+			o := objectsOf(f, gate)
 			o.create(ctx, "late")
 			o.create(ctx, "unwritten")
 			minor := nodes.Options.Minor
@@ -111,7 +112,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 			o.settle(ctx, "late")
 
 			change(ctx, f, node, featuregates.Runs{Build: patched, Minor: minor, On: true})
-			gomega.Expect(o.lost(ctx, "late", late)[deploymentKind]).To(gomega.Equal(o.rules(between).loses))
+			gomega.Expect(o.lost(ctx, "late", late)[deploymentKind]).To(gomega.Equal(o.rules(between).Loses))
 			gomega.Expect(o.states(ctx, "late")[deploymentKind].writers).To(gomega.ContainElement(gomega.And(
 				gomega.HaveField("Manager", "kube-controller-manager"), gomega.HaveField("Subresource", "status"))))
 			o.lost(ctx, "unwritten", unwritten) // fails for an object that nobody has written to
@@ -119,7 +120,7 @@ var _ = framework.SIGDescribe("node")("Upgrade", framework.WithFeature(feature),
 
 		f.It("kubectl podenv audit names, before a downgrade, what the downgrade would lose", func(ctx context.Context) {
 			components.RequireGate(ctx, gate)
-			o := objects{f, envFileVariables}
+			o := objectsOf(f, gate)
 			o.create(ctx, "affected")
 			_, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, gated("unaffected", v1.EnvVar{Name: "A", Value: "1"}), metav1.CreateOptions{})
 			framework.ExpectNoError(err)

@@ -2,6 +2,8 @@ package upgrade
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"podenv.dev/featuregates"
+	"podenv.dev/test/e2e/internal/nodes"
 	"podenv.dev/test/e2e/internal/pods"
 	"podenv.dev/test/images"
 )
@@ -23,69 +26,47 @@ import (
 // special is a name that strict validation refuses.
 const special = "Logging:Level"
 
-// subject is what the objects of a spec use.
-type subject struct {
-	about string
-	gate  featuregate.Feature
-	env   func() v1.EnvVar
-	// has reports whether a variable has what it is about.
-	has func(v1.EnvVar) bool
-	// change changes something of the variable that a template may have otherwise.
-	change func(*v1.EnvVar)
-	// rules are those of an API server, by what it says of the gate.
-	rules map[featuregates.GateState]rules
-}
-
-// rules are what an API server does.
-type rules struct {
-	creates bool // takes new objects
-	shows   bool // shows what objects have that were stored with the gate on
-	updates bool // takes updates of those
-	loses   bool // writes them without it, whoever writes what
-}
-
-var envFileVariables = subject{
-	about: "env-file", gate: gate,
-	env: func() v1.EnvVar { return from("A", "KEY", false) },
-	has: func(env v1.EnvVar) bool { return env.ValueFrom != nil && env.ValueFrom.FileKeyRef != nil },
-	change: func(env *v1.EnvVar) {
-		ref := env.ValueFrom.FileKeyRef
-		ref.Optional = ptr.To(!ptr.Deref(ref.Optional, false))
-	},
-	rules: map[featuregates.GateState]rules{
-		featuregates.GateOn:      {creates: true, shows: true, updates: true},
-		featuregates.GateOff:     {shows: true, updates: true}, // the new object's variable has no other source
-		featuregates.GateUnknown: {loses: true},
-	},
-}
-
-var specialNames = subject{
-	about: "special-name", gate: relaxed,
-	env:    func() v1.EnvVar { return v1.EnvVar{Name: special, Value: "1"} },
-	has:    func(env v1.EnvVar) bool { return env.Name == special },
-	change: func(env *v1.EnvVar) { env.Value += "1" },
-	rules: map[featuregates.GateState]rules{
-		featuregates.GateOn:  {creates: true, shows: true, updates: true},
-		featuregates.GateOff: {shows: true, updates: true},
-		// A release without the gate validates what it updates as what is new.
-		featuregates.GateUnknown: {shows: true},
-	},
-}
-
 // objects are pairs of a Pod and a Deployment of one name. The pod is never scheduled and
 // the Deployment is paused, so that few but the specs write to them. Few is not nobody: the
 // deployment controller writes the status after each change of the spec, and does so late,
 // through whichever API server answers by then, if it has to reconnect.
 type objects struct {
-	f *framework.Framework
-	subject
+	f       *framework.Framework
+	feature featuregates.State
+}
+
+// storedObjects are those of each feature whose stored objects have rules.
+func storedObjects(f *framework.Framework) (all []objects) {
+	ginkgo.GinkgoHelper()
+	features, err := featuregates.StoredIn(nodes.Options.Minor)
+	framework.ExpectNoError(err)
+	for _, feature := range features {
+		all = append(all, objects{f, feature})
+	}
+	return all
+}
+
+// objectsOf are those of the feature with a gate.
+func objectsOf(f *framework.Framework, gate featuregate.Feature) objects {
+	ginkgo.GinkgoHelper()
+	all := storedObjects(f)
+	at := slices.IndexFunc(all, func(o objects) bool { return o.feature.Name == gate })
+	gomega.Expect(at).To(gomega.BeNumerically(">=", 0), "the feature %s", gate)
+	return all[at]
 }
 
 // rules are those of the API server s.
-func (o objects) rules(s featuregates.Runs) rules { return o.subject.rules[s.Gate(o.gate)] }
+func (o objects) rules(s featuregates.Runs) featuregates.Rules {
+	return o.feature.Stored.Rules[s.Gate(o.feature.Name)]
+}
 
 // named is the name of the pair that a spec calls name.
-func (o objects) named(name string) string { return o.about + "-" + name }
+func (o objects) named(name string) string {
+	return strings.ToLower(string(o.feature.Name)) + "-" + name
+}
+
+// env is the variable that a pair has.
+func (o objects) env() v1.EnvVar { return o.feature.Stored.Variable(volume) }
 
 // gated is a pod that is never scheduled.
 func gated(name string, env v1.EnvVar) *v1.Pod {
@@ -172,8 +153,8 @@ func (o objects) update(ctx context.Context, name string) map[string]error {
 		d.Labels = stamp
 		c := &d.Spec.Template.Spec.Containers[0]
 		c.Image = otherImage(c.Image)
-		if o.has(c.Env[0]) {
-			o.change(&c.Env[0])
+		if o.feature.Stored.Uses(c.Env[0]) {
+			o.feature.Stored.Change(&c.Env[0])
 		}
 		_, err = o.f.ClientSet.AppsV1().Deployments(d.Namespace).Update(ctx, d, metav1.UpdateOptions{})
 		return err
@@ -203,8 +184,8 @@ func (o objects) states(ctx context.Context, name string) map[string]state {
 	pod, deployment, err := o.get(ctx, name)
 	framework.ExpectNoError(err)
 	return map[string]state{
-		podKind:        {o.has(pod.Spec.Containers[0].Env[0]), pod.ResourceVersion, pod.ManagedFields},
-		deploymentKind: {o.has(deployment.Spec.Template.Spec.Containers[0].Env[0]), deployment.ResourceVersion, deployment.ManagedFields},
+		podKind:        {o.feature.Stored.Uses(pod.Spec.Containers[0].Env[0]), pod.ResourceVersion, pod.ManagedFields},
+		deploymentKind: {o.feature.Stored.Uses(deployment.Spec.Template.Spec.Containers[0].Env[0]), deployment.ResourceVersion, deployment.ManagedFields},
 	}
 }
 
@@ -233,7 +214,7 @@ func (o objects) lost(ctx context.Context, name string, before map[string]state)
 func (o objects) expectCreate(ctx context.Context, s featuregates.Runs, name string) {
 	ginkgo.GinkgoHelper()
 	pod, deployment := o.tryCreate(ctx, name)
-	if !o.rules(s).creates {
+	if !o.rules(s).Creates {
 		for _, err := range []error{pod, deployment} {
 			gomega.Expect(err).To(gomega.Satisfy(apierrors.IsInvalid), "%s takes a new object", s)
 		}
@@ -249,15 +230,15 @@ func (o objects) expectCreate(ctx context.Context, s featuregates.Runs, name str
 // none takes an update of the rest.
 func (o objects) expect(ctx context.Context, s featuregates.Runs, name string, lost map[string]bool) {
 	ginkgo.GinkgoHelper()
-	o.expectShown(ctx, name, o.rules(s).shows, lost)
+	o.expectShown(ctx, name, o.rules(s).Shows, lost)
 	for kind, err := range o.update(ctx, name) {
-		if lost[kind] || !o.rules(s).updates {
+		if lost[kind] || !o.rules(s).Updates {
 			gomega.Expect(err).To(gomega.Satisfy(apierrors.IsInvalid), "%s takes an update of the %s", s, kind)
 		} else {
 			framework.ExpectNoError(err, "%s: updating the %s", s, kind)
 		}
 	}
-	o.expectShown(ctx, name, o.rules(s).shows, lost)
+	o.expectShown(ctx, name, o.rules(s).Shows, lost)
 }
 
 func (o objects) expectShown(ctx context.Context, name string, shows bool, lost map[string]bool) {
