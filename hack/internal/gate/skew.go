@@ -59,9 +59,12 @@ func (w *Walker) inTurn(ctx context.Context, off dynamic.Interface, step *progre
 		for _, creator := range []dynamic.Interface{w.objects, off} {
 			name := fmt.Sprintf("servers-%d", found.Objects)
 			s, err := w.create(ctx, creator, p, name)
-			if err != nil { // also a quota or a port may not allow it
-				found.Refused = add(found.Refused, p.String()+", created: "+strings.ReplaceAll(err.Error(), name, "NAME"))
+			if why := refusal(err); why != "" { // also because of a quota or a port
+				found.Refused = add(found.Refused, p.String()+", created: "+strings.ReplaceAll(why, name, "NAME"))
 				continue
+			}
+			if err != nil {
+				return nil, err
 			}
 			found.Objects++
 			for turn, server := range []dynamic.Interface{off, w.objects, off, w.objects} {

@@ -1,5 +1,4 @@
-// Package components reads the health, configuration and metrics of the components of a
-// running cluster.
+// Package components reads the health, configuration and metrics of the components of a running cluster.
 package components
 
 import (

@@ -54,10 +54,9 @@ type APIServerPair struct {
 // Both returns On and Off.
 func (p *APIServerPair) Both() []APIServer { return []APIServer{p.On, p.Off} }
 
-// StartSecondAPIServer runs a second API server, with the gates in off turned off, on a cluster
-// with one control plane whose API server has them on. Connections go to the first one until
-// Balance is called. At the end of the calling container or spec, it stops the second server and
-// checks that the cluster is healthy.
+// StartSecondAPIServer runs a second API server, with the gates in off turned off, on a cluster with one
+// control plane whose API server has them on. Connections go to the first one until Balance is called. At the
+// end of the calling container or spec, it stops the second server and checks that the cluster is healthy.
 func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...string) *APIServerPair {
 	ginkgo.GinkgoHelper()
 	// Connections that an earlier pair marked must not count as connections of this one.
@@ -82,10 +81,9 @@ func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...st
 // and write, at the same path.
 const ServerFolder = "/var/lib/podenv-apiserver"
 
-// StartChangedAPIServer runs a second API server on the control plane's node, with additional
-// flags, and with files, by name, in ServerFolder. It returns the server, to which no other client
-// connects, and the node. It stops the server as StartSecondAPIServer does, and deletes the
-// folder.
+// StartChangedAPIServer runs a second API server on the control plane's node, with additional flags, and with
+// files, by name, in ServerFolder. It returns the server, to which no other client connects, and the node. It
+// stops the server as StartSecondAPIServer does, and deletes the folder.
 func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files map[string]string, flags ...string) (APIServer, Node) {
 	ginkgo.GinkgoHelper()
 	p := &APIServerPair{client: f.ClientSet}
@@ -247,11 +245,10 @@ iptables -w -I INPUT -j ` + chain + `
 ip6tables -w -I ` + rejectIPv6 + ` || :
 `
 
-// rules is the balancer of the node with this address, as input of iptables-restore. A client
-// sends all its requests through one connection while it lasts. So the rules reset connections
-// from nodes that are older than the rules, at the next packet of the client: generation must
-// differ from that of all earlier rules. They do not reset the specs' own connections, from
-// elsewhere, so that a spec only sees errors of a server.
+// rules is the balancer of the node with this address, as input of iptables-restore. A client sends all its
+// requests through one connection while it lasts. So the rules reset connections from nodes that are older than
+// the rules, at the next packet of the client: generation must differ from that of all earlier rules. They do
+// not reset the specs' own connections, from elsewhere, so that a spec only sees errors of a server.
 func rules(address string, nodes []string, route Route, generation int) string {
 	var b strings.Builder
 	redirect := func(port int, match string, to int) {

@@ -72,8 +72,7 @@ func limitSpec(node types.NodeType, _ ginkgo.Offset, text string, args []any) (s
 	return text, args, nil
 }
 
-// Kubectl returns the kubectl of the series under test. It skips the running spec if there is
-// none.
+// Kubectl returns the kubectl of the series under test. It skips the running spec if there is none.
 func Kubectl() string {
 	ginkgo.GinkgoHelper()
 	if nodes.Options.Kubectl == "" {
