@@ -2,6 +2,7 @@ package featuregates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/component-base/featuregate"
@@ -100,13 +101,7 @@ func (o Outcome) String() string { return o.Created + " / " + o.Stored }
 // Probed lists the features of minor that have a probe.
 func Probed(minor string) ([]State, error) {
 	states, err := In(minor)
-	var probed []State
-	for _, s := range states {
-		if s.Probe != nil {
-			probed = append(probed, s)
-		}
-	}
-	return probed, err
+	return slices.DeleteFunc(states, func(s State) bool { return s.Probe == nil }), err
 }
 
 // Sides returns the API servers and the kubelets of a matrix: those of minor, and stock

@@ -1,6 +1,8 @@
 package featuregates
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -30,13 +32,7 @@ type Rules struct {
 // StoredIn lists the features of minor whose stored objects have rules.
 func StoredIn(minor string) ([]State, error) {
 	states, err := In(minor)
-	var stored []State
-	for _, s := range states {
-		if s.Stored != nil {
-			stored = append(stored, s)
-		}
-	}
-	return stored, err
+	return slices.DeleteFunc(states, func(s State) bool { return s.Stored == nil }), err
 }
 
 var storedFile = Stored{

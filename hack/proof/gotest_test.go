@@ -173,6 +173,9 @@ const maxFlakes = 20
 func (c *check) upstreamTestsOf(t *source.Tree, dir string, packages []string) (cases []junit.Case, err error) {
 	integration := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return !isIntegration(pkg) })
 	if len(integration) > 0 {
+		if err := c.command("go", append([]string{"vet"}, integration...)...).Dir(dir).Env(treeEnv...).Run(); err != nil {
+			return nil, err
+		}
 		env, err := c.integrationEnv(dir)
 		if err != nil {
 			return nil, err

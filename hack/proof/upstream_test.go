@@ -1,16 +1,13 @@
 package proof
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"podenv.dev/hack/internal/junit"
-	"podenv.dev/hack/internal/series"
 	"podenv.dev/hack/internal/source"
 	"podenv.dev/hack/internal/testutil"
 )
@@ -25,12 +22,12 @@ func acceptedUpstream(c *check) error {
 // upstreamTests runs Kubernetes' own tests of every package that the tree's commits touch, integration tests
 // included.
 func upstreamTests(c *check) error {
-	if err := requireIntegrationTest(built.value.Tree); err != nil {
-		return err
-	}
 	cases, err := c.touchedTests(built.value.Tree)
 	c.count(cases)
-	return err
+	if err != nil {
+		return err
+	}
+	return requireIntegrationTest(steps.Series.Name, cases)
 }
 
 // touchedTests runs the tests of the packages in which t differs from its release. Tests that also
@@ -88,28 +85,29 @@ func TestIntegrationTestsAndOursMustPass(t *testing.T) {
 }
 
 // integrationTest is what the patches add to the release's integration tests of pods.
-const integrationTest = "test/integration/pods/environment_test.go"
+var integrationTest = junit.Case{ClassName: "k8s.io/kubernetes/test/integration/pods", Name: "TestEnvironmentGates"}
 
-// requireIntegrationTest returns an error if t lacks the test. Minors where the API of env files is upstream's
-// have none: no gate of the patches decides there on what is stored.
-func requireIntegrationTest(t *source.Tree) error {
-	upstream, err := hasUpstreamEnvFiles(t.Series.Name)
-	if err == nil && !upstream {
-		_, err = os.Stat(filepath.Join(t.Dir, integrationTest))
+// requireIntegrationTest returns an error if the test is not among cases, or was skipped. Minors where the API of env
+// files is upstream's have none: no gate of the patches decides there on what is stored.
+func requireIntegrationTest(minor string, cases []junit.Case) error {
+	upstream, err := hasUpstreamEnvFiles(minor)
+	if err != nil || upstream || slices.ContainsFunc(cases, func(test junit.Case) bool {
+		return test.ClassName == integrationTest.ClassName && test.Name == integrationTest.Name && test.Skipped == nil
+	}) {
+		return err
 	}
-	return err
+	return fmt.Errorf("%s of %s did not run", integrationTest.Name, integrationTest.ClassName)
 }
 
 func TestIntegrationTestIsRequired(t *testing.T) {
-	tree := &source.Tree{Dir: t.TempDir()}
-	for minor, want := range map[string]string{"v1.29": "no such file", "v1.33": "no such file", "v1.34": ""} {
-		tree.Series = series.Series{Name: minor}
-		testutil.CheckError(t, requireIntegrationTest(tree), want)
+	left := integrationTest
+	left.Skipped = &junit.Message{Message: "not today"}
+	another := integrationTest
+	another.Name = "TestPods"
+	for _, minor := range []string{"v1.29", "v1.33"} {
+		testutil.CheckError(t, requireIntegrationTest(minor, []junit.Case{another}), "did not run")
+		testutil.CheckError(t, requireIntegrationTest(minor, []junit.Case{left}), "did not run")
+		testutil.CheckError(t, requireIntegrationTest(minor, []junit.Case{another, integrationTest}), "")
 	}
-	file := filepath.Join(tree.Dir, integrationTest)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	tree.Series = series.Series{Name: "v1.33"}
-	testutil.CheckError(t, requireIntegrationTest(tree), "")
+	testutil.CheckError(t, requireIntegrationTest("v1.34", nil), "")
 }

@@ -103,4 +103,8 @@ func TestFieldsOfAGate(t *testing.T) {
 	if columns := strings.Split(Columns, "\t"); len(columns) != len(gates[0].Fields()) {
 		t.Errorf("columns %q", columns)
 	}
+	var table strings.Builder
+	if err := jsonout.WriteTable(&table, Columns, gates, Gate.Fields); err != nil || !slices.Equal(strings.Fields(strings.Split(table.String(), "\n")[2]), []string{"B", "ALPHA", "false", "no", "-", "0", "0", "-", "-"}) {
+		t.Errorf("%v\n%s", err, table.String())
+	}
 }

@@ -50,13 +50,13 @@ func TestAPageAnswersOnlyWhatWasMeasured(t *testing.T) {
 		t.Errorf("%d questions without an answer, want 18:\n%s", n, got)
 	}
 	w.Older, w.OlderRelease = &Stored{Objects: 3, Unwritten: 1, Again: true, Lost: []string{"Pod: spec.older"}, Refused: []string{"Pod: unknown"}}, "v1.32.1"
-	w.Servers = &Servers{Objects: 6, Lost: []string{"Pod: spec.servers"}}
+	w.Servers = &Servers{Objects: 6, Lost: []string{"Pod: spec.servers"}, Hidden: []string{"Pod: spec.hidden"}}
 	w.Skew = map[string][]conformance.Row{"v1.31.1": {w.On[0], {Spec: "old", State: conformance.Failed, Why: "no"}, {Spec: "old", State: conformance.Failed, Why: "at another time"}}, "v1.32.1": w.On[:1]}
 	w.Costs = []Cost{{What: "requests per pod", Off: []float64{1, 2, 6}, On: []float64{4}}}
 	got = page()
 	for _, want := range []string{
 		"API server were v1.32.1 for a while. 3 objects", "label that were accepted: 0.\n\nSome were refused:\n\n- Pod: unknown", "- Pod: spec.older\n\nSo were those that were written to meanwhile: 2.\n\nOf 0 containers none", "Back on v1.33.13: Fields were lost, or differ, of objects that nobody had written to:\n\n- Pod: spec.older",
-		"older kubelets, each with its first reason:\n\n- b: no\n- old: no\n", "- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 2 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nNo request was refused.",
+		"older kubelets, each with its first reason:\n\n- b: no\n- old: no\n", "- v1.32.1: 1 passed, 0 failed, 0 left out\n- v1.31.1: 1 passed, 2 failed", "updated a label of in turn: 6. ", "Fields were lost, or differ:\n\n- Pod: spec.servers\n\nThe one with the gate off did not show these, or otherwise:\n\n- Pod: spec.hidden\n\nNo request was refused.",
 		"with 10 pods that do not use it (those that do are refused with the gate off) each", "| requests per pod | 3 (1 to 6) | 4 (4 to 4) |", "These, of which some may be of what happened by chance with it on only:\n\n- kubelet: middle_total",
 	} {
 		if !strings.Contains(got, want) {

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"podenv.dev/featuregates"
 )
 
@@ -33,6 +36,11 @@ func TestFromAuditTakesWhatSpecsCreated(t *testing.T) {
 	if class.namespaced || class.resource.Group != "scheduling.k8s.io" {
 		t.Errorf("the class is %+v", class)
 	}
+	pod.object.SetFinalizers([]string{"of/a-spec"})
+	pod.object.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Job", Name: "gone"}})
+	if made := pod.named("n", "x"); made.GetNamespace() != "n" || made.GetFinalizers() != nil || made.GetOwnerReferences() != nil {
+		t.Errorf("made %v of %v", made, pod.object)
+	}
 	if made := pod.named("n", "x"); made.GetNamespace() != "n" || made.GetName() != "x" || pod.object.GetName() != "one" {
 		t.Errorf("made %v of %v", made, pod.object)
 	}
@@ -42,6 +50,21 @@ func TestFromAuditTakesWhatSpecsCreated(t *testing.T) {
 	cut := strings.ReplaceAll(audited, "e2e.test/", "kubectl/") + `{"verb":"create","user`
 	if probes, err := fromAudit(cut); err != nil || len(probes) != 2 {
 		t.Errorf("with a line that is being written: %v, %v", probes, err)
+	}
+}
+
+func TestWhatDecidesOverOthersIsNotStored(t *testing.T) {
+	for resource, want := range map[string]bool{
+		"pods": true, "storageclasses": true, "validatingadmissionpolicies": true, "customresourcedefinitions": true,
+		"resourcequotas": false, "limitranges": false, "mutatingwebhookconfigurations": false, "validatingadmissionpolicybindings": false, "apiservices": false, "nodes": false,
+	} {
+		p := probe{resource: schema.GroupVersionResource{Resource: resource}, on: map[string]any{}}
+		if got := p.storable(); got != want {
+			t.Errorf("%s are stored: %t", resource, got)
+		}
+		if p.on = nil; p.storable() {
+			t.Errorf("%s are stored though they were refused", resource)
+		}
 	}
 }
 

@@ -57,10 +57,9 @@ func (w *Walker) inTurn(ctx context.Context, off dynamic.Interface, step *progre
 		}
 		step.Now("%s %d of %d", p, i+1, len(w.probes))
 		for _, creator := range []dynamic.Interface{w.objects, off} {
-			name := fmt.Sprintf("servers-%d", found.Objects)
-			s, err := w.create(ctx, creator, p, name)
+			s, err := w.create(ctx, creator, p, fmt.Sprintf("servers-%d", found.Objects))
 			if why := refusal(err); why != "" { // also because of a quota or a port
-				found.Refused = add(found.Refused, p.String()+", created: "+strings.ReplaceAll(why, name, "NAME"))
+				found.Refused = add(found.Refused, p.String()+", created: "+strings.ReplaceAll(why, s.name, "NAME"))
 				continue
 			}
 			if err != nil {

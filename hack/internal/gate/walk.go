@@ -402,10 +402,11 @@ func (w *Walker) settled(ctx context.Context, prefix string) (all bool, err erro
 			return err
 		}
 		for _, p := range pods.Items {
-			if strings.HasPrefix(p.Name, prefix) && p.Status.Phase == v1.PodPending {
+			ours := strings.HasPrefix(p.Name, prefix)
+			if ours && p.Status.Phase == v1.PodPending {
 				return errPending
 			}
-			all = all && (p.Status.Phase != v1.PodFailed || !strings.HasPrefix(p.Name, prefix))
+			all = all && (!ours || p.Status.Phase != v1.PodFailed)
 		}
 		return nil
 	})

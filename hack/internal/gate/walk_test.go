@@ -107,6 +107,26 @@ func TestWhatIsGoneIsFound(t *testing.T) {
 	}
 }
 
+// TestAContainerMayTakeTimeToEnd: one that a kubelet is ending still runs for a while.
+func TestAContainerMayTakeTimeToEnd(t *testing.T) {
+	defer func(was time.Duration) { calm = was }(calm)
+	calm = 2 * time.Second
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: namespace}, Status: v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{
+		{Name: "c", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}}}
+	w := Walker{client: fake.NewClientset(pod), starts: map[string]int32{"p/c": 0}}
+	time.AfterFunc(100*time.Millisecond, func() {
+		ended := pod.DeepCopy()
+		ended.Status.ContainerStatuses[0].RestartCount = 1
+		if _, err := w.client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), ended, metav1.UpdateOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	found := &Stored{}
+	if err := w.restarted(t.Context(), found); err != nil || !slices.Equal(found.Restarted, []string{"p/c"}) {
+		t.Errorf("restarted %q, %v", found.Restarted, err)
+	}
+}
+
 // TestASpecThatHangsDoesNotEndTheWalk, and specs that need what is not here do not run.
 func TestASpecThatHangsDoesNotEndTheWalk(t *testing.T) {
 	c := testutil.NewCommands(t)

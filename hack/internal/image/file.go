@@ -67,8 +67,7 @@ func Reader(write func(io.Writer) error) io.ReadCloser {
 	return r
 }
 
-// withParents returns files and their parent directories by path in the tar, without a leading
-// slash.
+// withParents returns files and their parent directories by path in the tar, without a leading slash.
 func withParents(files []File, existing map[string]bool) (map[string]File, error) {
 	entries := make(map[string]File, len(files))
 	for _, f := range files {
@@ -147,8 +146,7 @@ func FilesKey(files []File) (string, error) {
 	return digest.Of(append(parts, sums...)...), err
 }
 
-// MinimalFiles are the files that a static program may expect: users, name service
-// configuration and /tmp.
+// MinimalFiles are the files that a static program may expect: users, name service configuration and /tmp.
 func MinimalFiles() []File {
 	text := func(path, content string) File { return File{Path: path, Mode: 0o644, Data: []byte(content)} }
 	return []File{

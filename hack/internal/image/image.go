@@ -1,6 +1,5 @@
-// Package image makes container images from files, without a registry and without a
-// container engine, as docker-archives that `docker load`, `ctr images import` and kind
-// take.
+// Package image makes container images from files, without a registry and without a container engine, as
+// docker-archives that `docker load`, `ctr images import` and kind take.
 package image
 
 import (
@@ -40,8 +39,7 @@ type Spec struct {
 	Config v1.Config
 }
 
-// Write writes the image to the file out, which it replaces atomically. Equal specs give equal
-// bytes.
+// Write writes the image to the file out, which it replaces atomically. Equal specs give equal bytes.
 func (s Spec) Write(out string) error {
 	if _, err := name.NewTag(s.Name, name.StrictValidation); err != nil {
 		return fmt.Errorf("image %s: %w", s.Name, err)

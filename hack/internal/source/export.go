@@ -86,6 +86,9 @@ func (a *assembly) exportTree(ctx context.Context, outDir string, fold bool) ([]
 		for _, n := range needs[i] {
 			first = append(first, patches[n].Title)
 		}
+		if others := patches[i].Trailer("Needs"); others != "" && !a.options.Stock {
+			first = append(first, others)
+		}
 		if files[strings.TrimSuffix(name, ".patch")+".md"], err = pullRequest(a.series.Project(), patches[i], first); err != nil {
 			return nil, err
 		}

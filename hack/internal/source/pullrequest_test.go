@@ -28,6 +28,10 @@ KEP: https://github.com/kubernetes/enhancements/issues/4369
 
 #### Special notes for your reviewer:
 
+These changes come first:
+
+- nothing.
+
 Lines added: 1, and 0 of tests. Generated code is not counted.
 
 #### Does this PR introduce a user-facing change?

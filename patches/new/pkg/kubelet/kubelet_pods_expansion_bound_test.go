@@ -41,7 +41,10 @@ func TestWhatAVariableHadBeforeDoesNotCount(t *testing.T) {
 			for i := range again {
 				of(&again[i])
 			}
-			container := &v1.Container{Env: append([]v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 131_000)}}, slices.Concat(made, again, last)...)}
+			container := &v1.Container{Env: []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 131_000)}}}
+			for _, some := range [][]v1.EnvVar{made, again, last} {
+				container.Env = append(container.Env, some...)
+			}
 			_, err := (&Kubelet{}).makeEnvironmentVariables(context.Background(), pod, container, "", nil, nil, nil)
 			if name != "its own" {
 				assert.NoError(t, err)

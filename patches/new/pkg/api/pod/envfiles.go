@@ -8,11 +8,11 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// dropFileKeyRefs removes env[].valueFrom.fileKeyRef from every container while
+// DropFileKeyRefs removes env[].valueFrom.fileKeyRef from every container while
 // the EnvFiles feature is disabled, unless the old pod uses it. A variable
 // that is left without a source is then refused by validation, as it is by an
 // API server that does not know the field.
-func dropFileKeyRefs(podSpec, oldPodSpec *api.PodSpec) {
+func DropFileKeyRefs(podSpec, oldPodSpec *api.PodSpec) {
 	if utilfeature.DefaultFeatureGate.Enabled(features.EnvFiles) || fileKeyRefInUse(oldPodSpec) {
 		return
 	}

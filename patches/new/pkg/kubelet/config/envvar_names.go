@@ -21,15 +21,5 @@ func staticPodValidationOptions() validation.PodValidationOptions {
 // as an API server does with its gate off. So the pod runs, or is refused, as with a
 // kubelet that does not know the field.
 func dropFileKeyRefs(pod *api.Pod) {
-	if utilfeature.DefaultFeatureGate.Enabled(features.EnvFiles) {
-		return
-	}
-	podutil.VisitContainers(&pod.Spec, podutil.AllContainers, func(c *api.Container, _ podutil.ContainerType) bool {
-		for i := range c.Env {
-			if source := c.Env[i].ValueFrom; source != nil {
-				source.FileKeyRef = nil
-			}
-		}
-		return true
-	})
+	podutil.DropFileKeyRefs(&pod.Spec, nil)
 }
