@@ -94,9 +94,13 @@ func GatesOff(off []string) func(*v1.Pod, *v1.Container) error {
 	}
 }
 
-// FlagsAdded adds flags, and mounts a folder of the node at the same path.
-func FlagsAdded(folder string, flags []string) func(*v1.Pod, *v1.Container) error {
+// FlagsSet sets flags, each in place of those of its name, and mounts a folder of the node at the same path.
+func FlagsSet(folder string, flags []string) func(*v1.Pod, *v1.Container) error {
 	return func(pod *v1.Pod, c *v1.Container) error {
+		for _, flag := range flags {
+			name, _, _ := strings.Cut(flag, "=")
+			c.Command = slices.DeleteFunc(c.Command, func(old string) bool { return strings.HasPrefix(old, name+"=") })
+		}
 		c.Command = append(c.Command, flags...)
 		const volume = "podenv"
 		source := v1.HostPathVolumeSource{Path: folder, Type: ptr.To(v1.HostPathDirectoryOrCreate)}

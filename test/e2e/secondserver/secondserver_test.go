@@ -86,7 +86,7 @@ func TestSecondManifestRefuses(t *testing.T) {
 }
 
 func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
-	text, err := Manifest(manifest, FlagsAdded("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log"}))
+	text, err := Manifest(manifest, FlagsSet("/var/lib/x", []string{"--audit-log-path=/var/lib/x/log", "--v=4"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestSecondManifestWithFlagsAndAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := pod.Spec.Containers[0]
-	want := []string{"kube-apiserver", "--secure-port=6444", "--feature-gates=A=true,B=true,C=true", "--v=2",
-		"--endpoint-reconciler-type=none", "--audit-log-path=/var/lib/x/log"}
+	want := []string{"kube-apiserver", "--secure-port=6444", "--feature-gates=A=true,B=true,C=true",
+		"--endpoint-reconciler-type=none", "--audit-log-path=/var/lib/x/log", "--v=4"}
 	if !slices.Equal(c.Command, want) {
 		t.Errorf("got the command %q, want %q", c.Command, want)
 	}

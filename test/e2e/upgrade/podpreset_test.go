@@ -194,6 +194,29 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 				"Conflict on pod preset. Volume token has a token of a service account, and the pod names none."))
 		})
 
+		f.It("an API server that serves presets without the plugin warns who creates one that no pod gets it, and creates pods without it", func(ctx context.Context) {
+			server, _ := nodes.StartChangedAPIServer(ctx, f, nil, "--enable-admission-plugins=NodeRestriction")
+			without, with := presetsOf(f, server.Client, server.Dynamic), presetsOf(f, f.ClientSet, f.DynamicClient)
+			const off = "the admission plugin PodPreset is off, see --enable-admission-plugins of the API server"
+			create := func(p presets, name string) []string {
+				preset, err := presetFor(name, "group", "1").MarshalJSON()
+				framework.ExpectNoError(err)
+				path := fmt.Sprintf("/apis/%s/namespaces/%s/%s", podPresets.GroupVersion(), f.Namespace.Name, podPresets.Resource)
+				result := p.pods.CoreV1().RESTClient().Post().AbsPath(path).Body(preset).Do(ctx)
+				framework.ExpectNoError(result.Error())
+				var warnings []string
+				for _, warning := range result.Warnings() {
+					warnings = append(warnings, warning.Text)
+				}
+				return warnings
+			}
+			gomega.Expect(create(with, "with")).To(gomega.BeEmpty())
+			gomega.Expect(create(without, "without")).To(gomega.ConsistOf(gomega.ContainSubstring(off)))
+
+			with.awaitInjected(ctx, "group")
+			gomega.Expect(without.pod(ctx, "plain", "group").Spec.Containers[0].Env).To(gomega.BeEmpty())
+		})
+
 		f.It("the audit log names the presets that a pod did not get, and why, without a value", func(ctx context.Context) {
 			const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata, resources: [{group: '', resources: [pods]}]}\n- {level: None}"
 			server, node := nodes.StartChangedAPIServer(ctx, f, map[string]string{"policy.yaml": policy},
@@ -338,15 +361,20 @@ func (p presets) createFor(ctx context.Context, name, group string) *unstructure
 
 func (p presets) createWith(ctx context.Context, name, group, value string) *unstructured.Unstructured {
 	ginkgo.GinkgoHelper()
-	made, err := p.client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+	made, err := p.client.Create(ctx, presetFor(name, group, value), metav1.CreateOptions{})
+	framework.ExpectNoError(err)
+	return made
+}
+
+// presetFor is a preset with one variable for the pods that gatedFor makes for group.
+func presetFor(name, group, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": podPresets.GroupVersion().String(), "kind": "PodPreset", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": map[string]any{"preset": group}},
 			"env":      []any{map[string]any{"name": "OF_" + name, "value": value}},
 		},
-	}}, metav1.CreateOptions{})
-	framework.ExpectNoError(err)
-	return made
+	}}
 }
 
 // awaitInjected waits until the admission plugin knows the preset of a group that was made

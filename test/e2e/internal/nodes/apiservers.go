@@ -81,9 +81,9 @@ func StartSecondAPIServer(ctx context.Context, f *framework.Framework, off ...st
 // and write, at the same path.
 const ServerFolder = "/var/lib/podenv-apiserver"
 
-// StartChangedAPIServer runs a second API server on the control plane's node, with additional flags, and with
-// files, by name, in ServerFolder. It returns the server, to which no other client connects, and the node. It
-// stops the server as StartSecondAPIServer does, and deletes the folder.
+// StartChangedAPIServer runs a second API server on the control plane's node, with flags in place of those of
+// the same names, and with files, by name, in ServerFolder. It returns the server, to which no other client
+// connects, and the node. It stops the server as StartSecondAPIServer does, and deletes the folder.
 func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files map[string]string, flags ...string) (APIServer, Node) {
 	ginkgo.GinkgoHelper()
 	p := &APIServerPair{client: f.ClientSet}
@@ -96,7 +96,7 @@ func StartChangedAPIServer(ctx context.Context, f *framework.Framework, files ma
 	for name, text := range files {
 		p.node.Run(ctx, fmt.Sprintf("cat > %s/%s <<'END'\n%s\nEND", ServerFolder, name, text))
 	}
-	p.runSecond(ctx, secondserver.FlagsAdded(ServerFolder, flags))
+	p.runSecond(ctx, secondserver.FlagsSet(ServerFolder, flags))
 	s := p.server("the API server with "+strings.Join(flags, " "), secondPort)
 	p.expect(ctx, s, nil, "")
 	return s, p.node
