@@ -112,6 +112,16 @@ func Enabled(minor string) (map[string]bool, error) {
 	return on, nil
 }
 
+// EnabledInClusters is Enabled with the gates of Kubernetes itself that clusters of podenv have on: in v1.29
+// ValidatingAdmissionPolicy, which is on by default in later releases.
+func EnabledInClusters(minor string) (map[string]bool, error) {
+	on, err := Enabled(minor)
+	if err == nil && minor == "v1.29" {
+		on[validatingAdmissionPolicy] = true
+	}
+	return on, err
+}
+
 // EnabledInStock is Enabled for the release of minor without patches: it has the gates that are
 // upstream's.
 func EnabledInStock(minor string) (map[string]bool, error) {

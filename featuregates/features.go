@@ -63,12 +63,12 @@ func init() {
 // switchesOfKubernetes are the switches beside gates of Kubernetes itself that a cluster of podenv
 // may set: the API of the gate is off by default while it is beta.
 var switchesOfKubernetes = map[string]Switches{
-	ValidatingAdmissionPolicy: {RuntimeConfig: []string{"admissionregistration.k8s.io/v1beta1"}},
+	validatingAdmissionPolicy: {RuntimeConfig: []string{"admissionregistration.k8s.io/v1beta1"}},
 }
 
-// ValidatingAdmissionPolicy is a gate of Kubernetes v1.29, beta and off by default, for the policy
+// validatingAdmissionPolicy is a gate of Kubernetes v1.29, beta and off by default, for the policy
 // with which operators forbid special names of variables.
-const ValidatingAdmissionPolicy = "ValidatingAdmissionPolicy"
+const validatingAdmissionPolicy = "ValidatingAdmissionPolicy"
 
 // What the probes see.
 const (

@@ -11,7 +11,6 @@ import (
 	"podenv.dev/hack/internal/debian"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/pipeline"
-	"podenv.dev/hack/internal/source"
 )
 
 func newBuild(a *app) *cobra.Command {
@@ -51,7 +50,7 @@ for each image: its name, and "equal" or the layer and the first file in it that
 			if all {
 				components = build.Components
 			}
-			t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
+			t, err := p.TreeAsItIs(ctx)
 			if err != nil {
 				return err
 			}
@@ -154,7 +153,7 @@ Components: ` + strings.Join(build.Components, ", "),
 			return checkWords(unknownComponent, build.Components, args...)
 		},
 		RunE: a.onSeries(func(ctx context.Context, p *pipeline.Pipeline, components []string) error {
-			t, err := source.Open(ctx, a.layout, p.Series, a.stock, p.Reporter)
+			t, err := p.TreeAsItIs(ctx)
 			if err != nil {
 				return err
 			}

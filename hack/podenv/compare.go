@@ -160,6 +160,7 @@ func (a *app) runSuites(ctx context.Context, p pipeline.Pipeline, o suite.Option
 	defer func() { err = errors.Join(err, a.remove(ctx, p.Reporter)) }()
 	o.Kubectl = r.Build.Binaries["kubectl"]
 	results = map[string][]junit.Case{}
+	var none []error // of suites of which --focus selects no spec
 	for _, name := range suites {
 		o := o
 		o.Suite = name
@@ -172,7 +173,10 @@ func (a *app) runSuites(ctx context.Context, p pipeline.Pipeline, o suite.Option
 		}
 		step := p.Reporter.Step("e2e " + name + " on " + a.name)
 		result, err := suite.Run(ctx, a.layout, o, step)
-		if errors.Is(err, suite.ErrFailed) || errors.Is(err, suite.ErrNoSpecs) {
+		if errors.Is(err, suite.ErrNoSpecs) && result.Skipped == 0 {
+			none = append(none, err)
+		}
+		if errors.Is(err, suite.ErrNoSpecs) || errors.Is(err, suite.ErrFailed) && result.Failed > 0 {
 			step.Now("%s", result.Counts)
 			err = nil
 		}
@@ -182,6 +186,9 @@ func (a *app) runSuites(ctx context.Context, p pipeline.Pipeline, o suite.Option
 		if results[name], err = junit.Read(o.JUnit); err != nil {
 			return nil, err
 		}
+	}
+	if len(none) == len(suites) {
+		return nil, none[0]
 	}
 	return results, nil
 }

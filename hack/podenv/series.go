@@ -47,6 +47,9 @@ Exit status: 0, or 1 if the binaries and featuregates/ disagree, or a series fai
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			all, err := series.LoadAll(a.layout)
+			if err == nil {
+				_, err = series.Load(a.layout, a.series)
+			}
 			switch {
 			case err != nil:
 				return err

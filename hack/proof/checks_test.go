@@ -38,7 +38,11 @@ func TestCompiling(t *testing.T) {
 // TestClusters has the suites, one after another on one cluster.
 func TestClusters(t *testing.T) {
 	l := newLane(t)
-	t.Cleanup(deleteCluster)
+	t.Cleanup(func() {
+		if err := deleteCluster(); err != nil {
+			t.Error(err)
+		}
+	})
 	l.check("feature gates", "source", needBuild, featureGates)
 	l.check("node image with plain kind", "image", needBuild, plainKind)
 	l.check("stories", "e2e", needCluster, runExamples)

@@ -12,12 +12,13 @@ import (
 
 	"podenv.dev/hack/internal/conformance"
 	"podenv.dev/hack/internal/gate"
+	"podenv.dev/hack/internal/layout"
 	"podenv.dev/hack/internal/node"
 	"podenv.dev/hack/internal/series"
 )
 
 // walkName is the name of the cluster of gateWalk.
-var walkName = repo.UniqueName("podenv-walk")
+var walkName = layout.MustFind().UniqueName("podenv-walk")
 
 // gateWalk walks a gate of this branch, for which the right answers are known: with the gate off new
 // objects are refused, and no stored one loses a field, whoever writes to it with this branch's API server.

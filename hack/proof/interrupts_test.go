@@ -35,7 +35,7 @@ func upGoesOnAfterInterrupts(c *check) error {
 	if err := os.RemoveAll(dir); err != nil { // what a killed run left
 		return err
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { os.RemoveAll(dir); os.Remove(dir + ".kubeconfig") })
 	mustRun(t, exec.CommandContext(ctx, "git", "clone", "--quiet", repo.Root, dir))
 	build := exec.CommandContext(ctx, "go", "build", "-o", "_output/bin/podenv", "./hack/podenv")
 	build.Dir = dir

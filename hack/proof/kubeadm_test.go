@@ -71,7 +71,7 @@ func upgradeByKubeadm(c *check, minors ...string) (err error) {
 	}
 	defer func() {
 		if k.journalFile != "" && (c.ctx.Err() != nil || err != nil || c.Failed()) {
-			err = errors.Join(err, fmt.Errorf("the same command goes on from here; `podenv down --name %s` and rm %s begin anew", kubeadmCluster, k.journalFile))
+			err = errors.Join(err, fmt.Errorf("the same command goes on from here; after rm %s it begins anew", k.journalFile))
 			return
 		}
 		clean, cancel := k.whatever()
@@ -121,11 +121,16 @@ func upgradeByKubeadm(c *check, minors ...string) (err error) {
 			step{"a package of the kubelet that is half installed is installed again", func() error { return k.installKilled(k.worker, "kubelet") }},
 			step{"the kubelet of the worker is upgraded", func() error { return k.upgradeKubelet(k.worker) }},
 			step{"kubelets get the gates", k.configureKubelets},
-			step{"a node reboots", func() error { k.load.files = true; return k.reboot(k.worker) }},
+		) {
+			return nil
+		}
+		k.load.takeFiles()
+		if !k.walk(
+			step{"a node reboots", func() error { return k.reboot(k.worker) }},
 			step{"the features work", k.examples},
 			step{"objects that use the features are stored", k.store},
 			step{"what was stored before is as it was", k.kept},
-			step{"pods of the load ended meanwhile", func() error { return k.load.worked(k.ctx) }},
+			step{"pods of the load with env files ended meanwhile", func() error { return k.load.worked(k.ctx) }},
 		) {
 			return nil
 		}
@@ -265,8 +270,15 @@ func newKubeadmProof(c *check, minor string) (*kubeadmProof, error) {
 	return k, nil
 }
 
-// create makes the cluster, and the registry in its network.
+// create makes the cluster, and the registry in its network. It deletes what a killed proof has left: podenv
+// does not see what kubeadm and packages change on a cluster.
 func (k *kubeadmProof) create() (err error) {
+	if k.cluster, err = cluster.Find(k.ctx, repo, built.value.Engine, kubeadmCluster); err == nil {
+		err = k.remove(k.ctx)
+	}
+	if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return err
+	}
 	if k.cluster, err = k.old.Cluster(k.ctx, k.from, cluster.Config{Name: kubeadmCluster, Workers: 1, Recreate: true}); err != nil {
 		return err
 	}

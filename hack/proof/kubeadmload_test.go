@@ -25,7 +25,7 @@ type load struct {
 	client kubernetes.Interface
 	files  bool         // pods take a variable from an env file, too
 	stored string       // what storedObjects are
-	ended  atomic.Int64 // pods that had the right environment
+	ended  atomic.Int64 // pods with env files that had the right environment, since takeFiles
 }
 
 func (k *kubeadmProof) newLoad() (*load, error) {
@@ -109,7 +109,7 @@ func (l *load) pods(ctx context.Context) error {
 			}
 			if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue &&
 				jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}) == nil {
-				l.ended.Add(1)
+				l.ended.Add(int64(len(job.Spec.Template.Spec.InitContainers))) // which writes the env file
 			}
 		}
 	}
@@ -157,11 +157,17 @@ func (l *load) job() *batchv1.Job {
 	}
 }
 
-// worked waits until a pod of the load has ended.
+// takeFiles has pods take a variable from an env file, too, and counts these anew.
+func (l *load) takeFiles() {
+	l.files = true
+	l.ended.Store(0)
+}
+
+// worked waits until a pod of the load that takes a variable from an env file has ended.
 func (l *load) worked(ctx context.Context) error {
 	return poll.Until(ctx, kubeadmTimeout, func(context.Context) error {
 		if l.ended.Load() == 0 {
-			return errors.New("no pod of the load has ended")
+			return errors.New("no pod of the load that takes a variable from an env file has ended")
 		}
 		return nil
 	})

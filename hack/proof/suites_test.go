@@ -186,14 +186,14 @@ func clusterOperations(c *check) error {
 }
 
 // deleteCluster deletes the test cluster, also after Ctrl-C.
-func deleteCluster() {
+func deleteCluster() error {
 	if gatesOn.value == nil || *keep {
-		return
+		return nil
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	step := steps.Reporter.Step("delete cluster " + testCluster)
-	step.End(gatesOn.value.Delete(clean, step)) //nolint:errcheck // it has been shown
+	return step.End(gatesOn.value.Delete(clean, step))
 }
 
 // downLeavesNothing deletes the test cluster with podenv down and checks that nothing is left.

@@ -112,14 +112,14 @@ func images(ctx context.Context, e *engine.Engine, releases map[string]string) (
 		case containers[node.ID] != "":
 		case name == "":
 			item.Action, item.Why = Remove, fmt.Sprintf("no series is based on Kubernetes %s", version)
-		case newest[version]:
-			item.Action, item.Why = Remove, "there is a newer one of "+version
+		case newest[fmt.Sprint(release, patched)]:
+			item.Action, item.Why = Remove, "there is a newer one than "+version
 		case patched:
 			item.Why = "the newest of series " + name
 		default:
 			item.Why = "the newest of series " + name + " without patches"
 		}
-		newest[version] = true
+		newest[fmt.Sprint(release, patched)] = true
 		if item.Action == Keep {
 			kept = append(kept, node)
 		}

@@ -130,7 +130,7 @@ case "$*" in
 "image ls --quiet --no-trunc podenv/node") printf 'sha256:1\nsha256:2\nsha256:3\nsha256:4\nsha256:5\nsha256:5\n' ;;
 "image ls --quiet --no-trunc podenv/node-base") printf 'sha256:a\nsha256:b\n' ;;
 "image inspect sha256:1 sha256:2 sha256:3 sha256:4 sha256:5") cat <<'EOF'
-[{"Id":"sha256:1","RepoTags":["podenv/node:old"],"Created":"2026-11-01T00:00:00Z","Size":900,"Config":{"Labels":{"dev.podenv.kubernetes-version":"v1.33.13+podenv.24"}},"RootFS":{"Layers":["b","1"]}},
+[{"Id":"sha256:1","RepoTags":["podenv/node:old"],"Created":"2026-11-01T00:00:00Z","Size":900,"Config":{"Labels":{"dev.podenv.kubernetes-version":"v1.33.13+podenv.23"}},"RootFS":{"Layers":["b","1"]}},
  {"Id":"sha256:2","RepoTags":["podenv/node:new"],"Created":"2026-11-02T00:00:00Z","Size":900,"Config":{"Labels":{"dev.podenv.kubernetes-version":"v1.33.13+podenv.24"}},"RootFS":{"Layers":["a","2"]}},
  {"Id":"sha256:3","RepoTags":["podenv/node:stock"],"Created":"2026-11-01T00:00:00Z","Size":900,"Config":{"Labels":{"dev.podenv.kubernetes-version":"v1.33.13"}},"RootFS":{"Layers":["a","3"]}},
  {"Id":"sha256:4","RepoTags":["podenv/node:gone"],"Created":"2026-11-03T00:00:00Z","Size":900,"Config":{"Labels":{"dev.podenv.kubernetes-version":"v1.33.12+podenv.24"}},"RootFS":{"Layers":["b","4"]}},
@@ -153,7 +153,7 @@ func TestImages(t *testing.T) {
 	t.Setenv("CALLS", filepath.Join(bin, "calls"))
 	items := list(t, l, &engine.Engine{})
 	items["podenv/node:new"].want(t, Keep, "newest of series v1.33")
-	items["podenv/node:old"].want(t, Remove, "newer one of v1.33.13+podenv.24")
+	items["podenv/node:old"].want(t, Remove, "newer one than v1.33.13+podenv.23")
 	items["podenv/node:stock"].want(t, Keep, "newest of series v1.33 without patches")
 	items["podenv/node:gone"].want(t, Remove, "no series is based on Kubernetes v1.33.12+podenv.24")
 	items["podenv/node:runs"].want(t, Keep, "container podenv-worker")

@@ -68,6 +68,7 @@ func unused(l layout.Layout, since time.Time) ([]Item, error) {
 		{"cache", l.Cache("*/*")},
 		{"scratch", filepath.Join(l.Output(), "verify", "*")},
 		{"scratch", filepath.Join(l.Output(), "bench")},
+		{"scratch", filepath.Join(l.Output(), "proof", "*")},
 		{"scratch", filepath.Join(l.Output(), "conformance", "*")},
 		{"scratch", filepath.Join(l.Output(), "gates", "*")},
 		{"scratch", filepath.Join(l.Output(), "fresh-*")},

@@ -165,8 +165,6 @@ const outputLines = 15
 // the user can do about them. The first match counts.
 var remedies = []struct{ message, remedy string }{
 	{"unrecognized feature gate", "the node image's release does not know that gate: leave it out"},
-	{"port is already allocated", "another process has taken the API server's port since it was chosen: run it again"},
-	{"address already in use", "another process has taken the API server's port since it was chosen: run it again"},
 	{"is already in use by container", "choose another name with --name"},
 	{"no space left on device", remedy.ForDisk},
 	{"unable to apply caps", "the container engine refuses privileged containers: see `podenv doctor`"},
@@ -190,10 +188,10 @@ func explain(err error) error {
 		}
 		text += string(failed.Output)
 	}
-	if remedy := remedyFor(text); remedy != "" {
-		return fmt.Errorf("%w\n%s", err, remedy)
+	if what := remedyFor(text); what != "" {
+		return fmt.Errorf("%w\n%s", err, what)
 	}
-	return err
+	return remedy.Explain(err)
 }
 
 // remedyFor returns what to do about the first known message in text; "" if there is none.

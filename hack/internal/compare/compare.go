@@ -1,5 +1,4 @@
-// Package compare compares the results of specs on a release without patches and on the same
-// release with them.
+// Package compare compares the results of specs on a release without patches and on the same release with them.
 package compare
 
 import (
@@ -78,9 +77,8 @@ func result(test junit.Case) (State, string) {
 	return Passed, ""
 }
 
-// Limit is how long a spec may take without patches: twice as long as the slowest spec that
-// passed with them, and at least a minute. A spec that waits for something that never happens
-// would take several times as long.
+// Limit is how long a spec may take without patches: twice as long as the slowest spec that passed with them,
+// and at least a minute. A spec that waits for something that never happens would take several times as long.
 func Limit(patched []junit.Case) time.Duration {
 	slowest := 30 * time.Second
 	for _, test := range patched {

@@ -17,11 +17,10 @@ import (
 	"podenv.dev/hack/internal/progress"
 )
 
-// Files returns the regular files and symbolic links of packages in the root file system. It
-// returns those that dpkg lists, not those that installation scripts created. Paths are those
-// of a merged /usr: /usr/bin/x, never /bin/x. The errors are those of RootFS, and one for a
-// package that is not installed. On another architecture than this machine's, packages need to
-// list their dependencies.
+// Files returns the regular files and symbolic links of packages in the root file system. It returns those that
+// dpkg lists, not those that installation scripts created. Paths are those of a merged /usr: /usr/bin/x, never
+// /bin/x. The errors are those of RootFS, and one for a package that is not installed. On another architecture
+// than this machine's, packages need to list their dependencies.
 func Files(ctx context.Context, l layout.Layout, arch string, step *progress.Step, packages ...string) ([]image.File, error) {
 	var root string
 	var err error
@@ -102,8 +101,7 @@ func dpkgPaths(root string, packages []string) (map[string]bool, error) {
 	return paths, err
 }
 
-// eachEntry calls do with the absolute path, the header and the content of each entry of
-// the tar file.
+// eachEntry calls do with the absolute path, the header and the content of each entry of the tar file.
 func eachEntry(file string, do func(name string, hdr *tar.Header, r io.Reader) error) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package debian installs Debian packages on this host, and builds one root file system of
-// packages at pinned versions, from which images are made. apt verifies downloads with the
-// archive's signatures.
+// Package debian installs Debian packages on this host, and builds one root file system of packages at pinned
+// versions, from which images are made. apt verifies downloads with the archive's signatures.
 //
 //	packages-<arch>.lock ─► RootFS ─┬─► the node image
 //	                                └─► Files ─► kube-proxy's image, the test images
@@ -39,9 +38,8 @@ var dpkgOptions = []string{
 // shadow(5) asks for a new password.
 const sourceDate = "SOURCE_DATE_EPOCH=86400"
 
-// RootFS returns the tar of the root file system with the packages of the lock file, from the
-// cache or from mmdebstrap. The error says what to do when the mirrors no longer have these
-// packages.
+// RootFS returns the tar of the root file system with the packages of the lock file, from the cache or from
+// mmdebstrap. The error says what to do when the mirrors no longer have these packages.
 func (s Set) RootFS(ctx context.Context, l layout.Layout, step *progress.Step) (string, error) {
 	p, err := readPins(s.lockFile(l), s.packages)
 	if err != nil {

@@ -53,8 +53,7 @@ func failed(check string, err error, advice string) Finding {
 	return fail(check, err.Error(), advice)
 }
 
-// Failed reports whether one of findings keeps podenv from working. The exit status is 1 then,
-// else 0.
+// Failed reports whether one of findings keeps podenv from working. The exit status is 1 then, else 0.
 func Failed(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Fail })
 }
@@ -92,8 +91,7 @@ func Examine(ctx context.Context, l layout.Layout) []Finding {
 	)
 }
 
-// docker checks the engine itself. An engine that does not run is only a warning if `podenv up`
-// can start it.
+// docker checks the engine itself. An engine that does not run is only a warning if `podenv up` can start it.
 func docker(ctx context.Context, e *engine.Engine, err error) Finding {
 	const check = "container engine"
 	switch {

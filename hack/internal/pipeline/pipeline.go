@@ -178,17 +178,12 @@ func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (
 	return c, end(err)
 }
 
-// Gates returns the gates to turn on in a cluster of the series: those of this branch and, on
-// v1.29, ValidatingAdmissionPolicy, which is on by default in later releases.
+// Gates returns the gates to turn on in a cluster of the series.
 func (p *Pipeline) Gates() (map[string]bool, error) {
 	if p.Stock {
 		return nil, nil
 	}
-	gates, err := featuregates.Enabled(p.Series.Name)
-	if err == nil && p.Series.Name == "v1.29" {
-		gates[featuregates.ValidatingAdmissionPolicy] = true
-	}
-	return gates, err
+	return featuregates.EnabledInClusters(p.Series.Name)
 }
 
 // BuildSpecs builds the release's own end-to-end specs from the tree of r.

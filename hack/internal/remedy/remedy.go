@@ -47,7 +47,7 @@ var known = []struct {
 }{
 	{ErrNoDisk, syscall.ENOSPC, []string{"no space left on device"}, ForDisk},
 	{ErrPortInUse, syscall.EADDRINUSE, []string{"address already in use", "port is already allocated"},
-		"see who listens there with `ss -ltnp`, and stop it or choose another port"},
+		"see who listens there with `ss -ltnp`, and stop it, choose another port, or, if podenv chose this one, run it again"},
 }
 
 // Explain wraps an error of a known kind in ErrNoDisk or ErrPortInUse, and adds the remedy. It

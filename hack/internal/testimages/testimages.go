@@ -26,8 +26,7 @@ import (
 	"podenv.dev/test/images"
 )
 
-// Build returns the docker-archives of the images, Busybox first. It packs those whose
-// inputs have changed.
+// Build returns the docker-archives of the images, Busybox first. It packs those whose inputs have changed.
 func Build(ctx context.Context, l layout.Layout, step *progress.Step) (tars []string, err error) {
 	packaged, err := debian.Files(ctx, l, runtime.GOARCH, step, "busybox-static")
 	if err != nil {
@@ -140,8 +139,7 @@ const (
 	BalancerLabel = "podenv.dev/balancer"
 )
 
-// LoadBalancer gives the engine podenv's image Balancer, unless it has that or Envoy's own, which does as
-// well.
+// LoadBalancer gives the engine podenv's image Balancer, unless it has that or Envoy's own, which does as well.
 func LoadBalancer(ctx context.Context, l layout.Layout, e *engine.Engine, step *progress.Step) error {
 	packaged, err := debian.Files(ctx, l, runtime.GOARCH, step, "busybox-static")
 	if err != nil {

@@ -66,11 +66,12 @@ func (s *containerStart) run(ctx context.Context) error {
 
 // checkEnv shows the variables that a process cannot be given. The kubelet names the first.
 func (s *containerStart) checkEnv() {
+	sum := s.ofEnv.CheckSum()
 	named := false
 	for i := range s.result.Env {
 		v := &s.result.Env[i]
 		err := s.ofEnv.CheckEnv(map[string]string{v.Name: v.Value})
-		if err == nil {
+		if err == nil || err == sum {
 			continue
 		}
 		v.Value = tooLong
@@ -78,6 +79,9 @@ func (s *containerStart) checkEnv() {
 			v.Findings = append(v.Findings, Finding{Type: Fails, Text: notStarted + err.Error()})
 		}
 		named = true
+	}
+	if sum != nil && !named {
+		s.result.Findings = append(s.result.Findings, Finding{Type: Fails, Text: notStarted + sum.Error()})
 	}
 }
 
@@ -130,6 +134,9 @@ func (s *containerStart) env(ctx context.Context, i int) error {
 	source, v, err := s.valueFrom(ctx, env.ValueFrom)
 	if err != nil {
 		return err
+	}
+	if v.unset == "" {
+		s.ofEnv.Release(env.Name)
 	}
 	switch {
 	case v.unset != "":

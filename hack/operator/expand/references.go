@@ -17,7 +17,7 @@ import (
 func (s *containerStart) expandEnv(declared int) Text {
 	env := &s.container.Env[declared]
 	return s.expand(declared, func(mapping func(string) string) (string, error) {
-		return s.ofEnv.ExpandEnv(env.Name, env.Value, mapping)
+		return s.ofEnv.ExpandEnv(env.Name, env.Value, mapping), nil
 	})
 }
 

@@ -121,6 +121,21 @@ func TestWhatAProcessCannotBeGiven(t *testing.T) {
 	if diff := cmp.Diff(Text{Value: "short"}, c.Env[2].Text); diff != "" || len(c.Findings) != 0 {
 		t.Errorf("one that is defined again: want -, got +:\n%s\n%v", diff, c.Findings)
 	}
+	env = `env: [{name: A, value: "` + strings.Repeat("a", 100_000) + `"}`
+	for i := range 70 {
+		env += fmt.Sprintf(`, {name: A%d, value: "$(A)"}`, i)
+	}
+	c = container(t, nil, env+"]")
+	all := []Finding{{Type: Fails, Text: "the container does not start: cannot expand the variables: with what they refer to they are more than a process can be given (6291456 bytes)"}}
+	if diff := cmp.Diff(all, c.Findings); diff != "" {
+		t.Errorf("all together: want -, got +:\n%s", diff)
+	}
+	for i := range 70 {
+		env += fmt.Sprintf(`, {name: A%d, valueFrom: {fieldRef: {fieldPath: metadata.name}}}`, i)
+	}
+	if c = container(t, nil, env+"]"); len(c.Findings) != 0 {
+		t.Errorf("of which others are in the place: %v", c.Findings)
+	}
 }
 
 func TestAnEnvFromThatIsNotKnownMaySetAnyNameWithItsPrefix(t *testing.T) {

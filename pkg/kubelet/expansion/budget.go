@@ -1,7 +1,6 @@
 package expansion
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -16,12 +15,14 @@ var MaxString = 32*os.Getpagesize() - 1
 // quarters of the 8 MiB that a stack has by default (execve(2), "Limits").
 const MaxStrings = 6 << 20
 
-// maxMade bounds the work for definitions that others replace, which no process is given.
-const maxMade = 16 * MaxStrings
+// maxKept bounds the memory for definitions that others may replace. Beyond it, what refers
+// to another variable counts as too long.
+const maxKept = 4 * MaxStrings
 
 var (
 	errString  = fmt.Errorf("the result is longer than a process can be given (%d bytes, with the name of a variable)", MaxString)
 	errStrings = fmt.Errorf("it and what was expanded before are more than a process can be given (%d bytes)", MaxStrings)
+	errEnv     = fmt.Errorf("cannot expand the variables: with what they refer to they are more than a process can be given (%d bytes)", MaxStrings)
 )
 
 // Budget bounds what the references of one container make of its env, or of its
@@ -30,7 +31,6 @@ var (
 // reference is left to the container runtime. The zero value is a whole budget.
 type Budget struct {
 	spent   int            // bytes of what was expanded, but for definitions that others replaced
-	made    int            // with these
 	sizes   map[string]int // of the variables in spent
 	tooLong []tooLongVariable
 }
@@ -51,36 +51,59 @@ func (b *Budget) Release(name string) {
 }
 
 // ExpandEnv expands the value of the variable called name, which may have been defined
-// before. A value that alone is too long is left to CheckEnv, as the name may be defined
-// again. Errors have the name.
-func (b *Budget) ExpandEnv(name, value string, mapping func(string) string) (string, error) {
+// before. It leaves to CheckEnv what is too long, as the name may be defined again.
+func (b *Budget) ExpandEnv(name, value string, mapping func(string) string) string {
 	b.Release(name)
 	before := b.spent
-	expanded, err := b.expand(len(name)+len("="), value, mapping)
+	expanded, err := b.expandEnv(len(name)+len("="), value, mapping)
 	if b.spent > before {
 		if b.sizes == nil {
 			b.sizes = map[string]int{}
 		}
 		b.sizes[name] = b.spent - before
 	}
-	if err == nil {
-		return expanded, nil
+	if err != nil {
+		b.tooLong = append(b.tooLong, tooLongVariable{name, err})
+		return tooLong
 	}
-	err = fmt.Errorf("cannot expand variable %q: %w", shortened(name), err)
-	if errors.Is(err, errStrings) {
-		return "", err
-	}
-	b.tooLong = append(b.tooLong, tooLongVariable{name, err})
-	return tooLong, nil
+	return expanded
 }
 
-// CheckEnv returns an error for the first variable that ExpandEnv found too long, and that
-// has no other value in env, by name, in the end.
+func (b *Budget) expandEnv(before int, value string, mapping func(string) string) (string, error) {
+	if b.spent <= maxKept {
+		expanded, err := b.expand(before, value, mapping)
+		if err == errStrings {
+			err = nil // others may replace what was expanded before
+		}
+		return expanded, err
+	}
+	refers := false
+	expanded := Expand(value, func(name string) string {
+		refers = true
+		mapping(name) // which may keep the names that it does not know
+		return ""
+	})
+	if refers {
+		return "", errStrings
+	}
+	return expanded, nil
+}
+
+// CheckEnv returns an error if a process cannot be given what ExpandEnv has made, with env,
+// by name, in the end. That of a variable has its name.
 func (b *Budget) CheckEnv(env map[string]string) error {
 	for _, variable := range b.tooLong {
 		if env[variable.name] == tooLong {
-			return variable.err
+			return fmt.Errorf("cannot expand variable %q: %w", shortened(variable.name), variable.err)
 		}
+	}
+	return b.CheckSum()
+}
+
+// CheckSum is CheckEnv for all variables together.
+func (b *Budget) CheckSum() error {
+	if b.spent > MaxStrings {
+		return errEnv
 	}
 	return nil
 }
@@ -114,13 +137,12 @@ func (b *Budget) expand(before int, input string, mapping func(string) string) (
 	if expanded == input {
 		return input, nil
 	}
-	size := before + len(expanded) + len("\x00")
-	b.spent, b.made = b.spent+size, b.made+size
-	switch {
-	case b.spent > MaxStrings || b.made > maxMade:
-		return expanded, errStrings
-	case before+len(expanded) > MaxString:
+	if before+len(expanded) > MaxString {
 		return expanded, errString
+	}
+	b.spent += before + len(expanded) + len("\x00")
+	if b.spent > MaxStrings {
+		return expanded, errStrings
 	}
 	return expanded, nil
 }

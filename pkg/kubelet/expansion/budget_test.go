@@ -28,11 +28,7 @@ func expandEnv(env []string) error {
 			variables[name] = ""
 			continue
 		}
-		expanded, err := budget.ExpandEnv(name, value, MappingFuncFor(nil, variables))
-		if err != nil {
-			return err
-		}
-		variables[name] = expanded
+		variables[name] = budget.ExpandEnv(name, value, MappingFuncFor(nil, variables))
 	}
 	return budget.CheckEnv(variables)
 }
@@ -48,6 +44,7 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 	longest := strings.Repeat("x", MaxString)
 	tooLong := "the result is longer than a process can be given (131071 bytes, with the name of a variable)"
 	tooMuch := "it and what was expanded before are more than a process can be given (6291456 bytes)"
+	all := "cannot expand the variables: with what they refer to they are more than a process can be given (6291456 bytes)"
 	if MaxString != 131071 {
 		tooLong = errString.Error()
 	}
@@ -57,6 +54,13 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 	for i := 0; i < times-1; i++ {
 		full = append(full, fmt.Sprintf("%02d=$(A)", i))
 	}
+	values := func(value string) (env []string) {
+		for i := range 5 * times {
+			env = append(env, fmt.Sprintf("%02X=%s", i, value))
+		}
+		return env
+	}
+	many := append([]string{full[0]}, values("$(A)")...)
 	for _, tc := range []struct {
 		name string
 		err  error
@@ -78,12 +82,16 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 		{"an empty word more", expandAllOf(longest, append(repeat("$(A)", times-1), "$(EMPTY)")...), fmt.Sprintf("cannot expand command[%d]: ", times-1) + tooMuch},
 		{"one more", expandAllOf(longest, repeat("$(A)", times)...), fmt.Sprintf("cannot expand command[%d]: ", times-1) + tooMuch},
 		{"definitions that others replace", expandEnv(again(times)), ""},
-		{"more of these than a kubelet should work for", expandEnv(again(16 * times)), `cannot expand variable "B": ` + tooMuch},
+		{"very many of these", expandEnv(again(16 * times)), ""},
 		{"variables that are as much as can be", expandEnv(full), ""},
-		{"one more variable", expandEnv(append(full, "99=$(A)")), `cannot expand variable "99": ` + tooMuch},
+		{"one more variable", expandEnv(append(full, "99=$(A)")), all},
+		{"very many variables, which others replace", expandEnv(append(many, values("x")...)), ""},
+		{"very many variables, which others without a value replace", expandEnv(append(many, values("")...)), ""},
+		{"very many variables, of which some are replaced", expandEnv(append(many, values("x")[:times]...)), `cannot expand variable "C1": ` + tooMuch},
+		{"after very many variables, one of which is replaced, what refers to nothing", expandEnv(append(append(many, "E=$$(A)"), values("x")...)), ""},
 		{"one more in the place of another", expandEnv(append(full, "01=x", "99=$(A)")), ""},
 		{"one more in the place of another that has no value any more", expandEnv(append(full, "01=", "99=$(A)")), ""},
-		{"two more in the place of that", expandEnv(append(full, "01=", "01=", "98=$(A)", "99=$(A)")), `cannot expand variable "99": ` + tooMuch},
+		{"two more in the place of that", expandEnv(append(full, "01=", "01=", "98=$(A)", "99=$(A)")), all},
 		{"a long name is shown shortened", expandEnv([]string{"A=" + longest[1:], strings.Repeat("B", 200) + "=$(A)."}), `cannot expand variable "` + strings.Repeat("B", 64) + `...": ` + tooLong},
 	} {
 		got := ""
@@ -123,6 +131,9 @@ func TestABombCostsLittleMemory(t *testing.T) {
 		"many references":           func() error { return expandEnv([]string{"A=" + value, "B=" + strings.Repeat("$(A)", 100_000)}) },
 		"many words":                func() error { return expandAllOf(value, repeat("$(A)$$", 100_000)...) },
 		"many references in a word": func() error { return expandAllOf(value, strings.Repeat("$(A)", 100_000)) },
+		"references to what is too long": func() error {
+			return expandEnv(append([]string{"A=" + value, "B=$(A)$(A)"}, repeat("C=$(B)", 20_000)...))
+		},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

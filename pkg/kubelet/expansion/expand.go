@@ -18,7 +18,7 @@ const (
 // else stays as it is, an unclosed reference included. What mapping returns is
 // not expanded again.
 //
-// A result of more than MaxString bytes ends with the value that made it so long.
+// In the place of a result of more than MaxString bytes may be another, if it is longer than input.
 //
 // Document: Variable expansion, "Syntax".
 func Expand(input string, mapping func(string) string) string {
@@ -58,10 +58,11 @@ func expandFrom(input string, first int, mapping func(string) string) string {
 				break
 			}
 			expanded = append(expanded, input[copied:at]...)
-			expanded = append(expanded, mapping(input[name:name+closer])...)
-			if len(expanded) > MaxString {
-				return string(expanded)
+			value := mapping(input[name : name+closer])
+			if len(expanded)+len(value) > max(MaxString, name+closer+1) {
+				return tooLong
 			}
+			expanded = append(expanded, value...)
 			at = name + closer + 1
 			copied = at
 		case next >= utf8.RuneSelf:

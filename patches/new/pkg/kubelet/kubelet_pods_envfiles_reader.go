@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	grpcstatus "google.golang.org/grpc/status"
+
 	v1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/features"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/envfile"
@@ -72,10 +75,11 @@ func emptyDir(pod *v1.Pod, volumes kubecontainer.VolumeMap, name string) (string
 func (kl *Kubelet) envFileReader(ctx context.Context, pod *v1.Pod, container *v1.Container) (*envfile.Credentials, error) {
 	effective := securitycontext.DetermineEffectiveSecurityContext(pod, container)
 	reader := &envfile.Credentials{
-		UID:           effective.RunAsUser,
-		GID:           effective.RunAsGroup,
-		Groups:        kl.GetExtraSupplementalGroupsForPod(pod),
-		UserNamespace: pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers,
+		UID:    effective.RunAsUser,
+		GID:    effective.RunAsGroup,
+		Groups: kl.GetExtraSupplementalGroupsForPod(pod),
+		// With the gate off the kubelet runs each pod in the node's user namespace.
+		UserNamespace: pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers && utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport),
 	}
 	if reader.UserNamespace {
 		reader.IDsPerPod = kl.envFileIDsPerPod()
@@ -88,11 +92,13 @@ func (kl *Kubelet) envFileReader(ctx context.Context, pod *v1.Pod, container *v1
 	}
 	if reader.UID == nil {
 		uid, err := kl.containerRuntime.GetImageUID(ctx, container.Image)
-		if err != nil && ctx.Err() != nil {
-			err = envfile.ErrInterrupted
-		}
-		if err != nil {
-			return nil, fmt.Errorf("couldn't get the user of image %q: %w", container.Image, err)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, fmt.Errorf("couldn't get the user of image %q: %w", container.Image, envfile.ErrInterrupted)
+		case err != nil:
+			// It may have paths of the node.
+			klog.FromContext(ctx).Error(err, "Couldn't get the user of an image", "pod", klog.KObj(pod), "containerName", container.Name, "image", container.Image)
+			return nil, fmt.Errorf("couldn't get the user of image %q from the container runtime: %s", container.Image, grpcstatus.Code(err))
 		}
 		reader.UID = uid
 	}

@@ -12,9 +12,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/kubernetes/pkg/features"
@@ -149,6 +152,7 @@ func TestEnvFileReader(t *testing.T) {
 			want:      envfile.Credentials{UID: id(0)},
 		},
 	}
+	featurestest.SetGate(t, features.UserNamespacesSupport, true)
 	for _, tc := range testCases {
 		t.Run(tc.name, func(t *testing.T) {
 			runtime := &imageUserRuntime{uid: tc.imageUID}
@@ -163,13 +167,28 @@ func TestEnvFileReader(t *testing.T) {
 	}
 }
 
+// With the gate off the pod has no user namespace, whatever it asks for.
+func TestEnvFileReaderOfAKubeletWithoutUserNamespaces(t *testing.T) {
+	if utilfeature.DefaultMutableFeatureGate.GetAll()[features.UserNamespacesSupport].LockToDefault {
+		return // it cannot be off
+	}
+	featurestest.SetGate(t, features.UserNamespacesSupport, false)
+	kl := &Kubelet{volumeManager: &stubVolumeManager{}}
+	pod := &v1.Pod{Spec: v1.PodSpec{HostUsers: ptr.To(false), SecurityContext: &v1.PodSecurityContext{RunAsUser: ptr.To[int64](0)}}}
+
+	reader, err := kl.envFileReader(context.Background(), pod, &v1.Container{})
+
+	require.NoError(t, err)
+	assert.Equal(t, &envfile.Credentials{UID: ptr.To[int64](0)}, reader)
+}
+
 func TestEnvFileReaderOfARuntimeThatFails(t *testing.T) {
-	kl := &Kubelet{containerRuntime: &imageUserRuntime{err: assert.AnError}, volumeManager: &stubVolumeManager{}}
+	failure := grpcstatus.Error(codes.Unavailable, "dial unix /run/containerd/containerd.sock: connection refused")
+	kl := &Kubelet{containerRuntime: &imageUserRuntime{err: failure}, volumeManager: &stubVolumeManager{}}
 
 	_, err := kl.envFileReader(context.Background(), &v1.Pod{}, &v1.Container{Image: "app:v1"})
 
-	assert.ErrorIs(t, err, assert.AnError)
-	assert.ErrorContains(t, err, `image "app:v1"`)
+	assert.EqualError(t, err, `couldn't get the user of image "app:v1" from the container runtime: Unavailable`)
 }
 
 // A container sees of an env file what it could read itself: the tests of

@@ -43,9 +43,9 @@ func messageAsWritten(pod *v1.Pod, status *kubecontainer.Status, old *v1.Contain
 		for i, word := range words {
 			var known bool
 			if expanded[i], known = variables.expand(word); !known {
-				message = "the container runtime could not run the container; its message is not shown, because it may have the value of a variable"
+				message = kuberuntime.MessageNotShown
 				if len(c.Command) > 0 {
-					message = fmt.Sprintf("the container runtime could not run %q; its message is not shown, because it may have the value of a variable", c.Command[0])
+					message = strings.Replace(message, "the container;", fmt.Sprintf("%q;", c.Command[0]), 1)
 				}
 				return false
 			}
@@ -78,9 +78,15 @@ func newPlainVariables(c *v1.Container) *plainVariables {
 			p.devices = true
 		}
 	}
+	size := 0 // of all values
 	for _, env := range c.Env {
-		value, known := p.expand(env.Value)
-		if known && env.ValueFrom == nil {
+		var value string
+		known := false
+		if env.ValueFrom == nil && size <= maxPlainValues {
+			value, known = p.expand(env.Value)
+			size += len(value)
+		}
+		if known {
 			p.values[env.Name] = value
 		} else {
 			delete(p.values, env.Name)
@@ -90,9 +96,12 @@ func newPlainVariables(c *v1.Container) *plainVariables {
 	return p
 }
 
-// maxPlainValue is the kernel's limit for one string of an environment or a
-// command, in bytes (execve(2), MAX_ARG_STRLEN).
-const maxPlainValue = 128 << 10
+// maxPlainValue and maxPlainValues are the kernel's limits, in bytes, for one string
+// of an environment or a command and for all of them (execve(2), "Limits").
+const (
+	maxPlainValue  = 128 << 10
+	maxPlainValues = 6 << 20
+)
 
 // expand returns text with its references expanded, or false if one of them may
 // be to a variable whose value is elsewhere.

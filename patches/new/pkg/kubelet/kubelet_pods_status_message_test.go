@@ -22,6 +22,10 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 	for i := 0; i < 30; i++ {
 		bomb = append(bomb, v1.EnvVar{Name: "B", Value: strings.Repeat("$(B)", 10)})
 	}
+	many := []v1.EnvVar{{Name: "B", Value: strings.Repeat("x", 100_000)}}
+	for i := 0; i < 100; i++ {
+		many = append(many, v1.EnvVar{Name: fmt.Sprint("V", i), Value: "$(B)"})
+	}
 	testCases := []struct {
 		name          string
 		env           []v1.EnvVar
@@ -43,6 +47,8 @@ func TestStatusShowsTheCommandAsWritten(t *testing.T) {
 		{name: "a reference to a port of a service", command: []string{"$(DB_PORT_80_TCP)"}, want: fmt.Sprintf(hidden, `"$(DB_PORT_80_TCP)"`)},
 		{name: "a reference through another variable", env: append(secret, v1.EnvVar{Name: "B", Value: "/$(A)"}), command: []string{"$(B)"}, want: fmt.Sprintf(hidden, `"$(B)"`)},
 		{name: "a value that explodes", env: bomb, command: []string{"$(B)"}, want: fmt.Sprintf(hidden, `"$(B)"`)},
+
+		{name: "more values than a process can be given", env: many, command: []string{"$(V99)"}, want: fmt.Sprintf(hidden, `"$(V99)"`)},
 
 		{name: "the script of a shell", command: []string{"/nope", "-c", "echo $(date)"}, want: message},
 		{name: "the script of a shell beside a secret that it does not refer to", env: secret, envFrom: fromSecret, command: []string{"/nope", "-c", "echo $(date)"}, want: message},

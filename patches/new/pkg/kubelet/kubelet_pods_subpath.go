@@ -3,7 +3,6 @@ package kubelet
 import (
 	goerrors "errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"syscall"
 
@@ -20,8 +19,7 @@ func expandSubPathExpr(mount v1.VolumeMount, env []kubecontainer.EnvVar) (string
 	if err != nil {
 		return "", err
 	}
-	// Windows knows both kinds of absolute paths.
-	if path.IsAbs(subPath) || filepath.IsAbs(subPath) {
+	if isAbsSubPath(subPath) {
 		return "", fmt.Errorf("subPathExpr `%s` must not expand to an absolute path", mount.SubPathExpr)
 	}
 	if err := volumevalidation.ValidatePathNoBacksteps(subPath); err != nil {

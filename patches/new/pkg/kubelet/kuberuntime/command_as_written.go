@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	forked "k8s.io/kubernetes/third_party/forked/golang/expansion"
 	"k8s.io/utils/lru"
 )
@@ -56,6 +57,9 @@ func startErrorAsWritten(err error, containerID string, container *v1.Container,
 	if len(replacements(wordsOf(container), expandedWordsOf(config))) > 0 {
 		s, _ := grpcstatus.FromError(err)
 		message = s.Message()
+		if limit := kubecontainer.MaxContainerTerminationMessageLength; len(message) > limit {
+			message = strings.ToValidUTF8(message[:limit], "") + "..."
+		}
 	}
 	startErrors.Add(containerID, message)
 	return err
@@ -74,19 +78,46 @@ func MessageOfStart(containerID, message string) (string, bool) {
 // MessageWithWordsAsWritten returns a message of the container runtime in which
 // each of words in which a variable was expanded stands in the place of what it
 // was expanded to. All else stays as it is, such as the $(date) of a shell's
-// script.
+// script. If there are too many words to look for it returns MessageNotShown.
 func MessageWithWordsAsWritten(message string, words, expanded []string) string {
 	written := replacements(words, expanded)
 	if len(written) == 0 {
 		return message
 	}
-	for _, word := range expanded { // the others stay whole, also where one of these is part of them
+	size := len(message)
+	for _, word := range expanded {
+		size += len(word)
+	}
+	if len(written)*size > maxCompared {
+		return MessageNotShown
+	}
+	var others []string // that stay whole, though one of these is part of them
+	for _, word := range expanded {
+		for key := range written {
+			if key != "" && key != word && strings.Contains(word, key) {
+				others = append(others, word)
+				break
+			}
+		}
+	}
+	if len(others)*len(message) > maxCompared {
+		return MessageNotShown
+	}
+	for _, word := range others {
 		if _, ok := written[word]; !ok {
 			written[word] = word
 		}
 	}
 	return replaceWords(message, written)
 }
+
+// MessageNotShown is in the place of a message of the container runtime in which
+// words cannot be replaced.
+const MessageNotShown = "the container runtime could not run the container; its message is not shown, because it may have the value of a variable"
+
+// maxCompared bounds how many bytes are compared for one message, which takes up
+// to some 50 ms.
+const maxCompared = 16 << 20
 
 // replacements returns those of words in which a variable was expanded, by what each
 // was expanded to.
@@ -95,10 +126,13 @@ func replacements(words, expanded []string) map[string]string {
 	none := forked.MappingFuncFor()
 	for i := range expanded {
 		if i < len(words) && expanded[i] != forked.Expand(words[i], none) {
-			written[expanded[i]] = words[i]
-			// As Go programs quote it.
-			quoted, quotedWord := strconv.Quote(expanded[i]), strconv.Quote(words[i])
-			written[quoted[1:len(quoted)-1]] = quotedWord[1 : len(quotedWord)-1]
+			quotedWord := strconv.Quote(words[i])
+			// A runtime that is given the words as JSON has U+FFFD for each byte that is not UTF-8.
+			for _, word := range []string{expanded[i], string([]rune(expanded[i]))} {
+				written[word] = words[i]
+				quoted := strconv.Quote(word) // as Go programs quote it
+				written[quoted[1:len(quoted)-1]] = quotedWord[1 : len(quotedWord)-1]
+			}
 		}
 	}
 	return written

@@ -2,6 +2,8 @@ package kuberuntime
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 )
 
 func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
@@ -44,6 +47,11 @@ func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
 			name: "such a word, which the runtime did not quote", command: []string{"$(A)"}, expandedCommand: []string{"s3\"cr\n3t"},
 			err:  grpcstatus.Error(codes.Unknown, "exec: s3\"cr\n3t: not found"),
 			want: `exec: $(A): not found`,
+		},
+		{
+			name: "a word that is not UTF-8, which the runtime has as JSON", command: []string{"$(A)"}, expandedCommand: []string{"s3cr3t\xff\xfe"},
+			err:  grpcstatus.Error(codes.Unknown, "exec: \"s3cr3t\ufffd\ufffd\": stat s3cr3t\ufffd\ufffd: not found"),
+			want: `exec: "$(A)": stat $(A): not found`,
 		},
 		{
 			name: "more words than the pod has", command: []string{"$(A)"}, expandedCommand: []string{"s3cr3t", "more"},
@@ -114,10 +122,44 @@ func TestErrorsOfTheRuntimeShowTheCommandAsWritten(t *testing.T) {
 	assert.NoError(t, withCommandAsWritten(nil, &v1.Container{}, &runtimeapi.ContainerConfig{}))
 }
 
+// Words and message are the pod's, and it starts again and again.
+func TestAMessageIsNotSearchedForTooManyWords(t *testing.T) {
+	var words, expanded, others []string
+	for i := 0; i < 100_000; i++ {
+		word := strconv.Itoa(100_000 + i)
+		words, expanded, others = append(words, "$(A)"+word), append(expanded, "x"+word), append(others, "x"+word)
+	}
+	long := strings.Repeat("x100000 ", 1000)
+	for name, tc := range map[string]struct {
+		words, expanded []string
+		message, want   string
+	}{
+		"many expanded":                   {words, expanded, "x100000", MessageNotShown},
+		"many beside one":                 {append([]string{"$(A)"}, others...), append([]string{"s3cr3t"}, others...), long + "s3cr3t", long + "$(A)"},
+		"many of which one is part":       {append([]string{"$(A)"}, others...), append([]string{"x1"}, others...), long, MessageNotShown},
+		"one of many, and a long message": {[]string{"$(A)"}, []string{"x100000"}, strings.Repeat(long, 100), strings.Repeat("$(A) ", 100_000)},
+	} {
+		got := MessageWithWordsAsWritten(tc.message, tc.words, tc.expanded)
+		assert.True(t, got == tc.want, "%s: %.100s", name, got)
+	}
+}
+
 func TestWordsAreReplacedWhole(t *testing.T) {
 	words := map[string]string{"s": "$(A)", "/p": "$(B)", "q/": "$(C)"}
 	assert.Equal(t, "$(A) $(A)-$(A) ($(A)) s1 1s s_ _s sé és", replaceWords("s s-s (s) s1 1s s_ _s sé és", words))
 	assert.Equal(t, "x$(B)/ /px $(C)x xq/ $(B)", replaceWords("x/p/ /px q/x xq/ /p", words))
+}
+
+// The kubelet keeps many of them.
+func TestMessageOfStartIsAsLongAsOneOfAContainer(t *testing.T) {
+	value := strings.Repeat("é", kubecontainer.MaxContainerTerminationMessageLength)
+	container := &v1.Container{Command: []string{"$(A)"}}
+	failed := grpcstatus.Error(codes.Unknown, "s3cr3t "+value)
+	assert.ErrorContains(t, startErrorAsWritten(failed, "long", container, &runtimeapi.ContainerConfig{Command: []string{"s3cr3t"}}), value)
+
+	got, known := MessageOfStart("long", "")
+	assert.True(t, known)
+	assert.Equal(t, "$(A) "+value[:kubecontainer.MaxContainerTerminationMessageLength-len("$(A) ")-1]+"...", got)
 }
 
 // The runtime returns its message with each status of a container that never ran.
