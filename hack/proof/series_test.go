@@ -113,7 +113,10 @@ func (c *check) verifyTests(t *source.Tree, row *verified) error {
 		cases, err := c.touchedTests(t)
 		row.Tests = junit.Count(cases)
 		c.count(cases)
-		return err
+		if err != nil || t.Series.IsTekton() {
+			return err
+		}
+		return requireIntegrationTest(t.Series.Name, cases)
 	})
 }
 
