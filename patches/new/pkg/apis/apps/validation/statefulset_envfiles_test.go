@@ -72,3 +72,50 @@ func TestEnvFilesOfAStatefulSetTemplateAreValidatedAsThoseOfItsPods(t *testing.T
 		})
 	}
 }
+
+// TestUpdateLetsStandWhatTheOldTemplateHad has an old template with a volume that no pod has.
+func TestUpdateLetsStandWhatTheOldTemplateHad(t *testing.T) {
+	env := func(volume, path string) core.EnvVar {
+		return core.EnvVar{Name: "A", ValueFrom: &core.EnvVarSource{FileKeyRef: &core.FileKeySelector{VolumeName: volume, Path: path, Key: "KEY"}}}
+	}
+	setEnv := func(env ...core.EnvVar) tweakStatefulSet {
+		return func(spec *apps.StatefulSetSpec) { spec.Template.Spec.Containers[0].Env = env }
+	}
+	old := makeStatefulSet(setEnv(env("missing", "a.env")))
+	env0, env1 := firstContainer+"env[0].valueFrom", firstContainer+"env[1].valueFrom"
+	for _, tc := range []struct {
+		name string
+		new  tweakStatefulSet
+		want []string
+	}{
+		{name: "behind another variable", new: setEnv(core.EnvVar{Name: "B"}, env("missing", "a.env"))},
+		{name: "in another container", new: inSecondContainer(setEnv(env("missing", "a.env")))},
+		{name: "another file of it", new: setEnv(env("missing", "a.env"), env("missing", "b.env"))},
+		{name: "another volume that no pod has", new: setEnv(env("missing", "a.env"), env("gone", "a.env")), want: []string{env1 + ".fileKeyRef.volumeName"}},
+		{name: "a step back", new: setEnv(env("missing", "a.env"), env("missing", "../a.env")), want: []string{env1 + ".fileKeyRef.path"}},
+		{name: "no path", new: setEnv(env("missing", "")), want: []string{env0 + ".fileKeyRef.path"}},
+		{name: "a value", new: func(spec *apps.StatefulSetSpec) {
+			setEnv(env("missing", "a.env"))(spec)
+			spec.Template.Spec.Containers[0].Env[0].Value = "value"
+		}, want: []string{env0}},
+		{name: "the volume becomes that of a claim", new: func(spec *apps.StatefulSetSpec) {
+			setEnv(env("missing", "a.env"))(spec)
+			addClaim("missing")(spec)
+		}, want: []string{env0 + ".fileKeyRef.volumeName"}},
+		{name: "a mount", new: func(spec *apps.StatefulSetSpec) {
+			setEnv(env("missing", "a.env"))(spec)
+			addMount("missing")(spec)
+		}, want: []string{firstContainer + "volumeMounts[0].name"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			set := makeStatefulSet(tc.new)
+			var got []string
+			for _, err := range ValidateStatefulSetFileKeyRefsUpdate(&set.Spec, &old.Spec, field.NewPath("spec"), corevalidation.PodValidationOptions{EnvFilesEnabled: true}) {
+				got = append(got, err.Field)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("want errors of fields %v, got %v", tc.want, got)
+			}
+		})
+	}
+}

@@ -171,14 +171,12 @@ func (p *Plugin) note(ctx context.Context, conflicts []inject.Conflict) {
 	if !ok || len(conflicts) == 0 {
 		return
 	}
-	earlier, again := p.found.Load(request)
-	if again {
+	if earlier, again := p.found.Load(request); again {
 		conflicts = append(earlier.([]inject.Conflict), conflicts...)
 	}
 	p.found.Store(request, conflicts)
-	if !again {
-		context.AfterFunc(ctx, func() { p.found.Delete(request) })
-	}
+	// Each time: the request may have ended, and the earlier ones been deleted, before this Store.
+	context.AfterFunc(ctx, func() { p.found.Delete(request) })
 }
 
 // Validate raises an event for each conflict. It sees the pod with its name and UID, which it

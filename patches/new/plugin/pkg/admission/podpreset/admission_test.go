@@ -632,12 +632,22 @@ func TestConflictsAreForgottenWithTheRequest(t *testing.T) {
 	if known() != 1 {
 		t.Fatalf("conflicts of %d requests are kept, want 1", known())
 	}
-	cancel()
-	if err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-		return known() == 0, nil
-	}); err != nil {
-		t.Error("conflicts of a request that has ended are kept")
+	forgotten := func() {
+		t.Helper()
+		if err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+			return known() == 0, nil
+		}); err != nil {
+			t.Error("conflicts of a request that has ended are kept")
+		}
 	}
+	cancel()
+	forgotten()
+
+	// A request ends while it is admitted again, and what it had is deleted before more is kept.
+	info, _ := genericapirequest.RequestInfoFrom(ctx)
+	p.found.Store(info, []inject.Conflict{})
+	p.note(ctx, []inject.Conflict{{Preset: &inject.Preset{Name: "p"}, Reasons: []string{"R"}}})
+	forgotten()
 }
 
 // reinvocation is what the API server keeps between two passes of one request.

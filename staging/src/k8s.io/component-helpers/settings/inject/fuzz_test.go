@@ -133,7 +133,7 @@ func modelOf(pod *v1.Pod, p *Preset) bool {
 				if have.Prefix != want.Prefix || have.ConfigMapRef.Name != want.ConfigMapRef.Name {
 					continue
 				}
-				if *have.ConfigMapRef.Optional != *want.ConfigMapRef.Optional {
+				if isTrue(have.ConfigMapRef.Optional) != isTrue(want.ConfigMapRef.Optional) {
 					return false
 				}
 				found = true
@@ -145,7 +145,7 @@ func modelOf(pod *v1.Pod, p *Preset) bool {
 		for _, want := range p.Env {
 			found := false
 			for _, have := range c.Env {
-				if have.Name == want.Name && have.Value != want.Value {
+				if have.Name == want.Name && textOf(have) != textOf(want) {
 					return false
 				}
 				found = found || have.Name == want.Name
@@ -180,6 +180,16 @@ func modelOf(pod *v1.Pod, p *Preset) bool {
 		}
 	}
 	return true
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// textOf has all that two variables of a name can differ in.
+func textOf(e v1.EnvVar) string {
+	if e.ValueFrom == nil {
+		return e.Value
+	}
+	return fmt.Sprint("a key, optional: ", isTrue(e.ValueFrom.ConfigMapKeyRef.Optional))
 }
 
 // envMeetsEnvFrom tells whether p brings by env what an envFrom of c sets, or by envFrom what an
@@ -241,11 +251,27 @@ func (g *generator) upTo(n int) int {
 	return int(b) % n
 }
 
+// optional is not set, or true or false.
+func (g *generator) optional() *bool {
+	n := g.upTo(3)
+	if n == 0 {
+		return nil
+	}
+	yes := n == 1
+	return &yes
+}
+
 func (g *generator) env() []v1.EnvVar {
 	var env []v1.EnvVar
 	for name, n := 0, g.upTo(4); name < n; name++ {
 		if g.upTo(2) == 0 {
-			env = append(env, v1.EnvVar{Name: fmt.Sprintf("NAME_%d%s", name, g.own), Value: fmt.Sprint(g.upTo(2))})
+			e := v1.EnvVar{Name: fmt.Sprintf("NAME_%d%s", name, g.own)}
+			if value := g.upTo(3); value < 2 {
+				e.Value = fmt.Sprint(value)
+			} else {
+				e.ValueFrom = &v1.EnvVarSource{ConfigMapKeyRef: &v1.ConfigMapKeySelector{Key: "key", Optional: g.optional()}}
+			}
+			env = append(env, e)
 		}
 	}
 	return env
@@ -261,8 +287,7 @@ func (g *generator) envFrom() []v1.EnvFromSource {
 			source.Prefix = []string{"", "NAME_"}[g.upTo(2)]
 			source.ConfigMapRef.Name = []string{"NAME_0", "NAME_1", "1", "absent"}[g.upTo(4)]
 		}
-		optional := g.upTo(2) == 1
-		source.ConfigMapRef.Optional = &optional
+		source.ConfigMapRef.Optional = g.optional()
 		if !slices.ContainsFunc(sources, func(s v1.EnvFromSource) bool { return sourceOf(&s) == sourceOf(&source) }) {
 			sources = append(sources, source)
 		}

@@ -661,6 +661,82 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestOptionalThatIsUnsetIsFalse has each source that can be optional in the pod and in the preset.
+func TestOptionalThatIsUnsetIsFalse(t *testing.T) {
+	name := v1.LocalObjectReference{Name: "n"}
+	sources := map[string]func(p *Preset, optional *bool){
+		"a key of a ConfigMap": func(p *Preset, optional *bool) {
+			p.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{ConfigMapKeyRef: &v1.ConfigMapKeySelector{Key: "k", Optional: optional}}}}
+		},
+		"a key of a Secret": func(p *Preset, optional *bool) {
+			p.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{Key: "k", Optional: optional}}}}
+		},
+		"a key of a file": func(p *Preset, optional *bool) {
+			p.Env = []v1.EnvVar{fileVar("A", "files")}
+			p.Env[0].ValueFrom.FileKeyRef.Optional = optional
+		},
+		"a ConfigMap": func(p *Preset, optional *bool) {
+			p.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: name, Optional: optional}}}
+		},
+		"a Secret": func(p *Preset, optional *bool) {
+			p.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{LocalObjectReference: name, Optional: optional}}}
+		},
+		"a volume": func(p *Preset, optional *bool) {
+			p.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: name, Optional: optional}}}}
+			p.VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}}
+		},
+	}
+	yes, no := true, false
+	text := func(b *bool) string {
+		if b == nil {
+			return "unset"
+		}
+		return fmt.Sprint(*b)
+	}
+	for name, source := range sources {
+		for _, had := range []*bool{nil, &no, &yes} {
+			for _, want := range []*bool{nil, &no, &yes} {
+				t.Run(fmt.Sprintf("%s, %s in the pod, %s in the preset", name, text(had), text(want)), func(t *testing.T) {
+					of := preset("pod", func(p *Preset) { source(p, had) })
+					pod := website(func(pod *v1.Pod) {
+						pod.Spec.Volumes = append(of.Volumes, emptyDir("files"))
+						pod.Spec.Containers[0].Env, pod.Spec.Containers[0].EnvFrom = of.Env, of.EnvFrom
+						pod.Spec.Containers[0].VolumeMounts = of.VolumeMounts
+					})
+					result := into(pod, []*Preset{preset("p", func(p *Preset) { source(p, want) })}, Options{})
+					if conflict := (had == &yes) != (want == &yes); conflict != (len(result.Conflicts) > 0) {
+						t.Errorf("conflicts %v, want one: %v", result.Conflicts, conflict)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestPathsThatAreOne(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		one  bool
+	}{
+		{"/a:b", "/a:b/", true},
+		{`/a\b`, `//a\b`, true},
+		{"/C:/a", "/C:/a/", true},
+		{"ab:c", "ab:c/.", true},
+		{"1:", "1:/", true},
+		{"a", "/a/", true},
+		{":", "/:", true},
+		// Those of Windows.
+		{`C:\a`, `C:\a\`, false},
+		{"c:/a", "c:/a/", false},
+		{`\a`, `/\a`, false},
+		{`\a/`, `\a`, false},
+	} {
+		if again := PathsAgain([]string{tt.a, tt.b}); (len(again) == 1) != tt.one {
+			t.Errorf("%s and %s: again at %v, want one path: %v", tt.a, tt.b, again, tt.one)
+		}
+	}
+}
+
 func TestConflictLeavesOtherPresetsAlone(t *testing.T) {
 	older := preset("older", func(p *Preset) { p.Env = []v1.EnvVar{{Name: "A", Value: "1"}} })
 	younger := preset("younger", func(p *Preset) {

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/conversion"
 )
 
 func envName(e *v1.EnvVar) string        { return e.Name }
@@ -13,13 +14,15 @@ func mountPath(m *v1.VolumeMount) string { return cleanPath(m.MountPath) }
 func volumeName(v *v1.Volume) string     { return v.Name }
 
 // cleanPath returns a path in a container as the kubelet mounts it: /cache/ is /cache, and
-// so is cache. A path on Windows stays as it is.
+// so is cache. A path that starts as only those of Windows do, C: or \, stays as it is.
 func cleanPath(p string) string {
-	if strings.ContainsAny(p, `:\`) {
+	if strings.HasPrefix(p, `\`) || len(p) > 1 && p[1] == ':' && isLetter(p[0]) {
 		return p
 	}
 	return path.Clean("/" + p)
 }
+
+func isLetter(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
 
 // PathsAgain returns the places in paths of those that are a path before them, written otherwise.
 func PathsAgain(paths []string) (at []int) {
@@ -35,14 +38,25 @@ func PathsAgain(paths []string) (at []int) {
 	return at
 }
 
-func sameEnv(a, b *v1.EnvVar) bool            { return equality.Semantic.DeepEqual(a, b) }
-func sameEnvFrom(a, b *v1.EnvFromSource) bool { return equality.Semantic.DeepEqual(a, b) }
-func sameVolume(a, b *v1.Volume) bool         { return equality.Semantic.DeepEqual(a, b) }
+// semantic compares as equality.Semantic does, and takes a bool that is not set for false: the API
+// does so with each pointer to a bool that these types have, such as optional.
+var semantic = func() conversion.Equalities {
+	equalities := equality.Semantic.Copy()
+	isTrue := func(b *bool) bool { return b != nil && *b }
+	if err := equalities.AddFunc(func(a, b *bool) bool { return isTrue(a) == isTrue(b) }); err != nil {
+		panic(err) // the signature is wrong, which each test would see
+	}
+	return equalities
+}()
+
+func sameEnv(a, b *v1.EnvVar) bool            { return semantic.DeepEqual(a, b) }
+func sameEnvFrom(a, b *v1.EnvFromSource) bool { return semantic.DeepEqual(a, b) }
+func sameVolume(a, b *v1.Volume) bool         { return semantic.DeepEqual(a, b) }
 
 func sameMount(a, b *v1.VolumeMount) bool {
 	cleanA, cleanB := *a, *b
 	cleanA.MountPath, cleanB.MountPath = mountPath(a), mountPath(b)
-	return equality.Semantic.DeepEqual(cleanA, cleanB)
+	return semantic.DeepEqual(cleanA, cleanB)
 }
 
 // source is what an item of envFrom is known by.
