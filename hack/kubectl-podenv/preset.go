@@ -25,14 +25,14 @@ func newPreset(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preset -f FILE",
 		Short: "Show what PodPresets inject into a pod, and which are in conflict with it",
-		Long: `preset reads pods and workloads from YAML or JSON and prints which PodPresets the
-API server would inject into them, and why it would leave out others. It decides as
-the admission plugin does, by the same code.
+		Long: `preset prints which PodPresets the API server would inject into pods and workloads, and why
+it would leave out others, by the admission plugin's own code. It cannot know a label whose value a
+controller makes, such as pod-template-hash, statefulset.kubernetes.io/pod-name or a CronJob's job-name.
 
-PodPresets, ConfigMaps and Secrets in the files count. With --kubeconfig or --context
-those of the cluster count too, and come first: presets are applied from oldest to
-newest. One in a file replaces the stored one of its name. It changes nothing. It prints values only with --output json, whose "result"
-is the pod as it would be created.
+PodPresets, ConfigMaps and Secrets in the files count. With --kubeconfig or --context those
+of the cluster count too, and come first: presets are applied from oldest to newest. One in
+a file replaces the stored one of its name. It changes nothing. It prints values only with
+--output json, whose "result" is the pod as it would be created.
 
 Exit status: 0 if no preset is in conflict; 1 if one is; 2 for a wrong command line,
 or a file or cluster that cannot be read.`,

@@ -24,11 +24,10 @@ func workloadOf(object runtime.Object, kind string) (workload, bool) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		return workload{kind: kind, meta: pod.ObjectMeta, pod: pod}, true
 	}
-	meta, template, ok := manifest.Template(object)
+	meta, pod, ok := manifest.Pod(object)
 	if !ok {
 		return workload{}, false
 	}
-	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	return workload{kind: kind, meta: *meta, pod: pod, templated: true}, true
 }
 

@@ -45,8 +45,7 @@ func (m *Manifest) add(object runtime.Object, kind string) error {
 	case *corev1.Pod:
 		m.pods = append(m.pods, workload{kind, o})
 	default:
-		if of, template, ok := manifest.Template(object); ok {
-			pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+		if of, pod, ok := manifest.Pod(object); ok {
 			// A controller makes the name of the pod.
 			pod.GenerateName, pod.Namespace = of.Name+"-", of.Namespace
 			m.pods = append(m.pods, workload{kind, pod})
