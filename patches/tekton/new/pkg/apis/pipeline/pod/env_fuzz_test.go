@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // TestEnvIsExpandedAsInStockTekton has what FuzzEnvIsExpandedAsInStockTekton looks for, by name.
@@ -63,24 +64,48 @@ func FuzzEnvIsExpandedAsInStockTekton(f *testing.F) {
 	})
 }
 
-// envOf makes a variable of every two bytes: its name, and the names that its value refers to.
+// envOf makes a variable of every two bytes: its name, and the names that its value refers to, or its
+// source, which may yield nothing.
 func envOf(data []byte) []corev1.EnvVar {
 	var vars []corev1.EnvVar
 	for pair := range slices.Chunk(data[:len(data)/2*2], 2) {
-		e := corev1.EnvVar{Name: string("ABCDE"[pair[0]%5]), Value: string('0' + pair[1]>>5)}
-		for n, name := range "ABCDE" {
-			if pair[1]&(1<<n) != 0 {
-				e.Value += "$(" + string(name) + ")"
+		e := corev1.EnvVar{Name: string("ABCDE"[pair[0]%5])}
+		if pair[0] < 192 {
+			e.Value = string('0' + pair[1]>>5)
+			for n, name := range "ABCDE" {
+				if pair[1]&(1<<n) != 0 {
+					e.Value += "$(" + string(name) + ")"
+				}
 			}
+		} else {
+			e.ValueFrom = sources[int(pair[1])%len(sources)]
 		}
 		vars = append(vars, e)
 	}
 	return vars
 }
 
+// sources are one that always yields a value, and some that may yield nothing.
+var sources = []*corev1.EnvVarSource{
+	{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}},
+	{SecretKeyRef: &corev1.SecretKeySelector{Key: "k", Optional: ptr.To(true)}},
+	{SecretKeyRef: &corev1.SecretKeySelector{Key: "l", Optional: ptr.To(true)}},
+	{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "k", Optional: ptr.To(true)}},
+	{FileKeyRef: &corev1.FileKeySelector{Key: "k"}},
+}
+
+// thatYield leaves out the variables whose source yields nothing: bit n of nothing is that of sources[n].
+func thatYield(env []corev1.EnvVar, nothing int) []corev1.EnvVar {
+	return slices.DeleteFunc(slices.Clone(env), func(e corev1.EnvVar) bool {
+		n := slices.Index(sources, e.ValueFrom)
+		return mayYieldNothing(e.ValueFrom) && nothing&(1<<n) != 0
+	})
+}
+
 // compareWithStock merges the variables of a step, of two pod templates of a run and of the default
 // pod template. Each reference that is expanded with the merge of stock Tekton is expanded here too,
-// the same definitions are in force, and merging again changes nothing.
+// the definition of highest precedence that yields a value is in force, and neither merging again nor
+// applying the run's manifest again changes anything.
 func compareWithStock(t *testing.T, step, specs, run, defaults []corev1.EnvVar) {
 	t.Helper()
 	defer func() {
@@ -88,23 +113,46 @@ func compareWithStock(t *testing.T, step, specs, run, defaults []corev1.EnvVar) 
 			t.Logf("step %q, taskRunSpecs %q, run %q, defaults %q", line(step), line(specs), line(run), line(defaults))
 		}
 	}()
+	for _, old := range [][]corev1.EnvVar{mergeEnv(defaults, run), mergeByName(defaults, run)} {
+		updated := TemplateAfterUpdate(&Template{Env: run}, &Template{Env: old}, &Template{Env: defaults})
+		if d := cmp.Diff(line(old), line(updated.Env)); d != "" {
+			t.Errorf("applied again: -old, +updated: %s", d)
+		}
+	}
 	stock := append(slices.Clone(step), mergeByName(defaults, mergeByName(run, specs))...)
 	got := OverrideEnv(step, mergeTwice(t, defaults, mergeTwice(t, run, specs)))
+	all := slices.Concat(step, defaults, run, specs)
+	mayYield := 0
+	for n, source := range sources {
+		if mayYieldNothing(source) && slices.ContainsFunc(all, func(e corev1.EnvVar) bool { return e.ValueFrom == source }) {
+			mayYield |= 1 << n
+		}
+	}
+	for nothing := mayYield; !t.Failed(); nothing = (nothing - 1) & mayYield { // each subset
+		compareExpansions(t, thatYield(stock, nothing), thatYield(got, nothing), thatYield(all, nothing))
+		if nothing == 0 {
+			return
+		}
+	}
+}
 
-	inForce, inForceInStock := map[string]string{}, map[string]string{}
-	for _, e := range stock {
-		inForceInStock[e.Name] = e.Value
+// compareExpansions has the variables that yield a value: of both merges, and all in the order of precedence.
+func compareExpansions(t *testing.T, stock, got, all []corev1.EnvVar) {
+	t.Helper()
+	highest, inForce := map[string]string{}, map[string]string{}
+	for _, e := range all {
+		highest[e.Name] = text(e)
 	}
 	for _, e := range got {
-		inForce[e.Name] = e.Value
+		inForce[e.Name] = text(e)
 	}
-	if d := cmp.Diff(inForceInStock, inForce); d != "" {
-		t.Errorf("in force: -stock, +got: %s", d)
+	if d := cmp.Diff(highest, inForce); d != "" {
+		t.Errorf("in force: -highest precedence, +got: %s", d)
 	}
 	want, is := expansions(stock), expansions(got)
 	times := map[[2]string]int{}
-	for _, e := range slices.Concat(step, specs, run, defaults) {
-		times[[2]string{e.Name, e.Value}]++
+	for _, e := range all {
+		times[[2]string{e.Name, text(e)}]++
 	}
 	for e, names := range want {
 		if times[e] > 1 && inForce[e[0]] != e[1] {
@@ -142,7 +190,7 @@ func expansions(env []corev1.EnvVar) map[[2]string]map[string]bool {
 				expanded[name] = true
 			}
 		}
-		all[[2]string{e.Name, e.Value}] = expanded
+		all[[2]string{e.Name, text(e)}] = expanded
 		defined[e.Name] = true
 	}
 	return all
@@ -152,7 +200,23 @@ func expansions(env []corev1.EnvVar) map[[2]string]map[string]bool {
 func line(env []corev1.EnvVar) string {
 	var words []string
 	for _, e := range env {
-		words = append(words, e.Name+"="+e.Value)
+		words = append(words, e.Name+"="+text(e))
 	}
 	return strings.Join(words, " ")
+}
+
+// text is the value of a variable, or its source: "secret?k" is key k of a Secret, if it is there.
+func text(e corev1.EnvVar) string {
+	switch from := e.ValueFrom; {
+	case from == nil:
+		return e.Value
+	case from.ConfigMapKeyRef != nil:
+		return "configMap?" + from.ConfigMapKeyRef.Key
+	case from.FileKeyRef != nil:
+		return "file?" + from.FileKeyRef.Key
+	case ptr.Deref(from.SecretKeyRef.Optional, false):
+		return "secret?" + from.SecretKeyRef.Key
+	default:
+		return "secret:" + from.SecretKeyRef.Key
+	}
 }

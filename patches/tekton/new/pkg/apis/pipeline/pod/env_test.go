@@ -8,12 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// env reads variables from a line such as "A=1 B=$(A)".
+// env reads variables from a line such as "A=1 B=$(A) C=secret?k". The last has the source of that text.
 func env(line string) []corev1.EnvVar {
 	var vars []corev1.EnvVar
 	for _, word := range strings.Fields(line) {
 		name, value, _ := strings.Cut(word, "=")
-		vars = append(vars, corev1.EnvVar{Name: name, Value: value})
+		e := corev1.EnvVar{Name: name, Value: value}
+		for _, source := range sources {
+			if text(corev1.EnvVar{ValueFrom: source}) == value {
+				e.Value, e.ValueFrom = "", source
+			}
+		}
+		vars = append(vars, e)
 	}
 	return vars
 }
@@ -56,6 +62,12 @@ func TestOverrideEnv(t *testing.T) {
 		{"nor does an override that is extended for its extension", "A=1$(E) E=0", "A=0$(A) A=2$(A)$(E)", "A=1$(E) A=0$(A) E=0 A=2$(A)$(E)"},
 		{"a reference to what is overridden is no circle", "C=0 B=4$(C) C=0$(B)", "C=6", "C=6 B=4$(C)"},
 		{"a dollar at the end, and a reference that is not closed", "A=1 B=2", "A=$(A$ B=$(B", "A=$(A$ B=$(B"},
+		{"what may yield nothing stands behind the definition", "MSG=Default X=$(MSG)", "MSG=secret?k", "MSG=Default MSG=secret?k X=$(MSG)"},
+		{"also a key of a ConfigMap", "A=1 B=2", "A=configMap?k", "A=1 A=configMap?k B=2"},
+		{"also a key of a file, which a kubelet without EnvFiles skips", "A=1 B=2", "A=file?k", "A=1 A=file?k B=2"},
+		{"what yields a value stands in the place of the definition", "A=1 B=2", "A=secret:k", "A=secret:k B=2"},
+		{"each that may yield nothing stays", "A=1 B=2", "A=3 A=secret?k A=secret?l", "A=3 A=secret?k A=secret?l B=2"},
+		{"what may yield nothing is overridden", "A=1 A=secret?k B=2", "A=3", "A=3 B=2"},
 		{"two definitions, and one that saw the first", "A=0 B=9", "A=1 B=$(A) A=2", "A=2 B=$(A)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -80,6 +92,13 @@ func TestDefaultPodTemplateComesBeforeTheRuns(t *testing.T) {
 		{"nor for one that is extended", "E=0$(C)", "E=0$(E) C=0", "E=0$(C) E=0$(E) C=0"},
 		{"all definitions of a default stay in a circle", "D=2$(E) D=6", "E=0$(D)", "E=0$(D) D=2$(E) D=6"},
 		{"the run has the first word in a circle", "A=$(C)", "C=$(A)", "C=$(A) A=$(C)"},
+		{"what may yield nothing stands behind the default", "MSG=d X=$(MSG)", "MSG=secret?k", "MSG=d MSG=secret?k X=$(MSG)"},
+		{"what yields a value stands in the place of the default", "MSG=d", "MSG=secret:k", "MSG=secret:k"},
+		{"a default that may yield nothing is overridden", "MSG=secret?k", "MSG=r", "MSG=r"},
+		{"a value that is the default's", "HOST=db", "URL=http://$(HOST) HOST=db", "HOST=db URL=http://$(HOST)"},
+		{"a reference that is the default's", "A=0 B=$(A)", "B=$(A) A=1", "A=1 B=$(A)"},
+		{"both are the default's", "A=0 B=$(A)", "B=$(A) A=0", "A=0 B=$(A)"},
+		{"a definition of several that is the default's", "A=0 A=1", "B=$(A) A=1", "A=1 B=$(A)"},
 		{"also in a longer one", "A=$(C) B=$(A)", "C=$(B)", "C=$(B) A=$(C) B=$(A)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -63,10 +63,11 @@ var makeRun = map[string]func(meta metav1.ObjectMeta, tpl *pod.Template, cancell
 	},
 }
 
-// TestForbiddenEnvInUpdates updates runs that existed before a name was forbidden, and before the
-// default pod template had the variable NEW.
+// TestForbiddenEnvInUpdates applies the manifests of runs again that existed before a name was forbidden,
+// and before the variable of the default pod template had another value.
 func TestForbiddenEnvInUpdates(t *testing.T) {
-	ctx := withDefaults(corev1.EnvVar{Name: "NEW", Value: "x"})
+	created := withDefaults(corev1.EnvVar{Name: "DEFAULT", Value: "old"})
+	ctx := withDefaults(corev1.EnvVar{Name: "DEFAULT", Value: "new"})
 	meta := metav1.ObjectMeta{Name: "run", Finalizers: []string{"example.com/f"}}
 	for name, tc := range map[string]struct {
 		meta      metav1.ObjectMeta
@@ -81,8 +82,7 @@ func TestForbiddenEnvInUpdates(t *testing.T) {
 		for kind, makeRun := range makeRun {
 			t.Run(name+" of a "+kind, func(t *testing.T) {
 				before, after := makeRun(meta, template("1"), false), makeRun(tc.meta, template(tc.value), tc.cancelled)
-				before.SetDefaults(apis.WithinCreate(context.Background()))
-				after.SetDefaults(apis.WithinCreate(context.Background()))
+				before.SetDefaults(apis.WithinCreate(created))
 				after.SetDefaults(apis.WithinUpdate(ctx, before))
 				if err := after.Validate(apis.WithinUpdate(ctx, before)); (err != nil) != tc.refused {
 					t.Error(err)
