@@ -33,8 +33,8 @@ runs examples as pods: KEP-3721's two user stories, and a PodPreset. A second ru
 nothing changed only checks the cluster.
 
 up recreates a cluster that was made from something else, or that does not serve, if it
-has only Kubernetes' own pods and objects. Otherwise up says what differs, and only
---recreate recreates the cluster.
+has no namespace of yours, and nothing of yours in the namespace default. Otherwise up
+says what differs, and only --recreate recreates the cluster.
 
 With --image it makes the cluster from a node image that podenv publish has put into a
 registry: nothing is assembled or compiled, and the gates are those of its series.
