@@ -79,8 +79,10 @@ func (b *Budget) expandEnv(before int, value string, mapping func(string) string
 	}
 	refers := false
 	expanded := Expand(value, func(name string) string {
+		if unknown := reference(name); mapping(name) == unknown {
+			return unknown
+		}
 		refers = true
-		mapping(name) // which may keep the names that it does not know
 		return ""
 	})
 	if refers {

@@ -88,7 +88,7 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 		{"very many variables, which others replace", expandEnv(append(many, values("x")...)), ""},
 		{"very many variables, which others without a value replace", expandEnv(append(many, values("")...)), ""},
 		{"very many variables, of which some are replaced", expandEnv(append(many, values("x")[:times]...)), `cannot expand variable "C1": ` + tooMuch},
-		{"after very many variables, one of which is replaced, what refers to nothing", expandEnv(append(append(many, "E=$$(A)"), values("x")...)), ""},
+		{"after very many variables, one of which is replaced, what refers to nothing", expandEnv(append(append(many, "E=$$(A)$(NO)"), values("x")...)), ""},
 		{"one more in the place of another", expandEnv(append(full, "01=x", "99=$(A)")), ""},
 		{"one more in the place of another that has no value any more", expandEnv(append(full, "01=", "99=$(A)")), ""},
 		{"two more in the place of that", expandEnv(append(full, "01=", "01=", "98=$(A)", "99=$(A)")), all},
