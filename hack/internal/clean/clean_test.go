@@ -91,6 +91,7 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 		"../conformance/v1.33/a": {day(30), day(30)},
 		"../gates/v1.33/A/a":     {day(30), day(30)},
 		"../gates/v1.34/A/a":     {day(1), day(30)},
+		"../proof/TestA1/a":      {day(30), day(30)},
 		"rootfs/lock":            {day(30), day(30)},
 	} {
 		file := filepath.Join(l.Output(), "cache", name)
@@ -112,7 +113,7 @@ func TestCachedFilesGoWhenNothingReadsThem(t *testing.T) {
 	}
 	for name, stays := range map[string]bool{
 		"cache/rootfs/read.tar": true, "cache/rootfs/written.tar": true, "cache/rootfs/old.tar": false,
-		"conformance/v1.33": false, "gates/v1.33": false, "gates/v1.34/A/a": true,
+		"conformance/v1.33": false, "gates/v1.33": false, "gates/v1.34/A/a": true, "proof/TestA1": false,
 		"cache/source/old.git": false, "cache/source/used.git/HEAD": true,
 		"cache/source/v1.33.lock": true, "cache/rootfs/lock": true, "../trees/rebase/v1.34/edit": true,
 	} {
