@@ -44,9 +44,9 @@ type Message struct {
 
 // Gist is the beginning of the message, on one line. It is longer than the first line, which
 // is often only "Timed out". The message of a Go test is empty or "Failed"; then Gist is the
-// beginning of the test's output.
+// beginning of the test's output. It has room for a regular expression and what does not match it.
 func (m *Message) Gist() string {
-	const maxBytes = 500
+	const maxBytes = 1500
 	text := m.Message
 	if text == "" || text == "Failed" {
 		text = cmp.Or(withoutMarkers(m.Text), text)
