@@ -73,6 +73,9 @@ func releaseSpecs(c *check) (err error) {
 		rows, err = conformance.Run(c.ctx, client, options, nil)
 	}
 	for _, row := range rows {
+		if row.State == conformance.Flaky {
+			steps.Reporter.Print("        flaky: " + row.Spec + ": " + row.Why)
+		}
 		c.part(row.Spec, func() error { return resultOfSpec(row) })
 	}
 	if err != nil {
@@ -82,15 +85,14 @@ func releaseSpecs(c *check) (err error) {
 }
 
 // resultOfSpec is the error of a spec that has not passed. None may leave itself out: the cluster has what
-// each needs. One of the conformance suite may pass the second time, as in a conformance run, and it is
-// said why; one of env files has to pass at once.
+// each needs. One of the conformance suite may pass the second time, as in a conformance run; one of env
+// files has to pass at once.
 func resultOfSpec(row conformance.Row) error {
 	switch row.State {
 	case conformance.Passed:
 		return nil
 	case conformance.Flaky:
 		if !strings.Contains(row.Spec, envFilesLabel) {
-			steps.Reporter.Print("        flaky: " + row.Spec + ": " + row.Why)
 			return nil
 		}
 	case conformance.LeftOut:
