@@ -50,6 +50,8 @@ func lint(c *check) error {
 	for _, arch := range []string{"386", "s390x"} {
 		c.part("go vet for "+arch, func() error { return vetFor(c.ctx, arch, repo.Root, "./pkg/...") })
 	}
+	// The oldest release is compiled as Go 1.21, by its go.mod, and every release gets these packages with their tests.
+	c.part("go test for Go 1.21", c.command("nice", "-n19", "go", "test", "-c", "-o", os.DevNull, "-gcflags=-lang=go1.21", "./pkg/...").Run)
 	c.part("shellcheck", c.shellcheck)
 	c.part("no generated Kubernetes code in git", func() error {
 		files, err := c.tracked("*zz_generated*", "*generated.pb.go", "*generated.proto", "*types_swagger_doc_generated.go")

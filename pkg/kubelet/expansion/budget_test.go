@@ -55,7 +55,7 @@ func TestAProcessIsGivenWhatItCanBe(t *testing.T) {
 		full = append(full, fmt.Sprintf("%02d=$(A)", i))
 	}
 	values := func(value string) (env []string) {
-		for i := range 5 * times {
+		for i := 0; i < 5*times; i++ {
 			env = append(env, fmt.Sprintf("%02X=%s", i, value))
 		}
 		return env
