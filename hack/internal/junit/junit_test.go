@@ -3,6 +3,7 @@ package junit
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -46,6 +47,7 @@ func TestCountsPrintTheClosingLine(t *testing.T) {
 }
 
 func TestGistSaysWhatFailed(t *testing.T) {
+	expression := strings.Repeat("e", 600) // as long as Kubernetes' own for an IP address
 	for name, test := range map[string]struct {
 		message Message
 		want    string
@@ -54,6 +56,8 @@ func TestGistSaysWhatFailed(t *testing.T) {
 		"a Go test":             {Message{Message: "Failed", Text: "=== RUN   TestA\n    a_test.go:3: got 1,\n        want 2\n--- FAIL: TestA (0.01s)\n"}, "a_test.go:3: got 1, want 2"},
 		"the parent of one":     {Message{Message: "Failed", Text: "=== RUN   TestA\n--- FAIL: TestA (0.01s)\n"}, "Failed"},
 		"only what was printed": {Message{Text: "panic: no"}, "panic: no"},
+		"what does not match":   {Message{Message: expression + " in HOME=/"}, expression + " in HOME=/"},
+		"too long":              {Message{Message: expression + expression + expression}, expression + expression + expression[:300] + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := test.message.Gist(); got != test.want {
