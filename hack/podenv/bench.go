@@ -234,7 +234,7 @@ func (b *benchRun) cluster(ctx context.Context, group, pkg string, args ...strin
 	c, err := b.app.cluster(ctx)
 	if errors.Is(err, cluster.ErrNotFound) {
 		own := *b.app
-		own.name = b.app.layout.UniqueName("podenv-bench")
+		own.name, b.pipeline.Temporary = b.app.layout.UniqueName("podenv-bench"), true
 		if _, c, err = own.up(ctx, b.pipeline, cluster.Config{Name: own.name, Workers: 1, Recreate: true}, ""); err == nil {
 			defer own.remove(ctx, b.pipeline.Reporter) //nolint:errcheck // the step shows it
 		}

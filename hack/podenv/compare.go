@@ -147,7 +147,7 @@ func fixes(s series.Series) (specs map[string][]string, given []string, err erro
 // runSuites runs suites on a cluster of their own, and returns the results by suite.
 func (a *app) runSuites(ctx context.Context, p pipeline.Pipeline, o suite.Options, suites []string) (results map[string][]junit.Case, err error) {
 	want := cluster.Config{Name: a.name, Workers: 1}
-	p.Stock = a.stock
+	p.Stock, p.Temporary = a.stock, !a.keep
 	if a.stock {
 		if want.Gates, err = featuregates.EnabledInStock(a.series); err != nil {
 			return nil, err

@@ -107,6 +107,7 @@ func (a *app) conformance(ctx context.Context, p *pipeline.Pipeline, o *conforma
 			return nil, err
 		}
 		defer unlock()
+		p.Temporary = !a.keep
 		if built, c, err = a.up(ctx, p, want, ""); err != nil {
 			return nil, err
 		}

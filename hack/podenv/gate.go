@@ -241,6 +241,7 @@ func (a *app) walk(ctx context.Context, p *pipeline.Pipeline, r *pipeline.Result
 	if err := a.checkInotify(ctx, want); err != nil {
 		return err
 	}
+	p.Temporary = !a.keep
 	c, err := p.Cluster(ctx, r, want)
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func (b *harness) prepare() error {
 	if err != nil {
 		return err
 	}
-	b.p = &pipeline.Pipeline{Layout: b.layout, Series: s, Reporter: steps.Reporter}
+	b.p = &pipeline.Pipeline{Layout: b.layout, Series: s, Reporter: steps.Reporter, Temporary: true}
 	b.p.Reporter.Timings = func(name string, took time.Duration, _ bool, err error) {
 		if err == nil {
 			b.steps[name] += took

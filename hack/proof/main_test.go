@@ -80,7 +80,7 @@ func newPipeline(name string) (*pipeline.Pipeline, error) {
 	if steps != nil {
 		r = steps.Reporter
 	}
-	return &pipeline.Pipeline{Layout: repo, Series: s, Reporter: r, Verbosity: 4}, nil
+	return &pipeline.Pipeline{Layout: repo, Series: s, Reporter: r, Verbosity: 4, Temporary: true}, nil
 }
 
 // requireSeries skips a test that podenv test runs.

@@ -49,6 +49,8 @@ type Config struct {
 	// Recreate allows to recreate a cluster that differs or does not serve, even if something
 	// runs on it, which is then lost.
 	Recreate bool
+	// Temporary keeps the nodes from starting again with the container engine, should the run be killed.
+	Temporary bool
 	// Kind is the user's configuration of kind, if not nil; see ReadKindConfig.
 	Kind *v1alpha4.Cluster
 	// Verifier checks images on the nodes, unless it is nil.

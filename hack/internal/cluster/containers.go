@@ -100,6 +100,11 @@ func (d docker) imageID(ctx context.Context, ref string) (string, error) {
 
 // removeContainers deletes the marked containers of a cluster, with their volumes, and counts them.
 func (d docker) removeContainers(ctx context.Context, name string) (int, error) {
+	return d.onMarked(ctx, name, "rm", "--force", "--volumes")
+}
+
+// onMarked runs a docker command on the marked containers of a cluster, and counts them.
+func (d docker) onMarked(ctx context.Context, name string, command ...string) (int, error) {
 	all, err := d.containers(ctx, name)
 	if err != nil {
 		return 0, err
@@ -113,7 +118,7 @@ func (d docker) removeContainers(ctx context.Context, name string) (int, error) 
 	if len(names) == 0 {
 		return 0, nil
 	}
-	return len(names), d(ctx, append([]string{"rm", "--force", "--volumes"}, names...)...).Run()
+	return len(names), d(ctx, append(command, names...)...).Run()
 }
 
 // foreign describes a container that podenv did not create; "" if it created all.

@@ -174,6 +174,11 @@ func (c *Cluster) create(ctx context.Context, cfg *Config, step *progress.Step) 
 	if err := c.provision(ctx, cfg, step); err != nil {
 		return err
 	}
+	if cfg.Temporary {
+		if _, err := c.docker.onMarked(ctx, c.name, "update", "--restart=no"); err != nil {
+			return err
+		}
+	}
 	if err := c.installVerifier(ctx, cfg.Verifier, step); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func TestLive(t *testing.T) {
 		ctx:    ctx,
 		engine: e,
 		layout: layout.Layout{Root: root},
-		config: Config{Name: liveName, NodeImage: image, Workers: 1, Gates: parseGateFlag(t, os.Getenv(envGates))},
+		config: Config{Name: liveName, NodeImage: image, Workers: 1, Temporary: true, Gates: parseGateFlag(t, os.Getenv(envGates))},
 	}
 	if err := l.sweep(); err != nil { // what a killed run left
 		t.Fatal(err)
@@ -91,6 +91,7 @@ func TestLive(t *testing.T) {
 		{"a port that is in use is refused", l.portInUse},
 		{"two creates at once make one cluster, which serves", l.created},
 		{"its nodes are in a network of its own", l.network},
+		{"its nodes do not start again with the container engine", l.temporary},
 		{"another create returns the same nodes", l.reused},
 		{"commands and journals of nodes are at hand", l.nodes},
 		{"images are loaded onto every node", l.images},
@@ -296,6 +297,14 @@ func (l *live) created(t *testing.T) {
 	info, err := os.Stat(l.cluster.Kubeconfig())
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the cluster's kubeconfig: %v, %v", info, err)
+	}
+}
+
+func (l *live) temporary(t *testing.T) {
+	for _, node := range []string{"-control-plane", "-worker"} {
+		if got := l.docker(t, "inspect", "--format", "{{.HostConfig.RestartPolicy.Name}}", liveName+node); got != "no" {
+			t.Errorf("the restart policy of %s is %q", node, got)
+		}
 	}
 }
 

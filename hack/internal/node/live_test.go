@@ -39,7 +39,7 @@ func TestLive(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &live{
 		ctx: ctx, engine: e, layout: layout.Layout{Root: root},
-		config: cluster.Config{Name: liveName, NodeImage: image, Workers: 1, Recreate: true},
+		config: cluster.Config{Name: liveName, NodeImage: image, Workers: 1, Recreate: true, Temporary: true},
 	}
 	if l.cluster, err = cluster.Create(ctx, l.layout, e, l.config, nil); err != nil {
 		t.Fatal(err)

@@ -47,6 +47,7 @@ type Pipeline struct {
 	Stock bool
 	// Verbosity is klog's -v on the clusters; 0 means Kubernetes' default.
 	Verbosity int
+	Temporary bool // of the clusters; see cluster.Config
 
 	packaged bool // see Packages
 }
@@ -172,7 +173,7 @@ func (p *Pipeline) Cluster(ctx context.Context, r *Result, cfg cluster.Config) (
 			return nil, err
 		}
 	}
-	cfg.NodeImage, cfg.Verbosity, cfg.Images = r.Image, p.Verbosity, r.TestImages
+	cfg.NodeImage, cfg.Verbosity, cfg.Images, cfg.Temporary = r.Image, p.Verbosity, r.TestImages, p.Temporary
 	s, end := p.step("cluster " + cfg.Name)
 	c, err := cluster.Create(ctx, p.Layout, r.Engine, cfg, s)
 	return c, end(err)

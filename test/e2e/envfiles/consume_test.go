@@ -93,6 +93,9 @@ var _ = describe("a container takes from env files", func(f *framework.Framework
 		pod.Spec.RestartPolicy = v1.RestartPolicyAlways // the consumer prints, exits and is restarted
 		pods.Create(ctx, f, pod)
 		awaitValue(ctx, f, pod.Name, "A", "first")
+		pods.Await(ctx, f, pod.Name, "the other container to run", func(now *v1.Pod) bool {
+			return pods.Status(now, steady.Name).State.Running != nil
+		})
 
 		shell(ctx, f, pod.Name, echo("A=second")+" > /data/new && mv /data/new /data/config.env")
 		awaitValue(ctx, f, pod.Name, "A", "second")

@@ -200,7 +200,7 @@ func podenvExpand(ctx context.Context, f *framework.Framework, pod *v1.Pod) []ex
 	manifest.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	text, err := json.Marshal(manifest)
 	framework.ExpectNoError(err)
-	state, err := components.GateOfKubelet(ctx, f.ClientSet, pod.Spec.NodeName, relaxed)
+	state, err := components.GateAt(ctx, f.ClientSet, relaxed, components.KubeletMetrics(pod.Spec.NodeName))
 	framework.ExpectNoError(err)
 	gate := relaxed + "=false"
 	if state == featuregates.GateOn {

@@ -163,7 +163,7 @@ func awaitGate(ctx context.Context, f *framework.Framework, want featuregates.Ga
 		if err := f.ClientSet.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
 			return featuregates.GateUnknown, err
 		}
-		return components.GateOfAPIServer(ctx, f.ClientSet, gate)
+		return components.GateAt(ctx, f.ClientSet, gate, components.APIServerMetrics)
 	}).WithTimeout(f.Timeouts.PodStart).Should(gomega.Equal(want), "the gate of the API server")
 }
 

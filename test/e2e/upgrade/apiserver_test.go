@@ -153,6 +153,6 @@ func change(ctx context.Context, f *framework.Framework, node nodes.Node, s feat
 	ginkgo.By("changing to the API server " + s.String())
 	become(ctx, node, apiServer, s)
 	expectGates(s, "the API server", func(gate string) (featuregates.GateState, error) {
-		return components.GateOfAPIServer(ctx, f.ClientSet, gate)
+		return components.GateAt(ctx, f.ClientSet, gate, components.APIServerMetrics)
 	})
 }

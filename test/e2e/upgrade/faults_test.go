@@ -55,7 +55,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 			_ = l.swapAndKill(ctx, stock, minors[stock], killBeforeTurn)
 			_ = l.swapAndKill(ctx, patched, minors[patched], killAfterTurn)
 			gomega.Expect(l.swapAndKill(ctx, stock, minors[stock], killEachNew)).To(gomega.HaveOccurred(), "no build serves that is always killed")
-			state, err := components.GateOfKubelet(ctx, f.ClientSet, string(node), gate)
+			state, err := components.GateAt(ctx, f.ClientSet, gate, components.KubeletMetrics(string(node)))
 			framework.ExpectNoError(err)
 			gomega.Expect(state).To(gomega.Equal(featuregates.GateOn))
 			if keepContainers(minors[stock], minors[patched]) {

@@ -143,7 +143,7 @@ func swap(ctx context.Context, f *framework.Framework, node nodes.Node, build, m
 	ginkgo.GinkgoHelper()
 	node.Swap(ctx, kubelet, build+":"+minor)
 	gomega.Expect(node.Version(ctx, kubelet)).To(gomega.HavePrefix(minor + "."))
-	state, err := components.GateOfKubelet(ctx, f.ClientSet, string(node), gate)
+	state, err := components.GateAt(ctx, f.ClientSet, gate, components.KubeletMetrics(string(node)))
 	framework.ExpectNoError(err)
 	gomega.Expect(state).To(gomega.Equal(kubeletGate(build, minor)), "the gate %s of the kubelet of node %s", gate, node)
 }

@@ -46,7 +46,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 					gomega.Expect(server.Version(ctx, component)).To(gomega.HavePrefix(newer + "."))
 					l.expectSame(ctx, before)
 				}
-				state, err := components.GateOfAPIServer(ctx, f.ClientSet, gate)
+				state, err := components.GateAt(ctx, f.ClientSet, gate, components.APIServerMetrics)
 				framework.ExpectNoError(err)
 				gomega.Expect(state).To(gomega.Equal(featuregates.GateOn), "the gate of the API server")
 

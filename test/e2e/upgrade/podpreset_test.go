@@ -62,7 +62,7 @@ var _ = framework.SIGDescribe("node")("PodPreset", framework.WithFeature(feature
 					change = append(change, fmt.Sprintf("%s=%t", podPreset, s.On))
 				}
 				node.Swap(ctx, apiServer, fmt.Sprintf("%s:%s", s.Build, s.Minor), change...)
-				state, err := components.GateOfAPIServer(ctx, f.ClientSet, podPreset)
+				state, err := components.GateAt(ctx, f.ClientSet, podPreset, components.APIServerMetrics)
 				framework.ExpectNoError(err)
 				gomega.Expect(state).To(gomega.Equal(s.Gate(podPreset)))
 

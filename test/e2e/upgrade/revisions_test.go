@@ -46,7 +46,7 @@ var _ = framework.SIGDescribe("node")("EnvFiles", framework.WithFeature(feature)
 				node.Swap(ctx, component, "stock:"+newer)
 				gomega.Expect(node.Version(ctx, component)).To(gomega.HavePrefix(newer + "."))
 			}
-			state, err := components.GateOfAPIServer(ctx, f.ClientSet, gate)
+			state, err := components.GateAt(ctx, f.ClientSet, gate, components.APIServerMetrics)
 			framework.ExpectNoError(err)
 			gomega.Expect(state).To(gomega.Equal(featuregates.GateOn), "the gate of the API server")
 

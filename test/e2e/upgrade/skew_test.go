@@ -185,7 +185,7 @@ func (s *walker) enter(ctx context.Context, f *framework.Framework, c featuregat
 		s.now.APIServer = featuregates.Runs{}
 		become(ctx, s.controlPlane, apiServer, c.APIServer)
 		expectGates(c.APIServer, "the API server", func(gate string) (featuregates.GateState, error) {
-			return components.GateOfAPIServer(ctx, f.ClientSet, gate)
+			return components.GateAt(ctx, f.ClientSet, gate, components.APIServerMetrics)
 		})
 		s.now.APIServer = c.APIServer
 	}
@@ -193,7 +193,7 @@ func (s *walker) enter(ctx context.Context, f *framework.Framework, c featuregat
 		s.now.Kubelet = featuregates.Runs{}
 		become(ctx, s.worker, kubelet, c.Kubelet)
 		expectGates(c.Kubelet, "the kubelet", func(gate string) (featuregates.GateState, error) {
-			return components.GateOfKubelet(ctx, f.ClientSet, string(s.worker), gate)
+			return components.GateAt(ctx, f.ClientSet, gate, components.KubeletMetrics(string(s.worker)))
 		})
 		s.now.Kubelet = c.Kubelet
 	}

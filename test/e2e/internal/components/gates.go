@@ -27,7 +27,7 @@ var answers sync.Map
 // RequireGate skips the running spec unless the API server and every schedulable node have
 // the gate on. If --podenv.require-gates has the gate, it fails the spec instead: otherwise a
 // cluster that lost its gates would pass. It asks the cluster once per process, so a suite that
-// changes gates uses GateOfAPIServer and GateOfKubelet instead.
+// changes gates uses GateAt instead.
 func RequireGate(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
 	require(ctx, gate, true)
@@ -48,20 +48,19 @@ func require(ctx context.Context, gate string, inServer bool) {
 		answer = notOn(ctx, newClient(), gate, inServer)
 		answers.Store(key, answer)
 	}
-	why := answer.(string)
-	if why == "" {
-		return
-	}
-	if slices.Contains(RequiredGates, gate) {
+	switch why := answer.(string); {
+	case why == "":
+	case slices.Contains(RequiredGates, gate):
 		framework.Failf("%s, and --podenv.require-gates asks for it", why)
+	default:
+		ginkgo.Skip(why)
 	}
-	ginkgo.Skip(why)
 }
 
 // RequireGateOff skips the running spec where the API server has the gate on.
 func RequireGateOff(ctx context.Context, gate string) {
 	ginkgo.GinkgoHelper()
-	state, err := GateOfAPIServer(ctx, newClient(), gate)
+	state, err := GateAt(ctx, newClient(), gate, APIServerMetrics)
 	framework.ExpectNoError(err)
 	if state == featuregates.GateOn {
 		ginkgo.Skip(fmt.Sprintf("the gate %s is on in the API server", gate))
@@ -102,7 +101,7 @@ func newClient() kubernetes.Interface {
 // notOn names a component where gate is not on; it returns "" where it is on everywhere.
 func notOn(ctx context.Context, client kubernetes.Interface, gate string, inServer bool) string {
 	if inServer {
-		state, err := GateOfAPIServer(ctx, client, gate)
+		state, err := GateAt(ctx, client, gate, APIServerMetrics)
 		framework.ExpectNoError(err)
 		if state != featuregates.GateOn {
 			return fmt.Sprintf("the gate %s is %s in the API server", gate, state)
@@ -121,7 +120,7 @@ func gateOfKubelets(ctx context.Context, client kubernetes.Interface, gate strin
 	framework.ExpectNoError(err)
 	states := map[string]featuregates.GateState{}
 	for _, node := range slices.DeleteFunc(nodes.Items, func(node v1.Node) bool { return !TakesPods(node) }) {
-		states[node.Name], err = GateOfKubelet(ctx, client, node.Name, gate)
+		states[node.Name], err = GateAt(ctx, client, gate, KubeletMetrics(node.Name))
 		framework.ExpectNoError(err)
 	}
 	return states
@@ -134,17 +133,9 @@ func TakesPods(node v1.Node) bool {
 	})
 }
 
-// GateOfAPIServer returns the state of gate in the API server that client reaches.
-func GateOfAPIServer(ctx context.Context, client kubernetes.Interface, gate string) (featuregates.GateState, error) {
-	return gateAt(ctx, client, gate, APIServerMetrics)
-}
-
-// GateOfKubelet returns the state of gate in the kubelet of node.
-func GateOfKubelet(ctx context.Context, client kubernetes.Interface, node, gate string) (featuregates.GateState, error) {
-	return gateAt(ctx, client, gate, KubeletMetrics(node))
-}
-
-func gateAt(ctx context.Context, client kubernetes.Interface, gate, path string) (featuregates.GateState, error) {
+// GateAt returns the state of gate in the component whose metrics are at path: APIServerMetrics,
+// or KubeletMetrics of a node.
+func GateAt(ctx context.Context, client kubernetes.Interface, gate, path string) (featuregates.GateState, error) {
 	metrics, err := get(ctx, client, path)
 	if err != nil {
 		return "", err

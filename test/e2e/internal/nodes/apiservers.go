@@ -151,7 +151,7 @@ func (p *APIServerPair) expect(ctx context.Context, s APIServer, names []string,
 		return nil
 	}).WithTimeout(timeout).WithPolling(poll).Should(gomega.Succeed(), s.Name)
 	for _, name := range names {
-		state, err := components.GateOfAPIServer(ctx, s.Client, name)
+		state, err := components.GateAt(ctx, s.Client, name, components.APIServerMetrics)
 		framework.ExpectNoError(err)
 		gomega.Expect(state).To(gomega.Equal(want), "the gate %s of %s", name, s.Name)
 	}

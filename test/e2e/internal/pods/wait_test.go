@@ -7,6 +7,7 @@ import (
 
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -40,6 +41,30 @@ func TestRunToEnd(t *testing.T) {
 				t.Errorf("took %s: what cannot end well must end at once", took)
 			}
 		})
+	}
+}
+
+func TestANudgeThatTheAPIServerTakesTooLongForFailsNoSpec(t *testing.T) {
+	for _, test := range []struct {
+		err   error
+		fails bool
+	}{
+		{nil, false},
+		{apierrors.NewTimeoutError("request did not complete within requested timeout", 0), false},
+		{apierrors.NewForbidden(v1.Resource("pods"), "pod", nil), true},
+	} {
+		f := frameworkWith(v1.PodStatus{})
+		f.ClientSet.(*fake.Clientset).PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, &v1.Pod{}, test.err
+		})
+		func() {
+			defer func() { // ginkgo ends a spec that fails by a panic
+				if failed := recover() != nil; failed != test.fails {
+					t.Errorf("the error %v fails the spec: %t, want %t", test.err, failed, test.fails)
+				}
+			}()
+			Nudge(t.Context(), f, "pod")
+		}()
 	}
 }
 
