@@ -2,12 +2,17 @@ package components
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -44,6 +49,37 @@ func TestGateNeedsTheMetricsOfAComponent(t *testing.T) {
 	for _, text := range []string{"", "other_metric 1\n"} {
 		if _, err := gateIn([]byte(text), "EnvFiles"); err == nil || !strings.Contains(err.Error(), "no metric kubernetes_feature_enabled") {
 			t.Errorf("%q: want an error that says so, got %v", text, err)
+		}
+	}
+}
+
+// A spec's outcome shows only in what runs it: the test binary runs itself with one spec.
+func TestASpecFailsWithoutARequiredGateAndIsSkippedWithoutAnother(t *testing.T) {
+	const env = "PODENV_TEST_REQUIRED_GATE"
+	if required, isSpec := os.LookupEnv(env); isSpec {
+		RequiredGates = []string{required}
+		for gate, why := range map[string]string{"Off": "the gate Off is off in the API server", "On": ""} {
+			answers.Store(fmt.Sprint(gate, true), why)
+		}
+		ginkgo.Describe("a spec", func() {
+			ginkgo.It("needs both", func(ctx ginkgo.SpecContext) {
+				RequireGate(ctx, "On")
+				RequireGate(ctx, "Off")
+			})
+		})
+		gomega.RegisterFailHandler(ginkgo.Fail)
+		ginkgo.RunSpecs(t, "gates")
+		return
+	}
+	for required, want := range map[string]string{
+		"Off": "0 Passed | 1 Failed | 0 Pending | 0 Skipped",
+		"On":  "0 Passed | 0 Failed | 0 Pending | 1 Skipped",
+	} {
+		command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-ginkgo.no-color")
+		command.Env = append(os.Environ(), env+"="+required)
+		output, err := command.CombinedOutput()
+		if failed := err != nil; !strings.Contains(string(output), want) || failed != (required == "Off") {
+			t.Errorf("%s is required: %v, want %q:\n%s", required, err, want, output)
 		}
 	}
 }
