@@ -65,8 +65,8 @@ var _ = describe("attack: whenever containers restart, the value is one that was
 })
 
 // raced runs loop in a hostile sidecar of a pod whose containers take env, end and are
-// restarted, until half of them have started twice and, unless says is empty, an event
-// says why one did not start. It returns what the runs saw.
+// restarted, until half of them have started twice, the logs of as many runs can be read and,
+// unless says is empty, an event says why one did not start. It returns what these runs saw.
 func raced(ctx context.Context, f *framework.Framework, loop string, env []v1.EnvVar, says string) []map[string]string {
 	ginkgo.GinkgoHelper()
 	writer := hostile("( " + loop + " ) &")
@@ -78,6 +78,7 @@ func raced(ctx context.Context, f *framework.Framework, loop string, env []v1.En
 	pod.Spec.RestartPolicy = v1.RestartPolicyAlways
 	pods.Create(ctx, f, pod)
 
+	var sets []map[string]string
 	gomega.Eventually(ctx, func(ctx context.Context) error {
 		pods.Nudge(ctx, f, pod.Name) // without it, a start that failed is tried again only every ten seconds
 		now, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, pod.Name, metav1.GetOptions{})
@@ -97,16 +98,25 @@ func raced(ctx context.Context, f *framework.Framework, loop string, env []v1.En
 		if !strings.Contains(pods.EventsAndStatus(ctx, f, pod.Name), says) {
 			return fmt.Errorf("no event says %q", says)
 		}
+		if sets = logged(ctx, f, pod.Name, consumers); len(sets) < racers/2 {
+			return fmt.Errorf("the logs of %d runs can be read, want %d", len(sets), racers/2)
+		}
 		return nil
 	}).WithTimeout(2 * time.Minute).WithPolling(time.Second).Should(gomega.Succeed())
 
 	expectNothingOfTheNode(ctx, f, pod.Name)
+	return sets
+}
+
+// logged returns what the last two runs of each of the containers saw, as far as they have a
+// log: a run that has only begun has none yet, and one that is over for long none any more.
+func logged(ctx context.Context, f *framework.Framework, pod string, containers []v1.Container) []map[string]string {
+	ginkgo.GinkgoHelper()
 	var sets []map[string]string
-	for _, container := range consumers {
+	for _, container := range containers {
 		for _, previous := range []bool{false, true} {
-			text, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).GetLogs(pod.Name,
+			text, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).GetLogs(pod,
 				&v1.PodLogOptions{Container: container.Name, Previous: previous}).DoRaw(ctx)
-			// A run that has only begun, or is over for long, has no log.
 			if err != nil || !strings.HasPrefix(string(text), "{") {
 				continue
 			}
@@ -115,6 +125,5 @@ func raced(ctx context.Context, f *framework.Framework, loop string, env []v1.En
 			sets = append(sets, set)
 		}
 	}
-	gomega.Expect(len(sets)).To(gomega.BeNumerically(">=", racers/2), "runs that can be read")
 	return sets
 }

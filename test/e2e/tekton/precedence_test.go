@@ -167,7 +167,15 @@ spec:
 				seen[name]++
 			}
 			for name := range want {
-				gomega.Expect(seen[name]).To(gomega.Equal(1), "definitions of %s in the container", name)
+				high, _, _ := strings.Cut(name, "_OVER_")
+				place, kind, _ := strings.Cut(high, "_")
+				definitions := 1
+				// A kubelet may skip a fileKeyRef, and what it overrides is in force then. Only a step replaces
+				// the entry of its stepTemplate.
+				if strings.HasPrefix(kind, "fileKeyRef") && place != "step" {
+					definitions = 2
+				}
+				gomega.Expect(seen[name]).To(gomega.Equal(definitions), "definitions of %s in the container", name)
 			}
 		}
 	})
