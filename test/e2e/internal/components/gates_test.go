@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -67,7 +66,6 @@ func TestASpecFailsWithoutARequiredGateAndIsSkippedWithoutAnother(t *testing.T) 
 				RequireGate(ctx, "Off")
 			})
 		})
-		gomega.RegisterFailHandler(ginkgo.Fail)
 		ginkgo.RunSpecs(t, "gates")
 		return
 	}
