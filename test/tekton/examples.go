@@ -157,8 +157,9 @@ var Examples = []Example{{
 	Want:     []map[string]string{{"MSG": "Default message"}},
 }}
 
-// runTime is how long a run of an example may take.
-const runTime = 2 * time.Minute
+// RunTime is how long a run may take that nothing holds up. Each of its pods may wait a minute and a half
+// for the kubelet to show it the annotation with which Tekton starts its steps.
+const RunTime = 5 * time.Minute
 
 // Run makes the objects of the example in an API version, waits for the run's end and returns what
 // its steps saw. Config-defaults has to be as the example needs it. A step that saw something
@@ -187,7 +188,7 @@ func (e Example) Run(ctx context.Context, c *Client, version string) ([]Step, er
 	if e.Refused != "" {
 		return nil, fmt.Errorf("example %q: %s was admitted", e.Name, run.GetName())
 	}
-	if run, err = c.Await(ctx, run, runTime, Ended); err != nil {
+	if run, err = c.Await(ctx, run, RunTime, Ended); err != nil {
 		return nil, fmt.Errorf("example %q: %w", e.Name, err)
 	}
 	if condition := ConditionOf(run); condition.Status != "True" {

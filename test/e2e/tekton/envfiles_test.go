@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -82,7 +81,7 @@ var _ = describe("variables from files", func(f *framework.Framework) {
 		c := client(f)
 		run, err := c.Create(ctx, fileRun("late", "5m", "sleep 15; "+writeFile(content)+"; "+rest, ""))
 		framework.ExpectNoError(err)
-		run, err = c.Await(ctx, run, runTime, func(condition tekton.Condition) bool {
+		run, err = c.Await(ctx, run, tekton.RunTime, func(condition tekton.Condition) bool {
 			return tekton.Ended(condition) || strings.Contains(condition.Message, "env file")
 		})
 		framework.ExpectNoError(err)
@@ -97,7 +96,7 @@ var _ = describe("variables from files", func(f *framework.Framework) {
 		c := client(f)
 		run, err := c.Create(ctx, fileRun("broken", "20s", "echo 'no declaration' > /env/a.env; "+rest, written))
 		framework.ExpectNoError(err)
-		run, err = c.Await(ctx, run, 2*time.Minute, tekton.Ended)
+		run, err = c.Await(ctx, run, tekton.RunTime, tekton.Ended)
 		framework.ExpectNoError(err)
 		condition := tekton.ConditionOf(run)
 		gomega.Expect([]string{condition.Status, condition.Reason}).To(gomega.Equal([]string{"False", "TaskRunTimeout"}), "%+v", condition)

@@ -25,9 +25,6 @@ import (
 // system is the namespace of Tekton.
 const system = "tekton-pipelines"
 
-// runTime is how long a run may take that nothing holds up.
-const runTime = 2 * time.Minute
-
 var feature = framework.ValidFeatures.Add("TEP-0101")
 
 // describe declares the specs of a theme. They are skipped where the cluster has no Tekton.
@@ -100,7 +97,7 @@ func succeed(ctx context.Context, f *framework.Framework, run *unstructured.Unst
 func finish(ctx context.Context, f *framework.Framework, run *unstructured.Unstructured) []tekton.Step {
 	ginkgo.GinkgoHelper()
 	c := client(f)
-	run, err := c.Await(ctx, run, runTime, tekton.Ended)
+	run, err := c.Await(ctx, run, tekton.RunTime, tekton.Ended)
 	framework.ExpectNoError(err)
 	gomega.Expect(tekton.ConditionOf(run).Status).To(gomega.Equal("True"), "%+v", tekton.ConditionOf(run))
 	steps, err := c.Steps(ctx, run)

@@ -109,7 +109,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 			if strings.HasPrefix(run.GetName(), "cancelled") {
 				_, err := c.Resource(run).Patch(ctx, run.GetName(), types.MergePatchType, fmt.Appendf(nil, `{"spec":{"status":%q}}`, cancelled[run.GetKind()]), metav1.PatchOptions{})
 				framework.ExpectNoError(err, run.GetName())
-				run, err = c.Await(ctx, run, runTime, tekton.Ended)
+				run, err = c.Await(ctx, run, tekton.RunTime, tekton.Ended)
 				framework.ExpectNoError(err)
 				gomega.Expect(tekton.ConditionOf(run).Reason).To(gomega.Equal(cancelled[run.GetKind()]), run.GetName())
 				continue
@@ -126,7 +126,7 @@ var _ = describe("forbidden names", func(f *framework.Framework) {
 		awaitSteps(ctx, c, run)
 		configure(ctx, f, "config-defaults", forbidHTTPProxy)
 		letGo(ctx, f, run)
-		run, err = c.Await(ctx, run, runTime, tekton.Ended)
+		run, err = c.Await(ctx, run, tekton.RunTime, tekton.Ended)
 		framework.ExpectNoError(err)
 		condition := tekton.ConditionOf(run)
 		gomega.Expect(condition.Status).To(gomega.Equal("False"), "%+v", condition)
@@ -165,7 +165,7 @@ params: [{name: variable, value: HTTP_PROXY}]
 podTemplate: {env: [{name: "$(params.variable)", value: "8080"}]}
 `, ""))
 		framework.ExpectNoError(err)
-		run, err = c.Await(ctx, run, runTime, tekton.Ended)
+		run, err = c.Await(ctx, run, tekton.RunTime, tekton.Ended)
 		framework.ExpectNoError(err)
 		condition := tekton.ConditionOf(run)
 		gomega.Expect([]string{condition.Status, condition.Reason}).To(gomega.Equal([]string{"False", "TaskRunValidationFailed"}))
@@ -270,7 +270,7 @@ func awaitSteps(ctx context.Context, c *tekton.Client, run *unstructured.Unstruc
 	gomega.Eventually(ctx, func() error {
 		_, err := c.Steps(ctx, run)
 		return err
-	}).WithTimeout(runTime).WithPolling(500 * time.Millisecond).Should(gomega.Succeed())
+	}).WithTimeout(tekton.RunTime).WithPolling(500 * time.Millisecond).Should(gomega.Succeed())
 }
 
 // subresources is an argument of a client's methods.

@@ -155,7 +155,7 @@ spec:
           taskSpec: {steps: [{name: main, image: %s, command: [sh, -c, 'test "$MSG" = run']}]}
 `, tekton.Image)))
 		framework.ExpectNoError(err)
-		run, err = c.Await(ctx, run, runTime, tekton.Ended)
+		run, err = c.Await(ctx, run, tekton.RunTime, tekton.Ended)
 		framework.ExpectNoError(err)
 		gomega.Expect(tekton.ConditionOf(run).Status).To(gomega.Equal("True"), "%+v", tekton.ConditionOf(run))
 	})
@@ -198,7 +198,7 @@ spec:
   taskSpec: {steps: [{name: main, image: "podenv.dev/none:1", imagePullPolicy: %s, command: [env]}]}
 `, tc.policy)))
 			framework.ExpectNoError(err)
-			run, err = c.Await(ctx, run, runTime, func(condition tekton.Condition) bool { return condition.Reason == tc.reason })
+			run, err = c.Await(ctx, run, tekton.RunTime, func(condition tekton.Condition) bool { return condition.Reason == tc.reason })
 			framework.ExpectNoError(err)
 			gomega.Expect(tekton.ConditionOf(run).Message).To(gomega.ContainSubstring("podenv.dev/none:1"))
 		})
