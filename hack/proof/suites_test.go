@@ -99,6 +99,10 @@ func buildComponents(ctx context.Context) error {
 	return nil
 }
 
+// upgradesTimeout is more than the default: beside the checks that compile, all specs of the suite take
+// an hour on 2 cores.
+const upgradesTimeout = 3 * time.Hour
+
 // upgrades runs the suite that upgrades and downgrades nodes.
 func upgrades(c *check) error {
 	filter := "!Slow"
@@ -109,7 +113,7 @@ func upgrades(c *check) error {
 		RequireGates: featuregates.OfSuite("upgrade"), Cluster: testCluster, Minor: steps.Series.Name,
 		Older: steps.Series.Older(repo, skewOfUpgrades()), Newer: steps.Series.Newer(repo),
 	}
-	return c.suite(suite.Options{Options: of, Suite: "upgrade", LabelFilter: filter, Procs: 1})
+	return c.suite(suite.Options{Options: of, Suite: "upgrade", LabelFilter: filter, Procs: 1, Timeout: upgradesTimeout})
 }
 
 // gatesOff recreates the cluster with the gates off, except for those that are locked, and runs the
