@@ -20,8 +20,9 @@ import (
 const (
 	// interrupted is podenv's exit status after Ctrl-C.
 	interrupted = 130
-	// interruptTimeout limits how long podenv may take to end, or to reach a step.
-	interruptTimeout = 10 * time.Minute
+	// interruptTimeout limits how long podenv may take to reach a step, and to end. On a busy host the first
+	// tree of a clone takes more than ten minutes: its generators compile and run.
+	interruptTimeout = 40 * time.Minute
 )
 
 // interruptedName is the name of the cluster that is interrupted.
