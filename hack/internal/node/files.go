@@ -36,16 +36,12 @@ func (t *target) link(ctx context.Context, file, name string) error {
 	return err
 }
 
-// moveScript renames $1 to $2. mv refuses if both are the same file.
-const moveScript = `[ "$1" -ef "$2" ] || mv --force "$1" "$2"`
+// moveScript renames $1 to $2, $3 to $4 and so on. mv refuses if both are the same file.
+const moveScript = `while [ $# -gt 0 ]; do [ "$1" -ef "$2" ] || mv --force "$1" "$2"; shift 2; done`
 
-func (t *target) replace(ctx context.Context, suffix string, files ...string) error {
-	for _, file := range files {
-		if _, err := t.exec(ctx, "sh", "-c", moveScript, "sh", copyPath(file, suffix), file); err != nil {
-			return err
-		}
-	}
-	return nil
+func (t *target) replace(ctx context.Context, suffix, file string) error {
+	_, err := t.exec(ctx, "sh", "-ec", moveScript, "sh", copyPath(file, suffix), file)
+	return err
 }
 
 func (t *target) removeCopies(ctx context.Context, files []string, suffixes ...string) error {

@@ -27,11 +27,18 @@ func TestMovingAFileOverItselfIsNoError(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := run.Command(t.Context(), "sh", "-c", moveScript, "sh", from, to).Run(); err != nil {
+			another := filepath.Join(t.TempDir(), "another")
+			if err := os.WriteFile(another, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Command(t.Context(), "sh", "-ec", moveScript, "sh", from, to, another, another+".moved").Run(); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := os.ReadFile(to); err != nil || string(got) != string(want) {
 				t.Errorf("the file has %q, %v, want %q", got, err, want)
+			}
+			if _, err := os.Stat(another + ".moved"); err != nil {
+				t.Errorf("the next file: %v", err)
 			}
 		})
 	}

@@ -103,18 +103,20 @@ func (k *kubelet) stage(ctx context.Context, ch change, to cluster.State) error 
 func (k *kubelet) apply(ctx context.Context) error  { return k.restart(ctx, newSuffix) }
 func (k *kubelet) revert(ctx context.Context) error { return k.restart(ctx, oldSuffix) }
 
+// restartScript stops the kubelet, renames files as moveScript does, and starts it, without the restarts of an earlier
+// build in the count. systemd starts a kubelet that crashes again at any time: while some of the files are replaced
+// and others are not, there must be none.
+const restartScript = "systemctl stop kubelet; " + moveScript + "; systemctl reset-failed kubelet; systemctl start kubelet"
+
 // restart restarts the kubelet with the copies of the changed files that have the suffix.
 func (k *kubelet) restart(ctx context.Context, suffix string) error {
-	if err := k.replace(ctx, suffix, k.changed()...); err != nil {
-		return err
+	args := []string{"sh", "-ec", restartScript, "sh"}
+	for _, file := range k.changed() {
+		args = append(args, copyPath(file, suffix), file)
 	}
-	// Heartbeats in the API are in whole seconds.
-	k.restartedAt = time.Now().Truncate(time.Second)
-	// Restarts of an earlier build must not count.
-	if _, err := k.exec(ctx, "systemctl", "reset-failed", k.name); err != nil {
-		return err
-	}
-	_, err := k.exec(ctx, "systemctl", "restart", k.name)
+	k.restartedAt = time.Now().Truncate(time.Second) // as heartbeats are in the API
+	// Interrupted, the script would go on beside the one that reverts the change.
+	_, err := k.exec(context.WithoutCancel(ctx), args...)
 	return err
 }
 

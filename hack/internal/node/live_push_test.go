@@ -36,12 +36,29 @@ func (l *live) pushKubelet(t *testing.T) {
 	l.checkUnchanged(t)
 }
 
+// pushBrokenKubelet has systemd restart the broken build all the time, and notes which files each start finds: those of
+// before or those of the push, and no mix of them.
 func (l *live) pushBrokenKubelet(t *testing.T) {
+	on := func(script string) string {
+		t.Helper()
+		out, err := l.cluster.Exec(l.ctx, worker(), "sh", "-ec", script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const dropIn = "/etc/systemd/system/kubelet.service.d/20-test.conf"
+	on("printf '[Service]\nRestartSec=10ms\nExecStartPre=/bin/sh -c \"stat --format=%%%%i /usr/bin/kubelet " + kubeletFlags +
+		" | xargs >> /run/starts\"\n' > " + dropIn + "; systemctl daemon-reload; systemctl restart kubelet")
 	before := l.fetch(t, binDir+"kubelet")
 	err := Push(l.ctx, l.cluster, l.build(t, "kubelet", write(t, []byte(broken)), ""), nil)
 	if err == nil || !strings.Contains(err.Error(), "this build is broken") || !strings.Contains(err.Error(), "the old build is back") {
 		t.Fatalf("Push: %v", err)
 	}
+	if found := on("sort -u /run/starts"); strings.Count(found, "\n") != 1 {
+		t.Errorf("the kubelets started with these files: %s", found)
+	}
+	on("rm " + dropIn + "; systemctl daemon-reload; systemctl restart kubelet")
 	l.checkSum(t, "kubelet", mustSum(t, before))
 	l.checkUnchanged(t)
 }
