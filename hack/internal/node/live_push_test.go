@@ -39,26 +39,19 @@ func (l *live) pushKubelet(t *testing.T) {
 // pushBrokenKubelet has systemd restart the broken build all the time, and notes which files each start finds: those of
 // before or those of the push, and no mix of them.
 func (l *live) pushBrokenKubelet(t *testing.T) {
-	on := func(script string) string {
-		t.Helper()
-		out, err := l.cluster.Exec(l.ctx, worker(), "sh", "-ec", script)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
 	const dropIn = "/etc/systemd/system/kubelet.service.d/20-test.conf"
-	on("printf '[Service]\nRestartSec=10ms\nExecStartPre=/bin/sh -c \"stat --format=%%%%i /usr/bin/kubelet " + kubeletFlags +
-		" | xargs >> /run/starts\"\n' > " + dropIn + "; systemctl daemon-reload; systemctl restart kubelet")
+	l.exec(t, worker(), "sh", "-ec", "printf '[Service]\nRestartSec=10ms\n"+
+		"ExecStartPre=/bin/sh -c \"stat --format=%%%%i /usr/bin/kubelet "+kubeletFlags+" | xargs >> /run/starts\"\n' > "+dropIn+
+		"; systemctl daemon-reload; systemctl restart kubelet")
 	before := l.fetch(t, binDir+"kubelet")
 	err := Push(l.ctx, l.cluster, l.build(t, "kubelet", write(t, []byte(broken)), ""), nil)
 	if err == nil || !strings.Contains(err.Error(), "this build is broken") || !strings.Contains(err.Error(), "the old build is back") {
 		t.Fatalf("Push: %v", err)
 	}
-	if found := on("sort -u /run/starts"); strings.Count(found, "\n") != 1 {
+	if found := l.exec(t, worker(), "sort", "-u", "/run/starts"); strings.Count(found, "\n") != 1 {
 		t.Errorf("the kubelets started with these files: %s", found)
 	}
-	on("rm " + dropIn + "; systemctl daemon-reload; systemctl restart kubelet")
+	l.exec(t, worker(), "sh", "-ec", "rm "+dropIn+"; systemctl daemon-reload; systemctl restart kubelet")
 	l.checkSum(t, "kubelet", mustSum(t, before))
 	l.checkUnchanged(t)
 }
@@ -169,6 +162,16 @@ func (l *live) runningSums(t *testing.T, component string) map[string]string {
 	return sums
 }
 
+// exec runs a command on a node, and returns what it prints.
+func (l *live) exec(t *testing.T, node string, args ...string) string {
+	t.Helper()
+	out, err := l.cluster.Exec(l.ctx, node, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // fetch copies a file from the control plane and returns its local path.
 func (l *live) fetch(t *testing.T, path string) string {
 	t.Helper()
@@ -184,14 +187,7 @@ func (l *live) fetch(t *testing.T, path string) string {
 // image. The node's own copy of the image may have lost its layers.
 func (l *live) fetchImage(t *testing.T, component string) (binary, path string, image v1.Image) {
 	t.Helper()
-	on := func(args ...string) string {
-		t.Helper()
-		out, err := l.cluster.Exec(l.ctx, controlPlane(), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
+	on := func(args ...string) string { t.Helper(); return l.exec(t, controlPlane(), args...) }
 	pid, err := (&target{Cluster: l.cluster, node: controlPlane(), name: component}).pid(l.ctx)
 	if err != nil {
 		t.Fatal(err)
