@@ -274,10 +274,13 @@ func linksInStickyDirectories(v volume, r *rand.Rand) (paths []string) {
 			}
 		}
 	}
-	// For those whom nothing else here refuses anything.
-	v.file("private", inside)
-	v.give("private", 0o400, 5000, 5000)
-	return append(paths, "private")
+	// To some users nothing else is refused, and to nobody where fs.protected_symlinks is 0.
+	for _, private := range []string{"private", "secret"} {
+		v.file(private, inside)
+		v.give(private, 0o400, 5000, 5000)
+		paths = append(paths, private)
+	}
+	return paths
 }
 
 func privateRoot(v volume, r *rand.Rand) (paths []string) {
