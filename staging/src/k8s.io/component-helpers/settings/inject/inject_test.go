@@ -725,9 +725,17 @@ func TestPathsThatAreOne(t *testing.T) {
 		{"1:", "1:/", true},
 		{"a", "/a/", true},
 		{":", "/:", true},
+		{"`:", "`:/", true},
+		{"{:", "{:/", true},
+		{"@:", "@:/", true},
+		{"[:", "[:/", true},
 		// Those of Windows.
 		{`C:\a`, `C:\a\`, false},
 		{"c:/a", "c:/a/", false},
+		{"a:", "a:/", false},
+		{"z:", "z:/", false},
+		{"A:", "A:/", false},
+		{"Z:", "Z:/", false},
 		{`\a`, `/\a`, false},
 		{`\a/`, `\a`, false},
 	} {
@@ -825,6 +833,31 @@ func TestNewContainerInConflict(t *testing.T) {
 	}
 	if third := into(pod, []*Preset{p}, Options{Before: second.Record}); len(third.Conflicts) > 0 {
 		t.Errorf("a third pass says it again: %v", third.Conflicts)
+	}
+}
+
+// TestContainersThatComeTogether has a webhook that takes the preset's volume away, and adds
+// three containers: what one of them gets counts for the next.
+func TestContainersThatComeTogether(t *testing.T) {
+	p := preset("quarter", func(p *Preset) {
+		p.Volumes = []v1.Volume{emptyDir("cache")}
+		p.Env = []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", maxPod/4)}}
+	})
+	pod := website(nil)
+	record := into(pod, []*Preset{p}, Options{}).Record
+	pod.Spec.Volumes = nil
+	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "second"}, v1.Container{Name: "third"}, v1.Container{Name: "fourth"})
+	result := into(pod, []*Preset{p}, Options{Before: record})
+	if len(result.Conflicts) != 1 || result.Conflicts[0].Message() != "Conflict on pod preset. Container fourth gets nothing of it. The pod would be too large." {
+		t.Errorf("conflicts: %v, want one of the fourth container's size", result.Conflicts)
+	}
+	for i, want := range []int{1, 1, 1, 0} {
+		if c := pod.Spec.Containers[i]; len(c.Env) != want {
+			t.Errorf("container %s has %d variables, want %d", c.Name, len(c.Env), want)
+		}
+	}
+	if len(pod.Spec.Volumes) != 1 {
+		t.Errorf("the pod has %d volumes, want the preset's, once", len(pod.Spec.Volumes))
 	}
 }
 
