@@ -24,6 +24,9 @@ func tplOf(value string, names ...string) *Template {
 	return tpl
 }
 
+func withoutVolumes(tpl *Template) *Template { tpl.Volumes = nil; return tpl }
+func withoutEnv(tpl *Template) *Template     { tpl.Env = nil; return tpl }
+
 // TestTemplateAfterUpdateInStock has a run of stock Tekton, which has its own variables in front.
 func TestTemplateAfterUpdateInStock(t *testing.T) {
 	old := tplOf("x", "RUN", "D")
@@ -54,6 +57,8 @@ func TestTemplateAfterUpdate(t *testing.T) {
 		{"another value of a default", tplOf("run", "RUN"), tplOf("d", "D"), tplOf("run", "RUN", "D"), tplOf("d", "D"), false},
 		{"a variable more", tplOf("run", "RUN"), tplOf("d", "D"), tplOf("run", "RUN", "MORE"), tplOf("d", "D"), false},
 		{"a variable less", tplOf("run", "RUN", "MORE"), tplOf("d", "D"), tplOf("run", "RUN"), tplOf("d", "D"), false},
+		{"the first variable less", withoutVolumes(tplOf("run", "MORE", "RUN")), tplOf("d", "D"), withoutVolumes(tplOf("run", "RUN")), tplOf("d", "D"), false},
+		{"the last volume less", withoutEnv(tplOf("run", "RUN", "MORE")), tplOf("d", "D"), withoutEnv(tplOf("run", "RUN")), tplOf("d", "D"), false},
 		{"a field less", tplOf("run", "RUN", "nodeSelector"), tplOf("d", "D"), tplOf("run", "RUN"), tplOf("new", "D"), false},
 		{"a pod template less", tplOf("run", "RUN"), tplOf("d", "D"), nil, tplOf("d", "D"), false},
 		{"a variable less without a default", tplOf("run", "RUN", "MORE"), nil, tplOf("run", "RUN"), nil, false},
