@@ -169,7 +169,7 @@ func TestEnvFileReader(t *testing.T) {
 
 // With the gate off the pod has no user namespace, whatever it asks for.
 func TestEnvFileReaderOfAKubeletWithoutUserNamespaces(t *testing.T) {
-	if utilfeature.DefaultMutableFeatureGate.GetAll()[features.UserNamespacesSupport].LockToDefault {
+	if utilfeature.DefaultFeatureGate.DeepCopy().GetAll()[features.UserNamespacesSupport].LockToDefault {
 		return // it cannot be off
 	}
 	featurestest.SetGate(t, features.UserNamespacesSupport, false)
